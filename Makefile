@@ -1,0 +1,49 @@
+# `make demo` and `make test` each set up everything they need; the rest are for longer studies.
+# All paths are relative, so the folder may have spaces in its name.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+
+.PHONY: help demo test lint bench mutants docs-map clean
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
+	@$(PY) -m shortlist run examples/drilling.toml
+
+test: $(READY) lint   ## format, lint, types and the whole test suite
+	$(PY) -m pytest -n 2
+
+lint: $(READY)   ## ruff and mypy only
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+bench: $(READY)  ## speed and memory, written to benchmarks/results/
+	$(PY) -m benchmarks.speed
+
+mutants: $(READY)  ## plant faults one at a time; the suite must catch each
+	$(PY) -m tools.mutants
+
+docs-map: $(READY)  ## regenerate docs/paper-map.md from the code
+	$(PY) -m tools.paper_map
+
+clean:           ## remove the virtual environment and caches
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+
+# Rebuilt only when the dependencies change. A Debian without ensurepip cannot put pip into a new
+# environment; there the system's pip installs into it from outside.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Shortlist needs Python 3.11 or newer; found $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@rm -rf .venv
+	@echo "Setting up .venv (once; about a minute) ..."
+	@if $(PYTHON) -m venv .venv >/dev/null 2>&1; then \
+	  PIP_CONSTRAINT=constraints.txt $(PY) -m pip install -q --disable-pip-version-check -e '.[dev]'; \
+	else \
+	  rm -rf .venv && $(PYTHON) -m venv --without-pip .venv && \
+	  PIP_CONSTRAINT=constraints.txt $(PYTHON) -m pip --python $(PY) install -q --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $(READY)

@@ -1,0 +1,1 @@
+"""Measurements of speed and of pulls; the figures they gave are in results/."""

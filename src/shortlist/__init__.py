@@ -1,0 +1,56 @@
+"""Shortlist: pick the m best of n noisy arms, with a guarantee, from few measurements.
+
+>>> import shortlist as sl
+>>> problem = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0, 1.0, 4.0, 4.0, 9.0])
+>>> def measure(arm, count, rng):
+...     return rng.normal([0.0, 1.0, 2.0, 3.0, 4.0][arm], problem.variances[arm] ** 0.5, count)
+>>> sorted(sl.select(measure, problem).selected)
+['arm-3', 'arm-4']
+"""
+
+from shortlist import instances
+from shortlist.bounds import Complexity, complexity
+from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.errors import InvalidProblem, MeasurementFailed, NoGuarantee, NotAsked, ShortlistError
+from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
+from shortlist.measure import Summary, simulated_measure
+from shortlist.problem import Problem
+from shortlist.result import Arms, Result, Stop
+from shortlist.run import Session, Ticket, Tickets, drive, select
+from shortlist.simulate import Simulation, simulate
+from shortlist.strategies import strategies
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Arms",
+    "Complexity",
+    "Guarantee",
+    "Heterogeneity",
+    "InvalidProblem",
+    "Ledger",
+    "MeasurementFailed",
+    "NoGuarantee",
+    "NotAsked",
+    "Problem",
+    "Result",
+    "Scope",
+    "Session",
+    "Share",
+    "ShortlistError",
+    "Simulation",
+    "Stop",
+    "Summary",
+    "Ticket",
+    "Tickets",
+    "__version__",
+    "complexity",
+    "drive",
+    "entropy",
+    "heterogeneity",
+    "instances",
+    "select",
+    "simulate",
+    "simulated_measure",
+    "strategies",
+]

@@ -1,0 +1,132 @@
+"""The array types of the library, and the one selection rule that every strategy uses."""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+BLOCK = 1 << 14
+"""Entries handled at once where a loop over blocks keeps the working arrays in the cache."""
+
+_FEW = 8  # up to here, repeated argmax beats a partition on arrays that fit the cache
+_SMALL = 1 << 16
+
+
+def blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield slices of the last axis that together cover it, each of about `BLOCK` entries in all lanes."""
+    size = max(1, BLOCK // max(1, math.prod(shape[:-1])))
+    for start in range(0, shape[-1], size):
+        yield slice(start, start + size)
+
+
+def largest(values: FloatArray, k: int) -> IntArray:
+    """Return the indices of the `k` largest entries along the last axis, in rising order.
+
+    Ties go to the lower index, so the answer is a function of the values alone, not of the
+    method: a few maxima are taken one by one, many by a partition. Leading axes are lanes.
+    """
+    n = values.shape[-1]
+    if k >= n:
+        return np.broadcast_to(np.arange(n), values.shape)
+    if k <= _FEW and n <= _SMALL:
+        return _largest_one_by_one(values, k)
+    return _largest_by_cut(values, k)
+
+
+def kth_largest(values: FloatArray, k: int) -> FloatArray:
+    """Return the k-th largest value along the last axis, which is kept with length 1."""
+    n = values.shape[-1]
+    if n > _SMALL and values.size == n:
+        found = _kth_by_sample(values.reshape(-1), k)
+        if found is not None:
+            return np.full((*values.shape[:-1], 1), found)
+    return np.partition(values, n - k, axis=-1)[..., n - k, None]
+
+
+def as_slice(indices: IntArray) -> slice | None:
+    """Return the slice that the indices amount to if they are consecutive: much faster to read through."""
+    first, last = int(indices[0]), int(indices[-1])
+    if last - first != len(indices) - 1 or (indices != np.arange(first, last + 1)).any():
+        return None
+    return slice(first, last + 1)
+
+
+def flat_index(shape: tuple[int, ...], indices: Any) -> Any:
+    """Return where `indices` along the last axis lie in the flattened array of this shape."""
+    if math.prod(shape[:-1]) == 1:
+        return indices
+    first = _lane_starts(shape)
+    return indices + (first[..., None] if indices.ndim == len(shape) else first)
+
+
+def at(values: Any, indices: IntArray) -> Any:
+    """Return the entries of each lane at the indices given for it."""
+    return values.reshape(-1)[flat_index(values.shape, indices)]
+
+
+@lru_cache(maxsize=64)
+def _lane_starts(shape: tuple[int, ...]) -> IntArray:
+    starts = np.arange(0, math.prod(shape), shape[-1]).reshape(shape[:-1])
+    starts.flags.writeable = False
+    return starts
+
+
+def _largest_one_by_one(values: FloatArray, k: int) -> IntArray:
+    rest = np.array(values)
+    flat = rest.reshape(-1)
+    chosen = np.empty((*values.shape[:-1], k), dtype=np.int64)
+    for place in range(k):
+        best = rest.argmax(axis=-1)
+        chosen[..., place] = best
+        flat[flat_index(rest.shape, best)] = -np.inf
+    chosen.sort(axis=-1)
+    return chosen
+
+
+def _kth_by_sample(values: FloatArray, k: int) -> float | None:
+    """Return the k-th largest of many values without moving them; None if the sample misleads.
+
+    An evenly spaced sample gives two bounds that the value most probably lies between; one pass
+    counts what lies above and collects the few values between. (Floyd and Rivest's idea.)
+    """
+    sample = np.sort(values[:: max(1, len(values) // BLOCK)])
+    place = len(sample) * (1 - (k - 0.5) / len(values))
+    reach = 4 * math.sqrt(len(sample) * (k / len(values)) * (1 - k / len(values))) + 8
+    low = sample[max(0, math.floor(place - reach))]
+    high = sample[math.ceil(place + reach)] if place + reach < len(sample) - 1 else math.inf
+    n_high = 0  # values at `high` or above
+    between = []
+    for block in blocks(values.shape):
+        part = values[block]
+        n_high += int(np.count_nonzero(part >= high))
+        between.append(part[(part > low) & (part < high)])
+    inner = np.concatenate(between)
+    rank = k - n_high
+    if 0 < rank <= len(inner):
+        return float(np.partition(inner, len(inner) - rank)[len(inner) - rank])
+    # Where many values tie, the bounds themselves may be the answer.
+    if rank <= 0:
+        return float(high) if k > np.count_nonzero(values > high) else None
+    return float(low) if rank - len(inner) <= np.count_nonzero(values == low) else None
+
+
+def _largest_by_cut(values: FloatArray, k: int) -> IntArray:
+    n = values.shape[-1]
+    least = kth_largest(values, k)
+    is_in = values >= least
+    if np.count_nonzero(is_in) > k * math.prod(values.shape[:-1]):  # arms tie at the cut: the last stay out
+        excess = is_in.sum(axis=-1, keepdims=True) - k
+        is_tied = values == least
+        n_tied = is_tied.sum(axis=-1, keepdims=True)
+        is_in &= ~(is_tied & (is_tied.cumsum(axis=-1) > n_tied - excess))
+    found = np.flatnonzero(is_in)
+    if values.size > n:
+        found %= n
+    return found.reshape(*values.shape[:-1], k)

@@ -1,0 +1,47 @@
+"""The worst-case sample complexity of Theorem 4.1, term by term and without its constant."""
+
+import math
+from dataclasses import dataclass
+
+from shortlist.heterogeneity import heterogeneity
+from shortlist.problem import Problem
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """The three terms whose sum is, up to a constant factor, the pulls that any strategy needs.
+
+    Attributes
+    ----------
+    confidence
+        Term I: what confidence 1 - delta costs on all arms.
+    homogeneous
+        Term II: what telling m arms apart costs on the large variance groups.
+    heterogeneous
+        Term III: the same on the small groups, where the entropy takes the place of ln(m).
+    """
+
+    confidence: float
+    homogeneous: float
+    heterogeneous: float
+
+    @property
+    def total(self) -> float:
+        """The sum of the three terms."""
+        return self.confidence + self.homogeneous + self.heterogeneous
+
+
+def complexity(problem: Problem) -> Complexity:
+    """Return the three terms of the worst-case sample complexity, in pulls, without its constant.
+
+    Source
+    ------
+    [ZT22] Theorem 4.1. It is stated for n > 2m and delta < 0.1; the terms are computed for any problem.
+    """
+    shape = heterogeneity(problem)
+    per_arm = problem.variances / problem.epsilon**2
+    return Complexity(
+        confidence=float(per_arm.sum()) * -math.log(problem.delta),  # [ZT22] Thm. 4.1, term I
+        homogeneous=float(per_arm[shape.more].sum()) * math.log(problem.m),  # [ZT22] Thm. 4.1, term II
+        heterogeneous=float(per_arm[shape.less].sum()) * shape.entropy_reduced,  # [ZT22] Thm. 4.1, term III
+    )

@@ -1,0 +1,77 @@
+"""What a strategy promises, in words and in numbers."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shortlist.certificates.ledger import Ledger
+from shortlist.problem import Problem
+
+
+class Scope(Enum):
+    """Which statement is guaranteed; the value is the sentence that the user sees."""
+
+    TOP_M = (
+        "With probability at least {confidence}, {subject} has a true mean no more than {epsilon:g} "
+        "below the true {ordinal}best."
+    )
+    SCREENING = (
+        "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th best of the "
+        "arms kept has a true mean no more than {epsilon:g} below the true k-th best of all."
+    )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise that holds once the strategy has ended by its own rule.
+
+    Attributes
+    ----------
+    scope
+        What is promised: the m best arms, or a screened set that keeps contenders for every rank.
+    epsilon, delta, m
+        The numbers of the promise.
+    source
+        The theorem that proves it.
+    ledger
+        How the failure probability is divided among the events of that proof.
+    """
+
+    scope: Scope
+    epsilon: float
+    delta: float
+    m: int
+    source: str
+    ledger: Ledger
+    assumption: str = "rewards are independent, and sub-Gaussian with at most the stated variances"
+
+    @classmethod
+    def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
+        """Return the guarantee of a problem as `source` proves it."""
+        return cls(scope, problem.epsilon, problem.delta, problem.m, source, ledger)
+
+    @property
+    def sentence(self) -> str:
+        """The promise in words, without its source."""
+        return self.scope.value.format(
+            confidence=_confidence(self.delta),
+            subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
+            m=self.m,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            ordinal=_ordinal(self.m),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sentence} Proof: {self.source}, provided that {self.assumption}."
+
+
+def _confidence(delta: float) -> str:
+    return f"{100 * (1 - delta):.10g} %" if delta >= 1e-6 else f"1 - {delta:g}"
+
+
+def _ordinal(rank: int) -> str:
+    """Return the rank as it stands before the word "best"."""
+    if rank == 1:
+        return ""
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank}{'th' if 10 <= rank % 100 <= 13 else suffix} "

@@ -1,0 +1,291 @@
+"""The command line. Commands import what they need, so that ``--help`` answers at once."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.errors import InvalidProblem, MeasurementFailed, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray
+    from shortlist.problem import Problem
+    from shortlist.run import Session
+
+CERTIFIED, WRONG, SHORT, TROUBLE, INTERRUPTED = 0, 2, 3, 4, 130  # exit codes
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="shortlist")
+def shortlist() -> None:
+    r"""Pick the m best of n noisy arms, with a guarantee, from few measurements.
+
+    \b
+    Start here:
+      shortlist run examples/drilling.toml         find the 5 best of 200 sites
+      shortlist simulate examples/drilling.toml    compare strategies on the same question
+      shortlist strategies                         what each strategy does and promises
+    """
+
+
+@shortlist.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--strategy", default="auto", show_default=True, help="Which strategy decides; see `strategies`."
+)
+@click.option("--seed", default=0, show_default=True, help="Makes the run reproducible.")
+@click.option("--budget", type=click.IntRange(min=0), help="The most pulls to make.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool) -> None:
+    """Answer the question in FILE and print the arms selected.
+
+    FILE is a TOML file; examples/drilling.toml shows what it says. Exit status: 0 the answer is
+    certified, 2 the question is wrong, 3 the budget ended first or nothing is proved, 4 a measurement
+    failed, 130 interrupted.
+    """
+    from rich.console import Console
+
+    from shortlist.measure import simulated_measure
+    from shortlist.report.text import result_text
+    from shortlist.run import Session, drive
+    from shortlist.run.problem_file import read_problem_file
+
+    asked = read_problem_file(file)
+    session = Session(asked.problem, strategy, seed=seed)
+    measure = simulated_measure(asked.problem, asked.means, asked.rewards)
+    if not as_json:
+        problem, name = asked.problem, session.strategy
+        click.echo(
+            f"{file}: the {problem.m} best of {problem.n} arms, to within {problem.epsilon:g}, by {name}."
+        )
+    with _progress(session, quiet=as_json) as progress:
+        result = drive(session, measure, budget=budget, progress=progress)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=2))
+    else:
+        Console(highlight=False).print(result_text(result, asked.means))
+    sys.exit(CERTIFIED if result.guarantee is not None else SHORT)
+
+
+@shortlist.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5.")
+@click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance.")
+@click.option("-m", default=5, show_default=True, help="How many of them to select.")
+@click.option("--epsilon", default=0.1, show_default=True, help="How far below the m-th best is good enough.")
+@click.option("--delta", default=0.05, show_default=True, help="The accepted probability of failure.")
+@click.option(
+    "--strategy", "names", multiple=True, help="May be repeated. By default all with a cap on pulls."
+)
+@click.option("--replications", default=100, show_default=True, help="How many independent runs of each.")
+@click.option("--rewards", help="gaussian, bernoulli, two-point, uniform or noiseless.")
+@click.option("--seed", default=0, show_default=True, help="Makes the simulation reproducible.")
+@click.option("--budget", type=click.IntRange(min=1), help="The most pulls per replication.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def simulate(
+    file: Path | None,
+    instance: str | None,
+    names: tuple[str, ...],
+    rewards: str | None,
+    as_json: bool,
+    **numbers: Any,
+) -> None:
+    r"""Run strategies many times on simulated arms and compare their pulls and errors.
+
+    The question comes from FILE, or from a built-in instance with unit variances:
+
+    \b
+      shortlist simulate examples/drilling.toml --strategy wnelim --strategy vmedelim
+      shortlist simulate --instance slippage -n 200 -m 3 --strategy lucb --replications 20
+    """
+    from rich.console import Console
+
+    from shortlist.report.text import simulations_text
+    from shortlist.simulate import simulate as simulated
+    from shortlist.strategies import strategies, strategy_named
+
+    problem, means, default_rewards = _simulated_question(file, instance, numbers)
+    capped = [name for name in strategies() if strategy_named(name).take_lanes is None]
+    outcomes = []
+    for name in names or capped:
+        replications = numbers["replications"]
+        with _counter(name, replications, quiet=as_json) as progress:
+            outcomes.append(
+                simulated(
+                    problem,
+                    means,
+                    name,
+                    replications=replications,
+                    seed=numbers["seed"],
+                    rewards=rewards or default_rewards,
+                    budget=numbers["budget"],
+                    progress=progress,
+                )
+            )
+    if as_json:
+        click.echo(json.dumps([_simulation_dict(one) for one in outcomes], indent=2))
+    else:
+        Console(highlight=False).print(simulations_text(outcomes))
+
+
+@shortlist.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def strategies(as_json: bool) -> None:
+    """List the strategies: what each does and where it is defined."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from shortlist.strategies import strategies as names
+    from shortlist.strategies import strategy_named
+
+    known = [strategy_named(name) for name in names()]
+    if as_json:
+        click.echo(
+            json.dumps([{"name": s.name, "summary": s.summary, "source": s.source} for s in known], indent=2)
+        )
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("name", "what it does", "source"):
+        table.add_column(heading)
+    for strategy in known:
+        table.add_row(strategy.name, strategy.summary, strategy.source.replace("[", r"\["))
+    Console(highlight=False).print(table)
+
+
+def main() -> None:
+    """Run the command line; turn errors into one clear line and the right exit status."""
+    try:
+        shortlist(standalone_mode=False)
+    except click.exceptions.Abort:
+        _leave("Interrupted.", INTERRUPTED)
+    except KeyboardInterrupt:
+        _leave("Interrupted.", INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(WRONG)
+    except InvalidProblem as error:
+        _leave(f"Error: {error}", WRONG)
+    except MeasurementFailed as error:
+        _leave(f"Error: {error}", TROUBLE)
+    except ShortlistError as error:
+        _leave(f"Error: {error}", WRONG)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(CERTIFIED)
+
+
+def _leave(message: str, status: int) -> None:
+    click.echo(message, err=True)
+    sys.exit(status)
+
+
+def _simulated_question(
+    file: Path | None, instance: str | None, numbers: dict[str, Any]
+) -> "tuple[Problem, FloatArray, str]":
+    from shortlist import instances
+    from shortlist.problem import Problem
+    from shortlist.run.problem_file import read_problem_file
+
+    if (file is None) == (instance is None):
+        raise InvalidProblem("give either a problem FILE or --instance, and not both; see simulate --help.")
+    if file is not None:
+        asked = read_problem_file(file)
+        return asked.problem, asked.means, asked.rewards
+    shape = {"epsilon": numbers["epsilon"], "delta": numbers["delta"]}
+    if instance == "random":
+        drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
+        return drawn.problem, drawn.means, "gaussian"
+    if instance is not None and instance.startswith("illustrative-") and instance[13:].isdigit():
+        drawn = instances.illustrative(int(instance[13:]), **shape)
+        return drawn.problem, drawn.means, "gaussian"
+    by_name: dict[str | None, Callable[[Problem], instances.Instance]] = {
+        "equal": instances.equal,
+        "linear": instances.linear,
+        "slippage": instances.slippage,
+    }
+    if instance not in by_name:
+        known = ", ".join([*by_name, "random", "illustrative-2 to illustrative-5"])
+        raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
+    if numbers["n"] < 1:
+        raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
+    problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
+    return problem, by_name[instance](problem).means, "gaussian"
+
+
+def _simulation_dict(one: Any) -> dict[str, Any]:
+    return {
+        "strategy": one.strategy,
+        "replications": len(one.pulls),
+        "errors": one.errors,
+        "unfinished": one.unfinished,
+        "error_rate_limit_95": one.error_rate_limit(),
+        "pulls": one.pulls.tolist(),
+        "guarantee": None if one.guarantee is None else str(one.guarantee),
+    }
+
+
+@contextmanager
+def _progress(session: "Session", *, quiet: bool) -> "Iterator[Callable[[Session], None] | None]":
+    """Show the pulls made, against the most there can be where that is known."""
+    if quiet:
+        yield None
+        return
+    with _bar("pulling", session.worst_case_pulls, "pulls") as advance:
+        yield lambda current: advance(current.n_pulls)
+
+
+@contextmanager
+def _counter(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    if quiet:
+        yield None
+        return
+    with _bar(name, total, "runs") as advance:
+        yield advance
+
+
+@contextmanager
+def _bar(title: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that shows how far a job is: a bar on a terminal, a line now and then elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    shown = 0.0
+
+    def due(every: float) -> bool:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown < every:
+            return False
+        shown = now
+        return True
+
+    if not console.is_terminal:
+        shown = time.monotonic()
+
+        def line(done: int) -> None:
+            if due(5.0):
+                most = "" if total is None else f" of at most {total:,}"
+                click.echo(f"{title}: {done:,}{most} {unit}", err=True)
+
+        yield line
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=total, done="")
+
+        def advance(done: int) -> None:
+            if due(0.05) or done == total:
+                bar.update(task, completed=done, done=f"{done:,} {unit}")
+
+        yield advance

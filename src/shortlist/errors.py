@@ -1,0 +1,32 @@
+"""Everything that Shortlist raises on purpose.
+
+::
+
+    ShortlistError
+    ├── InvalidProblem       the question makes no sense as asked (also a ValueError)
+    ├── MeasurementFailed    what measures the arms failed, or returned something that is not a reward
+    ├── NotAsked             an answer to something that was never asked
+    └── NoGuarantee          a guarantee was required where none holds
+
+Each message says what was given, what is required, and what to do.
+"""
+
+
+class ShortlistError(Exception):
+    """Base of every error raised by Shortlist."""
+
+
+class InvalidProblem(ShortlistError, ValueError):
+    """The question, or an argument of it, cannot be answered as stated."""
+
+
+class MeasurementFailed(ShortlistError):
+    """A measurement raised, or returned something that cannot be counted as rewards."""
+
+
+class NotAsked(ShortlistError):
+    """Results were told for pulls that the session did not ask for."""
+
+
+class NoGuarantee(ShortlistError):
+    """A guarantee was required of a result that carries none."""

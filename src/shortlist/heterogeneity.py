@@ -1,0 +1,163 @@
+"""The shape of a problem: how unequal its variances are, and the groups they fall into.
+
+The entropy of the variances, the variance groups and the arm sets built from them are those of
+[ZT22] Sections 3, 4 and 6. `docs/theory.md` proves that the search for the reduced set is exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.arrays import FloatArray, IntArray, blocks, largest
+from shortlist.errors import InvalidProblem
+from shortlist.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Heterogeneity:
+    """The variance groups of a problem and the arm sets of Theorem 4.1.
+
+    Attributes
+    ----------
+    groups
+        The non-empty groups G_j as index arrays, by rising variance.
+    more
+        The arms of groups with more than 2m arms, G^m.
+    less
+        The arms of groups with at most 2m arms, G^l.
+    reduced
+        G^r: all of G^l and, from each larger group, the 2m arms that together maximise the entropy.
+    largest
+        L: the 2m arms of `reduced` with the largest variances (all of it if it has fewer).
+    entropy_reduced
+        The entropy of the variances of `reduced`.
+    """
+
+    groups: tuple[IntArray, ...]
+    more: IntArray
+    less: IntArray
+    reduced: IntArray
+    largest: IntArray
+    entropy_reduced: float
+
+
+def entropy(values: ArrayLike) -> float:
+    """Return the entropy, in nats, of positive values taken as shares of their sum.
+
+    It lies between 0 (one value, or one that dwarfs the rest) and ln(n) (all equal).
+
+    Examples
+    --------
+    >>> round(entropy([1.0, 1.0]), 6)
+    0.693147
+    """
+    given = np.asarray(values)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
+        raise InvalidProblem("entropy needs a flat, non-empty list of positive numbers, such as [1.0, 2.0].")
+    positive = given.astype(np.float64)
+    if not ((positive > 0) & np.isfinite(positive)).all():
+        raise InvalidProblem("entropy needs positive, finite values; leave out arms with none.")
+    scaled = positive / positive.max()
+    shares = scaled / scaled.sum()  # [ZT22] Sec. 3, Ent
+    shares = shares[shares > 0]
+    return float(max(0.0, -(shares * np.log(shares)).sum()))  # [ZT22] Sec. 3, Ent
+
+
+def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
+    """Return the non-empty groups of arms whose variances share a power of two, by rising variance.
+
+    Group j holds the arms with 2^(j-1) <= variance / smallest variance < 2^j. Comparing binary
+    exponents and significands decides this without rounding, at exact powers of two as elsewhere.
+    """
+    labels = _group_labels(variances)
+    n_labels = int(labels.max()) + 1
+    sizes = np.zeros(n_labels, dtype=np.int64)
+    for block in blocks(labels.shape):
+        sizes += np.bincount(labels[block], minlength=n_labels)
+    present = np.flatnonzero(sizes)
+    if len(present) <= 8:
+        return tuple(np.flatnonzero(labels == label) for label in present)
+    by_group = np.argsort(labels, kind="stable")
+    return tuple(np.split(by_group, np.cumsum(sizes[present])[:-1]))
+
+
+def heterogeneity(problem: Problem) -> Heterogeneity:
+    """Return the variance groups of a problem and the arm sets G^m, G^l, G^r and L.
+
+    Source
+    ------
+    [ZT22] Section 4; L from Section 6.2.
+    """
+    variances, limit = problem.variances, 2 * problem.m
+    groups = variance_groups(variances)
+    more = _union([group for group in groups if len(group) > limit])  # [ZT22] Sec. 4, G^m
+    less = _union([group for group in groups if len(group) <= limit])  # [ZT22] Sec. 4, G^l
+    reduced = _reduced(variances, groups, limit)  # [ZT22] Sec. 4, G^r
+    return Heterogeneity(
+        groups=groups,
+        more=more,
+        less=less,
+        reduced=reduced,
+        largest=reduced[largest(variances[reduced], limit)],  # [ZT22] Sec. 6.2, L
+        entropy_reduced=entropy(variances[reduced]),
+    )
+
+
+def _group_labels(variances: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+    least_significand, least_exponent = np.frexp(variances.min())
+    labels = np.empty(len(variances), dtype=np.int16)
+    for block in blocks(variances.shape):
+        significands, exponents = np.frexp(variances[block])
+        # [ZT22] Sec. 4, G_j: j - 1 is the largest power of two that fits into the ratio
+        labels[block] = exponents - least_exponent - (significands < least_significand)
+    return labels
+
+
+def _union(groups: list[IntArray]) -> IntArray:
+    return np.sort(np.concatenate(groups)) if groups else np.empty(0, dtype=np.int64)
+
+
+def _reduced(variances: FloatArray, groups: tuple[IntArray, ...], limit: int) -> IntArray:
+    """Return all small groups and, from each large one, the `limit` arms that maximise the entropy.
+
+    With S the sum of the chosen variances a and Q the sum of a ln(a), the entropy is
+    ln(S) - Q / S: a quasi-convex function of (S, Q), so a best choice maximises a linear function
+    of the two, and hence, in each group, takes the arms with the largest a (1 + kappa - ln(a)) for
+    one number kappa common to all groups. That function of a rises and then falls, so the arms
+    taken are consecutive in a group sorted by variance, and as kappa grows each such window moves
+    up: arm a leaves for arm b at kappa = (b ln b - a ln a) / (b - a) - 1. Trying the windows between
+    all these moves, in order, therefore meets a best choice. `docs/theory.md` has the proof.
+    """
+    large = [group[np.argsort(variances[group], kind="stable")] for group in groups if len(group) > limit]
+    chosen = [group for group in groups if len(group) <= limit]
+    if not large:
+        return _union(chosen)
+    scale = variances.max()
+    fixed = variances[_union(chosen)] / scale
+    ordered = [variances[group] / scale for group in large]
+    offsets = _best_windows(fixed, ordered, limit)
+    windows = [group[at : at + limit] for group, at in zip(large, offsets, strict=True)]
+    return _union(chosen + windows)
+
+
+def _best_windows(fixed: FloatArray, ordered: list[FloatArray], limit: int) -> list[int]:
+    """Return, per sorted group, where the window of `limit` values starts that maximises the entropy."""
+    leaving = np.concatenate([values[:-limit] for values in ordered])
+    entering = np.concatenate([values[limit:] for values in ordered])
+    owner = np.repeat(np.arange(len(ordered)), [len(values) - limit for values in ordered])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slopes = (_x_ln_x(entering) - _x_ln_x(leaving)) / (entering - leaving)
+    kappas = np.where(entering > leaving, slopes - 1.0, np.log(leaving))
+    moves = np.lexsort((owner, kappas))  # stable: within a group the moves stay in order
+    start = np.concatenate([fixed, *(values[:limit] for values in ordered)])
+    sums = start.sum() + np.concatenate([[0.0], np.cumsum((entering - leaving)[moves])])
+    weighted = _x_ln_x(start).sum() + np.concatenate(
+        [[0.0], np.cumsum((_x_ln_x(entering) - _x_ln_x(leaving))[moves])]
+    )
+    n_moves = int(np.argmax(np.log(sums) - weighted / sums))
+    return [int(moved) for moved in np.bincount(owner[moves[:n_moves]], minlength=len(ordered))]
+
+
+def _x_ln_x(values: FloatArray) -> FloatArray:
+    return values * np.log(values)

@@ -1,0 +1,128 @@
+"""Bandit instances with known truth: the paper's own, and the usual test cases of the field."""
+
+import math
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+from shortlist.problem import Problem
+
+ABOVE = 1e-3
+"""By what fraction a gap "just above epsilon" exceeds it. At epsilon itself every answer is right."""
+
+
+class Instance(NamedTuple):
+    """A problem together with the true means of its arms."""
+
+    problem: Problem
+    means: FloatArray
+    name: str
+    source: str
+
+
+def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instance:
+    """Return the paper's illustrative example: m = 2^k of n = 2^(k^2) arms, a few of them very noisy.
+
+    With l = ceil(log2 k) there are 2^i arms of variance 2^-i for each i < l; all others share the
+    variance 2^(-k^2) l / k. The paper leaves the means open: here the first m arms, among them all the
+    noisy ones, lie just above epsilon over the rest. For k = 5 there are 33,554,432 arms; k = 6 and
+    beyond do not fit into memory.
+
+    Source
+    ------
+    [ZT22] Section 5.2, "An illustrative example".
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= 5:
+        raise InvalidProblem(f"`k` is {k!r}; it must be 2, 3, 4 or 5 (k = 6 would have 2^36 arms).")
+    n, levels = 2 ** (k * k), math.ceil(math.log2(k))
+    variances = np.full(n, 2.0 ** (-k * k) * levels / k)  # [ZT22] Sec. 5.2, illustrative example
+    for i in range(levels):
+        variances[2**i - 1 : 2 ** (i + 1) - 1] = 2.0**-i  # [ZT22] Sec. 5.2, illustrative example
+    problem = Problem(m=2**k, epsilon=epsilon, delta=delta, variances=variances)
+    return Instance(problem, slippage(problem).means, f"illustrative({k})", "[ZT22] Section 5.2")
+
+
+def hard(
+    problem: Problem,
+    l: int,  # noqa: E741
+    *,
+    M: Collection[int] | None = None,  # noqa: N803
+    F: Collection[int] | None = None,  # noqa: N803
+) -> Instance:
+    """Return one of the instances from which the paper derives its lower bound.
+
+    Arm `l` has mean 0, the arms of `M` (m of them) or `F` (m - 1) lie just above epsilon, and all
+    others as far below 0. The only right answer is M, or F together with l.
+
+    Source
+    ------
+    [ZT22] Section 6.1, I_{l,M} and I_{l,F}.
+    """
+    if (M is None) == (F is None):
+        raise InvalidProblem("give either `M` (m arms) or `F` (m - 1 arms), and not both.")
+    chosen = sorted(set(M if M is not None else F or ()))
+    size = problem.m if M is not None else problem.m - 1
+    if len(chosen) != size or l in chosen or not all(0 <= arm < problem.n for arm in [*chosen, l]):
+        raise InvalidProblem(
+            f"{'M' if M is not None else 'F'} must hold {size} different arms from 0 to {problem.n - 1}, "
+            f"and `l` one more of them; got {chosen} and {l!r}."
+        )
+    above = problem.epsilon * (1 + ABOVE)
+    means = np.full(problem.n, -above)  # [ZT22] Sec. 6.1, the rest
+    means[chosen] = above  # [ZT22] Sec. 6.1, M or F
+    means[l] = 0.0  # [ZT22] Sec. 6.1, l
+    return Instance(problem, means, "hard, by M" if M is not None else "hard, by F", "[ZT22] Section 6.1")
+
+
+def slippage(problem: Problem, gap: float | None = None) -> Instance:
+    """Return the slippage configuration: the first m arms lie `gap` above all others.
+
+    By default the gap is just above epsilon, the hardest for procedures with an indifference zone.
+
+    Source
+    ------
+    [B54], the least favourable configuration.
+    """
+    means = np.zeros(problem.n)
+    means[: problem.m] = problem.epsilon * (1 + ABOVE) if gap is None else gap
+    return Instance(problem, means, "slippage", "[B54]")
+
+
+def equal(problem: Problem, mean: float = 0.0) -> Instance:
+    """Return the instance in which all means are equal: every answer is right, and adaptivity is no help.
+
+    Source
+    ------
+    Folklore; the null instance behind lower bounds such as that of [MT04].
+    """
+    return Instance(problem, np.full(problem.n, mean), "equal", "folklore; see [MT04]")
+
+
+def linear(problem: Problem, low: float = 0.0, high: float = 1.0) -> Instance:
+    """Return the instance whose means fall evenly from `high` at the first arm to `low` at the last.
+
+    Source
+    ------
+    [KS10] Section 5 uses such an instance.
+    """
+    return Instance(problem, np.linspace(high, low, problem.n), "linear", "[KS10] Section 5")
+
+
+def random(
+    n: int, m: int, *, epsilon: float = 0.1, delta: float = 0.05, spread: float = 100.0, seed: int = 0
+) -> Instance:
+    """Return standard normal means with variances drawn log-uniformly from [1/spread, spread] times one.
+
+    Source
+    ------
+    Ours: variances that fill many groups, means with gaps of all sizes.
+    """
+    if not 1.0 <= spread < math.inf:
+        raise InvalidProblem(f"`spread` is {spread!r}; it must be a finite number, 1 or more.")
+    rng = np.random.default_rng(seed)
+    variances = np.exp(rng.uniform(-math.log(spread), math.log(spread), n))
+    problem = Problem(m=m, epsilon=epsilon, delta=delta, variances=variances)
+    return Instance(problem, rng.standard_normal(n), f"random({n}, {m})", "ours")

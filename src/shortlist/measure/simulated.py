@@ -1,0 +1,172 @@
+"""Simulated arms: batches of rewards drawn by their sufficient statistic where there is one.
+
+The mean of t Gaussian rewards is one normal variable and the sum of t coin flips one binomial, so
+the cost of a batch follows the number of arms, not of pulls. Only the uniform distribution, which
+has no such shortcut, is drawn pull by pull.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidProblem
+from shortlist.measure.function import Measure, Summary
+from shortlist.problem import Problem
+
+_DRAWS = 1 << 20  # uniform rewards held in memory at once
+
+Lanes: TypeAlias = Sequence[np.random.Generator]
+Draw: TypeAlias = Callable[[FloatArray, Lanes, FloatArray, FloatArray, IntArray], None]
+"""``draw(out, rngs, means, variances, counts)`` fills `out` with the mean of a fresh batch for each arm.
+
+Arrays have shape (lanes, arms); each lane draws from a generator of its own. `variances` may be
+used as working space.
+"""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A family of reward distributions, one for each mean and variance proxy.
+
+    Attributes
+    ----------
+    draw
+        Draws the mean of a batch of rewards of each arm.
+    least_variances
+        The smallest variance proxies that are true for arms with these means, or None if any are.
+    summary
+        One sentence on what a reward looks like.
+    """
+
+    draw: Draw
+    summary: str
+    least_variances: Callable[[FloatArray], FloatArray] | None = None
+
+
+def _gaussian(
+    out: FloatArray, rngs: Lanes, means: FloatArray, variances: FloatArray, counts: IntArray
+) -> None:
+    for rng, row in zip(rngs, out, strict=True):
+        rng.standard_normal(out=row)
+    variances /= counts
+    out *= np.sqrt(variances, out=variances)
+    out += means
+
+
+def _bernoulli(out: FloatArray, rngs: Lanes, means: FloatArray, _: FloatArray, counts: IntArray) -> None:
+    for rng, *given, row in zip(rngs, counts, means, out, strict=True):
+        row[:] = rng.binomial(*given)
+    out /= counts
+
+
+def _two_point(
+    out: FloatArray, rngs: Lanes, means: FloatArray, variances: FloatArray, counts: IntArray
+) -> None:
+    for rng, given, row in zip(rngs, counts, out, strict=True):
+        row[:] = 2 * rng.binomial(given, 0.5) - given
+    out *= np.sqrt(variances) / counts
+    out += means
+
+
+def _uniform(
+    out: FloatArray, rngs: Lanes, means: FloatArray, variances: FloatArray, counts: IntArray
+) -> None:
+    for rng, given, row in zip(rngs, counts, out, strict=True):
+        row[:] = 2 * _uniform_sums(rng, given) / given - 1
+    out *= np.sqrt(3 * variances)
+    out += means
+
+
+def _uniform_sums(rng: np.random.Generator, counts: IntArray) -> FloatArray:
+    """Return, for each arm, the sum of its number of uniform draws, a bounded number of them at a time."""
+    sums = np.empty(len(counts))
+    is_long = counts > _DRAWS
+    for arm in np.flatnonzero(is_long):
+        chunks = range(0, int(counts[arm]), _DRAWS)
+        sums[arm] = sum(float(rng.random(min(_DRAWS, int(counts[arm]) - start)).sum()) for start in chunks)
+    short = np.flatnonzero(~is_long)
+    while len(short):  # as many whole arms as fit into one block of draws
+        ends = np.cumsum(counts[short])
+        n_arms = int(np.searchsorted(ends, _DRAWS, side="right"))
+        starts = np.concatenate([[0], ends[: n_arms - 1]])
+        sums[short[:n_arms]] = np.add.reduceat(rng.random(int(ends[n_arms - 1])), starts)
+        short = short[n_arms:]
+    return sums
+
+
+def _noiseless(out: FloatArray, _rngs: Lanes, means: FloatArray, _: FloatArray, _counts: IntArray) -> None:
+    out[:] = means
+
+
+def bernoulli_proxy(means: FloatArray) -> FloatArray:
+    """Return the smallest variance proxy of a 0/1 reward with each mean: (1 - 2p) / (2 ln((1 - p) / p)).
+
+    Source
+    ------
+    [BM13] Theorem 2.1 and the references there; its largest value is 1/4, at p = 1/2.
+    """
+    p = np.clip(means, 1e-300, 1 - 1e-16)
+    is_half = np.abs(p - 0.5) < 1e-4
+    away = np.where(is_half, 0.25, p)
+    exact = (1 - 2 * away) / (2 * (np.log1p(-away) - np.log(away)))
+    near = 0.25 * (1 - (1 - 2 * p) ** 2 / 3)  # its expansion around 1/2, right to 1e-16 there
+    return np.where(is_half, near, exact)
+
+
+REWARDS: dict[str, Distribution] = {
+    "gaussian": Distribution(_gaussian, "normal with the stated variance"),
+    "bernoulli": Distribution(_bernoulli, "1 with the stated mean as probability, else 0", bernoulli_proxy),
+    "two-point": Distribution(_two_point, "the mean plus or minus one scale, each half the time"),
+    "uniform": Distribution(_uniform, "uniform around the mean, with the stated variance"),
+    "noiseless": Distribution(_noiseless, "always the mean itself"),
+}
+
+
+def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
+    """Return the true means of simulated arms as an array, if the distribution allows them."""
+    if rewards not in REWARDS:
+        raise InvalidProblem(f"there are no rewards {rewards!r}; use one of: {', '.join(REWARDS)}.")
+    try:
+        values = np.asarray(means, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidProblem(f"`means` is {means!r}; give one real number per arm.") from None
+    if values.shape != (problem.n,):
+        raise InvalidProblem(
+            f"`means` has shape {values.shape} but there are {problem.n} arms; give one per arm."
+        )
+    if not np.isfinite(values).all():
+        raise InvalidProblem("`means` holds NaN or infinity; every true mean must be finite.")
+    least = REWARDS[rewards].least_variances
+    if least is not None:
+        _check_proxies(problem, values, least, rewards)
+    return values
+
+
+def _check_proxies(
+    problem: Problem, means: FloatArray, least: Callable[[FloatArray], FloatArray], rewards: str
+) -> None:
+    if not ((means >= 0) & (means <= 1)).all():
+        raise InvalidProblem(f"{rewards} rewards need every mean between 0 and 1.")
+    short = problem.variances < least(means) * (1 - 1e-9)
+    if short.any():
+        arm = int(np.argmax(short))
+        raise InvalidProblem(
+            f"{problem.name(arm)} has variance {problem.variances[arm]:g}, but {rewards} rewards with mean "
+            f"{means[arm]:g} need {least(means[arm : arm + 1])[0]:g} or more. Use 0.25, which always suffices."
+        )
+
+
+def simulated_measure(problem: Problem, means: object, rewards: str = "gaussian") -> Measure:
+    """Return a measure function that simulates the arms of a problem."""
+    true_means = checked_means(problem, means, rewards)
+    draw = REWARDS[rewards].draw
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Summary:
+        mean = np.empty((1, 1))
+        draw(mean, [rng], true_means[[[arm]]], problem.variances[[[arm]]], np.array([[count]]))
+        return Summary(count, float(mean[0, 0]))
+
+    return measure

@@ -1,0 +1,269 @@
+"""A live run: it asks for pulls, is told rewards, and ends with a result.
+
+The session is the only place where a strategy's state changes hands. A round counts only when it is
+whole, so neither the order in which answers arrive nor their number per call has any effect.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import mean_reward
+from shortlist.plan import resolve
+from shortlist.problem import Problem
+from shortlist.result import Arms, Result, Stop, best_first
+from shortlist.strategies import strategy_named
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One request: pull this arm `count` times, all of them fresh.
+
+    `first_pull` is the number of pulls the arm had before; with the seed and the arm it identifies
+    the randomness of the measurement.
+    """
+
+    round: int
+    arm: int
+    name: str
+    count: int
+    first_pull: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tickets(Sequence[Ticket]):
+    """The requests of one round, as arrays and as a sequence of `Ticket`."""
+
+    problem: Problem
+    round: int
+    arms: IntArray
+    counts: IntArray
+    first_pulls: IntArray
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @overload
+    def __getitem__(self, place: int) -> Ticket: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Tickets": ...
+    def __getitem__(self, place: int | slice) -> "Ticket | Tickets":
+        if isinstance(place, slice):
+            arrays = (self.arms[place], self.counts[place], self.first_pulls[place])
+            return Tickets(self.problem, self.round, *arrays)
+        arm = int(self.arms[place])
+        return Ticket(
+            self.round, arm, self.problem.name(arm), int(self.counts[place]), int(self.first_pulls[place])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """An event of the log: the mean rewards of some arms of a round, as first told."""
+
+    round: int
+    arms: IntArray
+    means: FloatArray
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A second, different answer to a ticket; the first stands."""
+
+    round: int
+    arm: int
+    kept: float
+    refused: float
+
+
+class Session:
+    """A run in memory that asks for pulls and is told rewards.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    strategy
+        A name from `shortlist.strategies()`, or "auto" for the smallest certified worst case.
+    seed
+        The seed from which measurements derive their randomness.
+
+    Examples
+    --------
+    >>> problem = Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0, 1.0])
+    >>> session = Session(problem, strategy="wnelim")
+    >>> while tickets := session.ask():
+    ...     session.tell(tickets, [[float(ticket.arm)] * ticket.count for ticket in tickets])
+    >>> session.result.selected
+    ('arm-1',)
+    """
+
+    def __init__(self, problem: Problem, strategy: str = "auto", *, seed: int = 0) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidProblem(f"`seed` is {seed!r}; it must be a whole number, 0 or more.")
+        self.problem = problem
+        self.strategy = resolve(strategy, problem)
+        self.seed = int(seed)
+        self.events: list[Told] = []
+        self.conflicts: list[Conflict] = []
+        self.worst_case_pulls = strategy_named(self.strategy).worst_case_pulls(problem)
+        self._rules = strategy_named(self.strategy)
+        self._state = self._rules.init(problem, ())
+        self._pulls = np.zeros(problem.n, dtype=np.int64)
+        self._sums = np.zeros(problem.n)
+        self._rounds: list[tuple[IntArray, FloatArray]] = []
+        self._open_round()
+
+    @classmethod
+    def replay(cls, problem: Problem, strategy: str, events: Iterable[Told], *, seed: int = 0) -> "Session":
+        """Return the session that these events lead to."""
+        session = cls(problem, strategy, seed=seed)
+        for event in events:
+            session._accept(event.round, event.arms, event.means)
+        return session
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the strategy has ended by its own rule."""
+        return bool(self._rules.verdict(self._state).is_final)
+
+    @property
+    def n_pulls(self) -> int:
+        """How many pulls have been told so far."""
+        return int(self._pulls.sum()) + self._told_this_round
+
+    def ask(self, limit: int | None = None) -> Tickets:
+        """Return the requests of this round that have not been told, at most `limit` of them.
+
+        Asking again returns the same. There are none once the strategy has ended.
+        """
+        places = np.flatnonzero(np.isnan(self._received))[:limit]
+        arms = self._batch.arms[places]
+        return Tickets(self.problem, len(self._rounds), arms, self._batch.counts[places], self._pulls[arms])
+
+    def tell(
+        self,
+        tickets: Ticket | Tickets,
+        rewards: Any = None,
+        *,
+        means: Sequence[float] | FloatArray | None = None,
+    ) -> None:
+        """Take the answers to one ticket or to several.
+
+        Parameters
+        ----------
+        tickets
+            What `ask` returned, a slice of it, or one ticket.
+        rewards
+            For one ticket its `count` rewards or a `Summary`; for several, one such answer each.
+        means
+            Instead of `rewards`: the mean of each ticket's rewards.
+
+        Raises
+        ------
+        MeasurementFailed
+            If an answer is not `count` finite real numbers. Nothing of the call is then counted.
+        NotAsked
+            If something was not asked for. Nothing of the call is then counted.
+        """
+        if isinstance(tickets, Ticket):
+            if means is None:
+                rewards = [rewards]
+            self._accept(tickets.round, np.array([tickets.arm]), self._means([tickets], rewards, means))
+        else:
+            self._accept(tickets.round, tickets.arms, self._means(tickets, rewards, means))
+
+    @property
+    def result(self) -> Result:
+        """What the run has led to so far."""
+        decision = self._rules.verdict(self._state)
+        promise = self._rules.guarantee(self.problem) if decision.is_final else None
+        with np.errstate(invalid="ignore"):
+            means = self._sums / self._pulls
+        stop = Stop.OPEN
+        if decision.is_final:
+            stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
+        return Result(
+            problem=self.problem,
+            strategy=self.strategy,
+            seed=self.seed,
+            indices=best_first(decision.selected, means),
+            stop=stop,
+            guarantee=promise,
+            n_pulls=self.n_pulls,
+            n_rounds=len(self._rounds),
+            arms=Arms(self._pulls.copy(), means),
+        )
+
+    def _means(
+        self, tickets: Sequence[Ticket], rewards: Any, means: Sequence[float] | FloatArray | None
+    ) -> FloatArray:
+        given = rewards if means is None else means
+        if given is None or (rewards is not None and means is not None):
+            raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
+        if len(given) != len(tickets):
+            raise MeasurementFailed(f"{len(given)} answers for {len(tickets)} tickets; give one for each.")
+        if means is None:
+            answers = (mean_reward(answer, t.count, t.name) for t, answer in zip(tickets, given, strict=True))
+            return np.fromiter(answers, np.float64, len(tickets))
+        values = np.asarray(means)
+        if values.dtype.kind not in "iuf" or values.ndim != 1 or not np.isfinite(values).all():
+            raise MeasurementFailed(
+                "`means` must be a flat list of finite real numbers, one for each ticket."
+            )
+        return values.astype(np.float64)
+
+    def _accept(self, number: int, arms: IntArray, means: FloatArray) -> None:
+        """Count what is new, note what differs from before, refuse what was never asked."""
+        if not 0 <= number <= len(self._rounds):
+            raise NotAsked(f"round {number} has not begun; the session is at round {len(self._rounds)}.")
+        asked, known = (
+            (self._batch.arms, self._received) if number == len(self._rounds) else self._rounds[number]
+        )
+        places = self._places(asked, arms, number)
+        is_new = np.isnan(known[places])
+        for place, mean in zip(places[~is_new], means[~is_new], strict=True):
+            if known[place] != mean:
+                self.conflicts.append(Conflict(number, int(asked[place]), float(known[place]), float(mean)))
+        if is_new.any():
+            self.events.append(Told(number, np.array(arms[is_new]), means[is_new]))
+            self._count(places[is_new], means[is_new])
+
+    def _places(self, asked: IntArray, arms: IntArray, number: int) -> IntArray:
+        order = self._order if number == len(self._rounds) else np.argsort(asked)
+        places = (
+            order[np.searchsorted(asked, arms, sorter=order) % max(1, len(asked))] if len(asked) else order
+        )
+        if len(asked) == 0 or (asked[places] != arms).any():
+            raise NotAsked(
+                f"round {number} did not ask for every arm that was told; tell only what `ask` returned."
+            )
+        if len(places) > 1 and len(np.unique(places)) < len(places):
+            raise NotAsked("an arm appears twice in one call; tell each ticket once.")
+        return places
+
+    def _count(self, places: IntArray, means: FloatArray) -> None:
+        self._received[places] = means
+        self._n_missing -= len(places)
+        self._told_this_round += int(self._batch.counts[places].sum())
+        if self._n_missing == 0:
+            self._close_round()
+
+    def _open_round(self) -> None:
+        self._batch = self._rules.ask(self._state)
+        self._order = np.argsort(self._batch.arms)
+        self._received = np.full(len(self._batch.arms), np.nan)
+        self._n_missing = len(self._received)
+        self._told_this_round = 0
+
+    def _close_round(self) -> None:
+        arms, counts = self._batch.arms, self._batch.counts
+        self._rounds.append((arms, self._received))
+        self._state = self._rules.tell(self._state, self._received)
+        self._pulls[arms] += counts
+        self._sums[arms] += counts * self._received
+        self._open_round()

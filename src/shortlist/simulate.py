@@ -1,0 +1,239 @@
+"""Many runs at once: replications of a strategy on simulated arms, advanced side by side."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
+from shortlist.certificates import Guarantee
+from shortlist.errors import InvalidProblem
+from shortlist.measure.simulated import REWARDS, Draw, checked_means
+from shortlist.plan import resolve
+from shortlist.problem import Problem
+from shortlist.strategies import Batch, Strategy, strategy_named
+
+_MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
+_ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What came of many replications.
+
+    Attributes
+    ----------
+    problem, strategy, rewards, seed
+        What was simulated. Replication r depends on the seed and r alone.
+    guarantee
+        What the strategy promises on this problem, if anything.
+    pulls
+        The pulls that each replication made.
+    selected
+        The arms that each selected, one row per replication.
+    is_final
+        Whether each ended by the strategy's own rule, within the budget.
+    is_error
+        Whether each ended with a wrong answer: an m-th best selected arm more than epsilon too low.
+    """
+
+    problem: Problem
+    strategy: str
+    rewards: str
+    seed: int
+    guarantee: Guarantee | None
+    pulls: IntArray
+    selected: IntArray
+    is_final: BoolArray
+    is_error: BoolArray
+
+    @property
+    def errors(self) -> int:
+        """How many replications ended with a wrong answer."""
+        return int(self.is_error.sum())
+
+    @property
+    def unfinished(self) -> int:
+        """How many replications ran out of budget."""
+        return int((~self.is_final).sum())
+
+    def error_rate_limit(self, confidence: float = 0.95) -> float:
+        """Return an upper confidence limit on the error probability (exact, one-sided; Clopper-Pearson)."""
+        from scipy.special import betaincinv  # noqa: PLC0415  (scipy is slow to import)
+
+        n = int(self.is_final.sum())
+        return 1.0 if self.errors >= n else float(betaincinv(self.errors + 1, n - self.errors, confidence))
+
+
+def simulate(
+    problem: Problem,
+    means: ArrayLike,
+    strategy: str = "auto",
+    *,
+    replications: int = 100,
+    seed: int = 0,
+    rewards: str = "gaussian",
+    budget: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Simulation:
+    """Return what a strategy does on simulated arms, over many replications.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    means
+        The true mean of every arm.
+    strategy
+        A name from `shortlist.strategies()`, or "auto" for the smallest certified worst case.
+    replications
+        How many independent runs.
+    seed
+        Replication r is the same whatever the number of replications.
+    rewards
+        "gaussian", "bernoulli", "two-point" (the mean plus or minus one scale), "uniform" or "noiseless".
+    budget
+        The most pulls per replication; one that needs more is left unfinished.
+    progress
+        Called with the number of replications that have ended, now and then.
+
+    Examples
+    --------
+    >>> problem = Problem(m=1, epsilon=0.2, delta=0.05, variances=[1.0, 4.0, 9.0])
+    >>> outcome = simulate(problem, [0.0, 0.0, 0.5], replications=50)
+    >>> outcome.errors, outcome.pulls.shape
+    (0, (50,))
+    """
+    true_means = checked_means(problem, means, rewards)
+    if isinstance(replications, bool) or not isinstance(replications, int | np.integer) or replications < 1:
+        raise InvalidProblem(f"`replications` is {replications!r}; it must be a whole number, 1 or more.")
+    rules = strategy_named(resolve(strategy, problem))
+    outcome = _Outcome.empty(replications, rules.n_selected(problem))
+    size = max(1, min(_MOST_LANES, _ENTRIES // problem.n))
+    for start in range(0, replications, size):
+        lanes = np.arange(start, min(start + size, replications))
+        rngs = [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(lane),))) for lane in lanes]
+        arms = _Arms(true_means, problem.variances, REWARDS[rewards].draw)
+        _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
+    return Simulation(
+        problem=problem,
+        strategy=rules.name,
+        rewards=rewards,
+        seed=seed,
+        guarantee=rules.guarantee(problem),
+        pulls=outcome.pulls,
+        selected=outcome.selected,
+        is_final=outcome.is_final,
+        is_error=outcome.is_final & _is_wrong(problem, true_means, outcome.selected),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    pulls: IntArray
+    selected: IntArray
+    is_final: BoolArray
+
+    @classmethod
+    def empty(cls, replications: int, n_selected: int) -> "_Outcome":
+        selected = np.full((replications, n_selected), -1, dtype=np.int64)
+        return cls(np.zeros(replications, dtype=np.int64), selected, np.zeros(replications, dtype=np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class _Arms:
+    means: FloatArray
+    variances: FloatArray
+    draw: Draw
+
+    def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        drawn = np.empty(batch.arms.shape)
+        for block in blocks(batch.arms.shape):
+            means, variances = self._of(batch.arms[:, block])
+            self.draw(drawn[:, block], rngs, means, variances, batch.counts[:, block])
+        return drawn
+
+    def _of(self, arms: IntArray) -> tuple[FloatArray, FloatArray]:
+        if len(arms) == 1 and (run := as_slice(arms[0])) is not None:
+            return self.means[None, run], self.variances[None, run].copy()
+        return self.means[arms], self.variances[arms]
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """The replications still under way, with their generators, and where outcomes are written."""
+
+    lanes: IntArray
+    rngs: list[np.random.Generator]
+    outcome: _Outcome
+
+    def keep(self, is_kept: BoolArray) -> "_Running":
+        rngs = [rng for rng, kept in zip(self.rngs, is_kept, strict=True) if kept]
+        return _Running(self.lanes[is_kept], rngs, self.outcome)
+
+
+def _run(
+    problem: Problem,
+    rules: Strategy[Any],
+    arms: _Arms,
+    running: _Running,
+    budget: int | None,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Advance some lanes until each has ended or is out of budget."""
+    state = rules.init(problem, (len(running.lanes),))
+    outcome = running.outcome
+    while True:
+        verdict = rules.verdict(state)
+        if verdict.is_final.any():
+            ended = running.lanes[verdict.is_final]
+            outcome.selected[ended] = verdict.selected[verdict.is_final]
+            outcome.is_final[ended] = True
+            if progress is not None:
+                progress(int(outcome.is_final.sum()))
+            if verdict.is_final.all():
+                return
+            running, state = running.keep(~verdict.is_final), _taken(rules, state, ~verdict.is_final)
+        batch = rules.ask(state)
+        costs = batch.counts.sum(axis=-1)
+        if budget is not None and (is_short := outcome.pulls[running.lanes] + costs > budget).any():
+            if is_short.all():
+                return
+            running, state = running.keep(~is_short), _taken(rules, state, ~is_short)
+            continue
+        outcome.pulls[running.lanes] += costs
+        state = rules.tell(state, arms.pull(running.rngs, batch))
+
+
+def _taken(rules: Strategy[Any], state: Any, is_kept: BoolArray) -> Any:
+    if rules.take_lanes is None:
+        raise InvalidProblem(
+            f"{rules.name} ends in all replications together, so a budget between the costs of two of them "
+            f"cannot be simulated; leave `budget` out and compare `pulls` with it."
+        )
+    return rules.take_lanes(state, is_kept)
+
+
+def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
+    """Return, for each arm, whether its true mean lies more than epsilon below the m-th best.
+
+    A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
+    """
+    return _is_below(problem, float(kth_largest(means, problem.m)[0]), means)
+
+
+def _is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
+    """Return, per replication, whether fewer than m of the selected arms are good enough.
+
+    For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
+    the failure of its promise at rank m.
+    """
+    is_low = _is_below(problem, float(kth_largest(means, problem.m)[0]), means[selected])
+    return np.asarray((~is_low).sum(axis=-1) < problem.m)
+
+
+def _is_below(problem: Problem, cut: float, means: FloatArray) -> BoolArray:
+    rounding = 4 * np.spacing(np.maximum(np.abs(means), max(abs(cut), problem.epsilon)))
+    return np.asarray((cut - means) - problem.epsilon > rounding)

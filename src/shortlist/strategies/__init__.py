@@ -1,0 +1,42 @@
+"""How it decides: one algorithm per file, found here by name.
+
+To add one: write the file (see CONTRIBUTING.md), then add one line to `_ALL`.
+"""
+
+from typing import Any
+
+from shortlist.errors import InvalidProblem
+from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
+from shortlist.strategies.lucb import LUCB
+from shortlist.strategies.medelim import MEDELIM
+from shortlist.strategies.medelim_max import MEDELIM_MAX
+from shortlist.strategies.protocol import Batch, Strategy, Verdict
+from shortlist.strategies.ugape import UGAPE
+from shortlist.strategies.vmedelim import VMEDELIM
+from shortlist.strategies.wnelim import WNELIM
+
+__all__ = ["Batch", "Strategy", "Verdict", "strategies", "strategy_named"]
+
+_ALL: tuple[Strategy[Any], ...] = (
+    WNELIM,
+    MEDELIM,
+    MEDELIM_MAX,
+    VMEDELIM,
+    ADAPTED_MEDELIM,
+    PUBLISHED,
+    LUCB,
+    UGAPE,
+)
+_BY_NAME = {strategy.name: strategy for strategy in _ALL}
+
+
+def strategies() -> tuple[str, ...]:
+    """Return the names of all strategies."""
+    return tuple(_BY_NAME)
+
+
+def strategy_named(name: str) -> Strategy[Any]:
+    """Return the strategy with this name."""
+    if name not in _BY_NAME:
+        raise InvalidProblem(f"there is no strategy {name!r}; use one of: {', '.join(_BY_NAME)}, or auto.")
+    return _BY_NAME[name]

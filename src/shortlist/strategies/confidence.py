@@ -1,0 +1,284 @@
+"""What LUCB and UGapE share: confidence intervals for every arm, a few pulls at a time.
+
+Both pull each arm once and then, step by step, the one or two arms that blur the cut. They differ
+in the exploration rate, in which arms those are, and in when they stop: the `Rule`.
+
+A step changes one or two arms of perhaps many thousands. So a state keeps a *focus*, the arms that
+can matter during the next pulls, and for all others only bounds on how high they can come by then.
+A rule looks at the focus alone and says whether those bounds prove that it need not look further;
+if not, the focus is chosen anew. No decision ever differs from that of looking at every arm.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray, at, flat_index, largest
+from shortlist.problem import Problem
+from shortlist.strategies.protocol import (
+    Batch,
+    Done,
+    Lanes,
+    Verdict,
+    all_arms,
+    decided,
+    nothing_to_ask,
+    undecided,
+)
+
+_HORIZON = 256.0  # pulls for which a focus is meant to last
+_SPARE = 64  # arms in focus beyond those that matter now
+
+
+class Rest(NamedTuple):
+    """What is known of the arms out of focus: none exceeds these before `until` pulls in all."""
+
+    key: FloatArray
+    upper: FloatArray
+    until: float
+
+
+class Choice(NamedTuple):
+    """What a rule makes of the arms in focus, by their places in it.
+
+    `gap` is the doubt that remains; `is_sure` says whether the arms out of focus could not matter.
+    """
+
+    selected: IntArray
+    contenders: IntArray
+    gap: FloatArray
+    is_sure: BoolArray
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one strategy decides.
+
+    Attributes
+    ----------
+    rate
+        ``rate(problem, n_pulls)``: the exploration rate, whose root scales all half-widths.
+    key
+        ``key(means, half_widths)``: by which statistic arms come in; it must not grow with the half-width.
+    choose
+        ``choose(m, means, half_widths, rest)``: the decision.
+    """
+
+    rate: Callable[[Problem, FloatArray], FloatArray]
+    key: Callable[[FloatArray, FloatArray], FloatArray]
+    choose: Callable[[int, FloatArray, FloatArray, Rest], Choice]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """What has been observed of some arms, on the last axis.
+
+    `radii` are half-widths per unit of the root of the exploration rate.
+    """
+
+    counts: FloatArray
+    means: FloatArray
+    radii: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Every arm awaits its first pull."""
+
+    problem: Problem
+    lanes: Lanes
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Every arm has been pulled; the contenders await one more pull each.
+
+    Attributes
+    ----------
+    known
+        All arms, as they were when the focus was chosen.
+    focus, seen
+        The arms in focus, in rising order, and what is known of them now.
+    rest
+        Bounds on all others.
+    n_pulls
+        Pulls in all, per lane.
+    selected, contenders
+        The arms that are in, and the places in focus of those to pull next.
+    is_final
+        Per lane, whether the doubt is below epsilon.
+    """
+
+    problem: Problem
+    known: Intervals
+    focus: IntArray
+    seen: Intervals
+    rest: Rest
+    n_pulls: FloatArray
+    selected: IntArray
+    contenders: IntArray
+    is_final: BoolArray
+
+
+State: TypeAlias = Start | Open | Done
+
+
+def init(problem: Problem, lanes: Lanes = ()) -> State:
+    """Return the first state."""
+    return Done(all_arms(problem, lanes)) if problem.m == problem.n else Start(problem, lanes)
+
+
+def ask(state: State) -> Batch:
+    """Return one pull of every arm at first, then one of each contender."""
+    match state:
+        case Done():
+            return nothing_to_ask(state.selected.shape[:-1])
+        case Start():
+            arms = all_arms(state.problem, state.lanes)
+            return Batch(arms, np.ones(arms.shape, dtype=np.int64))
+        case Open() if state.is_final.all():
+            return nothing_to_ask(state.is_final.shape)
+        case Open():
+            counts = np.broadcast_to(~state.is_final[..., None], state.contenders.shape)
+            return Batch(at(state.focus, state.contenders), counts.astype(np.int64))
+
+
+def tells(rule: Rule) -> Callable[[State, FloatArray], State]:
+    """Return the `tell` of a strategy that decides by this rule."""
+
+    def tell(state: State, means: FloatArray) -> State:
+        match state:
+            case Start(problem=problem):
+                radii = np.array(np.broadcast_to(np.sqrt(2 * problem.variances), means.shape))
+                known = Intervals(np.ones(means.shape), np.array(means), radii)
+                return _refocused(rule, problem, known, np.full(means.shape[:-1], float(problem.n)))
+            case Open() if not state.is_final.all():
+                return _after_pulls(rule, state, means)
+            case _:
+                return state
+
+    return tell
+
+
+def verdict(state: State) -> Verdict:
+    """Return the selection of every lane, final where the doubt fell below epsilon."""
+    match state:
+        case Done():
+            return decided(state.selected)
+        case Start():
+            return undecided(state.lanes)
+        case Open():
+            return Verdict(state.selected, state.is_final)
+
+
+def take_lanes(state: State, is_kept: BoolArray) -> State:
+    """Return the state of some of the lanes only."""
+    match state:
+        case Done():
+            return Done(state.selected[is_kept])
+        case Start():
+            return replace(state, lanes=(int(is_kept.sum()),))
+        case Open():
+            return replace(
+                state,
+                known=_taken(state.known, is_kept),
+                seen=_taken(state.seen, is_kept),
+                rest=state.rest._replace(key=state.rest.key[is_kept], upper=state.rest.upper[is_kept]),
+                focus=state.focus[is_kept],
+                n_pulls=state.n_pulls[is_kept],
+                selected=state.selected[is_kept],
+                contenders=state.contenders[is_kept],
+                is_final=state.is_final[is_kept],
+            )
+
+
+def _taken(intervals: Intervals, is_kept: BoolArray) -> Intervals:
+    return Intervals(intervals.counts[is_kept], intervals.means[is_kept], intervals.radii[is_kept])
+
+
+def _after_pulls(rule: Rule, state: Open, rewards: FloatArray) -> Open:
+    """Return the state after one reward for each contender of every lane that is not final."""
+    pulled = ~state.is_final[..., None]
+    where = flat_index(state.focus.shape, state.contenders)
+    counts, means, radii = state.seen.counts.copy(), state.seen.means.copy(), state.seen.radii.copy()
+    old = means.reshape(-1)[where]
+    n_each = counts.reshape(-1)[where] + pulled
+    counts.reshape(-1)[where] = n_each
+    means.reshape(-1)[where] = old + (rewards - old) * pulled / n_each
+    variances = state.problem.variances[state.focus.reshape(-1)[where]]
+    radii.reshape(-1)[where] = np.sqrt(2 * variances / n_each)
+    n_pulls = state.n_pulls + state.contenders.shape[-1] * pulled[..., 0]
+    after = replace(state, seen=Intervals(counts, means, radii), n_pulls=n_pulls)
+    if n_pulls.max() <= state.rest.until:
+        choice = _choose(rule, after)
+        if choice.is_sure.all():
+            return _decided(after, choice)
+    return _refocused(rule, state.problem, _merged(after), n_pulls)
+
+
+def _choose(rule: Rule, state: Open) -> Choice:
+    half_widths = state.seen.radii * np.sqrt(rule.rate(state.problem, state.n_pulls))[..., None]
+    return rule.choose(state.problem.m, state.seen.means, half_widths, state.rest)
+
+
+def _decided(state: Open, choice: Choice) -> Open:
+    return replace(
+        state,
+        selected=at(state.focus, choice.selected),
+        contenders=choice.contenders,
+        is_final=np.asarray(choice.gap < state.problem.epsilon),
+    )
+
+
+def _merged(state: Open) -> Intervals:
+    """Return what is known of all arms now."""
+    where = flat_index(state.known.means.shape, state.focus)
+    merged = Intervals(state.known.counts.copy(), state.known.means.copy(), state.known.radii.copy())
+    merged.counts.reshape(-1)[where] = state.seen.counts
+    merged.means.reshape(-1)[where] = state.seen.means
+    merged.radii.reshape(-1)[where] = state.seen.radii
+    return merged
+
+
+def _refocused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArray) -> Open:
+    """Return the state with a new focus: a small one if that decides, else all arms for a while."""
+    size = 2 * problem.m + _SPARE
+    if size < problem.n:
+        state = _focused(rule, problem, known, n_pulls, size)
+        choice = _choose(rule, state)
+        if choice.is_sure.all():
+            return _decided(state, choice)
+    state = _focused(rule, problem, known, n_pulls, problem.n)
+    return _decided(state, _choose(rule, state))
+
+
+def _focused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArray, size: int) -> Open:
+    """Return a state that looks at the `size` arms that may come highest; its decision is still open."""
+    later = n_pulls + _HORIZON
+    if size >= problem.n:
+        focus = all_arms(problem, n_pulls.shape)
+        nothing = np.full(n_pulls.shape, -np.inf)
+        rest = Rest(nothing, nothing, float(later.max()) if 2 * problem.m + _SPARE < problem.n else np.inf)
+        seen = known
+    else:
+        key = rule.key(known.means, known.radii * np.sqrt(rule.rate(problem, n_pulls))[..., None])
+        upper = known.means + known.radii * np.sqrt(rule.rate(problem, later))[..., None]
+        leading = flat_index(upper.shape, largest(key, problem.m + _SPARE // 4))
+        upper_or_leading = upper.copy()
+        upper_or_leading.reshape(-1)[leading] = np.inf
+        focus = largest(upper_or_leading, size)
+        bounds = (without(key, focus).max(axis=-1), without(upper, focus).max(axis=-1))
+        rest = Rest(*bounds, float(later.max()))
+        seen = Intervals(at(known.counts, focus), at(known.means, focus), at(known.radii, focus))
+    none = np.empty((*n_pulls.shape, 0), dtype=np.int64)
+    undecided_yet = np.zeros(n_pulls.shape, dtype=np.bool_)
+    return Open(problem, known, focus, seen, rest, n_pulls, none, none, undecided_yet)
+
+
+def without(values: FloatArray, indices: IntArray) -> FloatArray:
+    """Return a copy in which the entries of each lane at the indices given for it are minus infinity."""
+    rest = np.array(values)
+    rest.reshape(-1)[flat_index(values.shape, indices)] = -np.inf
+    return rest

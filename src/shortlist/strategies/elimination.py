@@ -1,0 +1,108 @@
+"""Elimination in levels: pull the survivors afresh, keep the best of them, repeat.
+
+Median elimination and its relatives differ only in how many arms each level keeps and how precisely
+it measures. Both are known in advance, so each of those strategies is a schedule of `Level`s; what
+happens at a level is written here, once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, at, blocks, largest
+from shortlist.problem import Problem, whole_pulls
+from shortlist.strategies.protocol import Batch, Lanes, Verdict, all_arms, decided, nothing_to_ask, undecided
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of an elimination schedule.
+
+    Attributes
+    ----------
+    n_arms, keep
+        How many arms it measures and how many of them survive it.
+    epsilon, delta
+        The loss in mean that it may cause, and the failure probability in its sample-size formula.
+    pulls_per_variance
+        Pulls of an arm, before rounding up, per unit of its variance.
+    """
+
+    n_arms: int
+    keep: int
+    epsilon: float
+    delta: float
+    pulls_per_variance: float
+
+
+Schedule: TypeAlias = tuple[Level, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The survivors, the variances of all arms, and the levels still to come.
+
+    `variances` has one entry per arm of the problem, or a single one that all survivors share.
+    """
+
+    variances: FloatArray
+    arms: IntArray
+    levels: Schedule
+
+
+def starts_with(schedule: Callable[[Problem], Schedule]) -> Callable[[Problem, Lanes], State]:
+    """Return the `init` of a strategy that eliminates by this schedule."""
+
+    def init(problem: Problem, lanes: Lanes = ()) -> State:
+        variances = shared(problem.variances, np.arange(problem.n))
+        return State(variances, all_arms(problem, lanes), schedule(problem))
+
+    return init
+
+
+def shared(variances: FloatArray, arms: IntArray) -> FloatArray:
+    """Return the one variance that these arms share, or else the variances of all arms."""
+    first = variances[arms[0]]
+    is_shared = all((variances[arms[block]] == first).all() for block in blocks(arms.shape))
+    return variances[arms[:1]] if is_shared else variances
+
+
+def ask(state: State) -> Batch:
+    """Return fresh pulls of every survivor, as many as the next level needs."""
+    if not state.levels:
+        return nothing_to_ask(state.arms.shape[:-1])
+    return Batch(state.arms, _pulls(state.levels[0], state.variances, state.arms))
+
+
+def tell(state: State, means: FloatArray) -> State:
+    """Return the state in which the next level's best arms survive."""
+    if not state.levels:
+        return state
+    best = largest(means, state.levels[0].keep)
+    return replace(state, arms=at(state.arms, best), levels=state.levels[1:])
+
+
+def verdict(state: State) -> Verdict:
+    """Return the survivors of the last level, once it is over."""
+    return undecided(state.arms.shape[:-1]) if state.levels else decided(state.arms)
+
+
+def most_pulls(schedule: Schedule, variances: FloatArray) -> int:
+    """Return the most pulls that a schedule can take: the noisiest arms survive every level."""
+    falling = np.argsort(-variances, kind="stable") if schedule else np.empty(0, dtype=np.int64)
+    return sum(int(_pulls(level, variances, falling[: level.n_arms]).sum()) for level in schedule)
+
+
+def _pulls(level: Level, variances: FloatArray, arms: IntArray) -> IntArray:
+    purpose = f"Elimination to within {level.epsilon:.3g}"
+    if len(variances) == 1:
+        each = variances * level.pulls_per_variance
+        whole_pulls((1,), lambda _: each * arms.shape[-1], purpose)  # refuses too large a sum
+        return np.broadcast_to(whole_pulls((1,), lambda _: each, purpose), arms.shape)
+
+    def amounts(block: slice) -> FloatArray:
+        return variances[arms[..., block]] * level.pulls_per_variance
+
+    return whole_pulls(arms.shape, amounts, purpose)

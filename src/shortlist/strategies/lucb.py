@@ -1,0 +1,71 @@
+"""LUCB: pull the weakest arm that is in and the strongest that is out until they no longer overlap.
+
+Reads beside [KTAS12], with the half-widths of [ZT22] Section 5.1 for unequal variances.
+"""
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, at, largest
+from shortlist.certificates import Guarantee, Ledger, Share
+from shortlist.problem import Problem
+from shortlist.strategies.confidence import (
+    Choice,
+    Rest,
+    Rule,
+    State,
+    ask,
+    init,
+    take_lanes,
+    tells,
+    verdict,
+    without,
+)
+from shortlist.strategies.protocol import Strategy
+
+__all__ = ["LUCB", "State", "ask", "init", "rate", "take_lanes", "tell", "verdict"]
+
+_ZETA_3 = 1.2020569031595942
+
+
+def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
+    """Return the exploration rate after `n_pulls` pulls in all."""
+    return np.log(5 * problem.n * n_pulls**4 / (4 * problem.delta))  # [KTAS12] Sec. 3, beta(u, t)
+
+
+def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Choice:
+    """Return the m best means as the arms in, and the pair that blurs the cut."""
+    selected = largest(means, m)  # [KTAS12] Alg. LUCB, High^t
+    means_in = at(means, selected)
+    lower_in = means_in - at(half_widths, selected)
+    weakest = at(selected, lower_in.argmin(axis=-1)[..., None])  # [KTAS12] Alg. LUCB, h_*
+    upper_out = without(means + half_widths, selected)
+    strongest = upper_out.argmax(axis=-1)[..., None]  # [KTAS12] Alg. LUCB, l_*
+    highest_out = upper_out.max(axis=-1)
+    gap = highest_out - lower_in.min(axis=-1)  # [KTAS12] Alg. LUCB, stopping rule
+    is_sure = (means_in.min(axis=-1) > rest.key) & (highest_out > rest.upper)
+    return Choice(selected, np.concatenate([weakest, strongest], axis=-1), gap, is_sure)
+
+
+tell = tells(Rule(rate, lambda means, _: means, choose))
+
+
+def _guarantee(problem: Problem) -> Guarantee:
+    # A union over arms, times t >= 1 and the at most t counts an arm can have by then:
+    # sum over t of n t * 4 delta / (5 n t^4) = (4/5) zeta(3) delta.
+    spent = 4 / 5 * _ZETA_3 * problem.delta
+    share = Share("some arm's mean leaves its interval, towards the cut, at some time", spent)
+    return Guarantee.of(problem, "[KTAS12] Theorem 1 with [ZT22] Section 5.1", Ledger((share,)))
+
+
+LUCB: Strategy[State] = Strategy(
+    name="lucb",
+    summary="LUCB with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
+    source="[ZT22] Section 5.1",
+    init=init,
+    ask=ask,
+    tell=tell,
+    verdict=verdict,
+    guarantee=_guarantee,
+    worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
+    take_lanes=take_lanes,
+)

@@ -1,0 +1,113 @@
+"""What every strategy is: five pure functions on a frozen state, and what it promises.
+
+A strategy never measures anything. `ask` says which arms to pull how often; `tell` takes the mean
+of each arm's fresh rewards, in the same order, and returns the next state; `verdict` says what has
+been decided. Arms lie on the last axis of every array. Leading axes are *lanes*: independent runs
+of the same problem, advanced together, each exactly as it would be alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates import Guarantee
+from shortlist.problem import Problem
+
+Lanes: TypeAlias = tuple[int, ...]
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The fresh pulls a strategy needs before it can decide again; empty when it has decided.
+
+    Attributes
+    ----------
+    arms
+        The arms to pull, each at most once per lane; shape ``(*lanes, k)``.
+    counts
+        How often to pull each; same shape. Zero where a lane has ended before the others.
+    """
+
+    arms: IntArray
+    counts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What a strategy has decided.
+
+    Attributes
+    ----------
+    selected
+        The arms chosen, in rising order; shape ``(*lanes, k)``. Meaningful where `is_final`.
+    is_final
+        Per lane, whether the strategy has ended by its own rule.
+    """
+
+    selected: IntArray
+    is_final: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The last state of a strategy that ends in all lanes at once."""
+
+    selected: IntArray
+
+
+@dataclass(frozen=True)
+class Strategy(Generic[S]):
+    """One algorithm: how it decides and what it promises.
+
+    Attributes
+    ----------
+    name, summary, source
+        What users call it, one sentence on it, and where it is defined.
+    init, ask, tell, verdict
+        The algorithm: ``init(problem, lanes)``, ``ask(state)``, ``tell(state, means)``, ``verdict(state)``.
+    guarantee
+        The promise made for a problem, or None where nothing is proved.
+    worst_case_pulls
+        The most pulls it can ever ask for on a problem, or None where there is no finite bound.
+    n_selected
+        How many arms it returns.
+    take_lanes
+        ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
+    """
+
+    name: str
+    summary: str
+    source: str
+    init: Callable[[Problem, Lanes], S]
+    ask: Callable[[S], Batch]
+    tell: Callable[[S, FloatArray], S]
+    verdict: Callable[[S], Verdict]
+    guarantee: Callable[[Problem], Guarantee | None]
+    worst_case_pulls: Callable[[Problem], int | None]
+    n_selected: Callable[[Problem], int] = lambda problem: problem.m
+    take_lanes: Callable[[S, BoolArray], S] | None = None
+
+
+def all_arms(problem: Problem, lanes: Lanes) -> IntArray:
+    """Return every arm of the problem, in every lane."""
+    return np.broadcast_to(np.arange(problem.n), (*lanes, problem.n))
+
+
+def nothing_to_ask(lanes: Lanes) -> Batch:
+    """Return the batch of a strategy that has ended."""
+    nothing = np.empty((*lanes, 0), dtype=np.int64)
+    return Batch(nothing, nothing)
+
+
+def undecided(lanes: Lanes) -> Verdict:
+    """Return the verdict of a strategy that has not ended in any lane."""
+    return Verdict(np.empty((*lanes, 0), dtype=np.int64), np.zeros(lanes, dtype=np.bool_))
+
+
+def decided(selected: IntArray) -> Verdict:
+    """Return the verdict of a strategy that has ended in every lane."""
+    return Verdict(selected, np.ones(selected.shape[:-1], dtype=np.bool_))

@@ -1,0 +1,92 @@
+"""UGapE: pull whichever of two arms at the cut is known less well, until no regret can exceed epsilon.
+
+Reads beside [GGL12], UGapEc, with the half-widths of [ZT22] Section 5.1 for unequal variances.
+"""
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, at, flat_index, largest
+from shortlist.certificates import Guarantee, Ledger, Share
+from shortlist.problem import Problem
+from shortlist.strategies.confidence import (
+    Choice,
+    Rest,
+    Rule,
+    State,
+    ask,
+    init,
+    take_lanes,
+    tells,
+    verdict,
+    without,
+)
+from shortlist.strategies.protocol import Strategy
+
+__all__ = ["UGAPE", "State", "ask", "init", "rate", "take_lanes", "tell", "verdict"]
+
+
+def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
+    """Return the exploration rate after `n_pulls` pulls in all."""
+    return np.log(4 * problem.n * n_pulls**3 / problem.delta)  # [GGL12] Sec. 3.1, beta_k for UGapEc
+
+
+def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Choice:
+    """Return the m arms of least possible regret, and the less known of the two arms at the cut."""
+    upper, lower = means + half_widths, means - half_widths
+    regrets, mth_upper, next_upper = _regrets(upper, lower, m)
+    selected = largest(-regrets, m)  # [GGL12] Fig. 2, J(t)
+    outside = without(upper, selected).argmax(axis=-1)[..., None]  # [GGL12] Fig. 2, u_t
+    weakest = at(lower, selected).argmin(axis=-1)[..., None]
+    pair = np.concatenate([at(selected, weakest), outside], axis=-1)  # [GGL12] Fig. 2, l_t and u_t
+    wider = at(half_widths, pair).argmax(axis=-1)[..., None]  # [GGL12] Fig. 2, I(t); a tie goes to l_t
+    gap = at(regrets, selected).max(axis=-1)  # [GGL12] Fig. 1, B_J(t)
+    is_sure = (next_upper > rest.upper) & (gap < mth_upper - rest.key)
+    return Choice(selected, at(pair, wider), gap, is_sure)
+
+
+def _regrets(upper: FloatArray, lower: FloatArray, m: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return how far the m-th best of the other arms could lie above each arm, B_k.
+
+    With it come the m-th and the next largest upper bound: the m-th best of the others is the next
+    one for an arm among the m largest itself, and the m-th for any other.
+    """
+    top = largest(upper, m + 1)
+    uppers = at(upper, top)
+    last = uppers.argmin(axis=-1)[..., None]
+    ordered = np.sort(uppers, axis=-1)
+    next_upper, mth_upper = ordered[..., :1], ordered[..., 1:2]
+    regrets = mth_upper - lower  # [GGL12] Eq. 2
+    of_top = np.where(np.arange(m + 1) != last, next_upper, mth_upper) - at(lower, top)
+    regrets.reshape(-1)[flat_index(upper.shape, top)] = of_top  # [GGL12] Eq. 2
+    return regrets, mth_upper[..., 0], next_upper[..., 0]
+
+
+def _lower(means: FloatArray, half_widths: FloatArray) -> FloatArray:
+    return means - half_widths
+
+
+tell = tells(Rule(rate, _lower, choose))
+
+
+def _guarantee(problem: Problem) -> Guarantee:
+    # Both sides, all arms, all t and the at most t counts an arm can have by then:
+    # sum over t of 2 n t * delta / (4 n t^3) = zeta(2) delta / 2.
+    spent = math.pi**2 / 12 * problem.delta
+    share = Share("some arm's mean leaves its interval at some time", spent)
+    return Guarantee.of(problem, "[GGL12] Theorem 2 with [ZT22] Section 5.1", Ledger((share,)))
+
+
+UGAPE: Strategy[State] = Strategy(
+    name="ugape",
+    summary="UGapE with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
+    source="[ZT22] Section 5.1",
+    init=init,
+    ask=ask,
+    tell=tell,
+    verdict=verdict,
+    guarantee=_guarantee,
+    worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
+    take_lanes=take_lanes,
+)
