@@ -209,7 +209,7 @@ def _simulated_question(
         "slippage": instances.slippage,
     }
     if instance not in by_name:
-        known = ", ".join([*by_name, "random", "illustrative-2 to illustrative-5"])
+        known = "equal, linear, slippage, random, illustrative-2 to illustrative-5"
         raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
     if numbers["n"] < 1:
         raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")

@@ -201,7 +201,7 @@ def _variances(variances: ArrayLike) -> FloatArray:
         raise InvalidProblem(f"`variances` is empty: there is no arm to select. {advice}")
     if given.dtype.kind not in "iuf":
         raise InvalidProblem(
-            f"`variances` holds {_kind(given)}, such as {given.flat[0]!r}; they must be real numbers. {advice}"
+            f"`variances` holds {_kind(given)}, such as {given.flat[0]!r}; they must be numbers. {advice}"
         )
     values = np.array(given, dtype=np.float64)
     is_wrong = ~((values > 0.0) & (values < math.inf))

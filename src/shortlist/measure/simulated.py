@@ -155,7 +155,7 @@ def _check_proxies(
         arm = int(np.argmax(short))
         raise InvalidProblem(
             f"{problem.name(arm)} has variance {problem.variances[arm]:g}, but {rewards} rewards with mean "
-            f"{means[arm]:g} need {least(means[arm : arm + 1])[0]:g} or more. Use 0.25, which always suffices."
+            f"{means[arm]:g} need {least(means[arm : arm + 1])[0]:g} or more. Use 0.25, which always does."
         )
 
 

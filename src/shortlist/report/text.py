@@ -24,11 +24,8 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         parts.append(Text(result.guarantee.sentence, style="green"))
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
-    parts.append(
-        Text(
-            f"{result.n_pulls:,} pulls in {_rounds(result.n_rounds)} by {result.strategy}, seed {result.seed}."
-        )
-    )
+    cost = f"{result.n_pulls:,} pulls in {_rounds(result.n_rounds)} by {result.strategy}, seed {result.seed}."
+    parts.append(Text(cost))
     if true_means is not None and len(result.indices):
         parts.append(_truth(result, true_means))
     return Group(*parts)

@@ -1,0 +1,29 @@
+"""Each algorithm written down a second time: as a plain generator, slow and obvious.
+
+An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
+arms selected. It shares no code with the package.
+"""
+
+from collections.abc import Callable, Generator
+from typing import TypeAlias
+
+from shortlist import Problem
+
+from .adapted_medelim import adapted_medelim, adapted_medelim_published
+from .confidence import lucb, ugape
+from .medelim import medelim, medelim_max
+from .vmedelim import vmedelim
+from .wnelim import wnelim
+
+Oracle: TypeAlias = Generator[dict[int, int], dict[int, float], set[int]]
+
+ORACLES: dict[str, Callable[[Problem], Oracle]] = {
+    "wnelim": wnelim,
+    "medelim": medelim,
+    "medelim-max": medelim_max,
+    "vmedelim": vmedelim,
+    "adapted-medelim": adapted_medelim,
+    "adapted-medelim-published": adapted_medelim_published,
+    "lucb": lucb,
+    "ugape": ugape,
+}

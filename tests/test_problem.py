@@ -1,0 +1,354 @@
+"""What a question must look like, and what is said to somebody who asks a wrong one."""
+
+import copy
+import dataclasses
+import math
+import pickle
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+
+GOOD: dict[str, Any] = {"m": 2, "epsilon": 0.1, "delta": 0.05, "variances": [1.0, 4.0, 9.0]}
+
+
+def problem(**changes: Any) -> sl.Problem:
+    return sl.Problem(**(GOOD | changes))
+
+
+def refusal(**changes: Any) -> str:
+    """Return the message with which a question is refused."""
+    with pytest.raises(sl.InvalidProblem) as caught:
+        problem(**changes)
+    return str(caught.value)
+
+
+# --- m -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [0, -1, -(10**30)])
+def test_m_below_one_is_refused(m: int) -> None:
+    message = refusal(m=m)
+    assert f"`m` is {m}" in message
+    assert "at least 1" in message
+    assert "use 1" in message
+
+
+@pytest.mark.parametrize("m", [4, 10**30])
+def test_m_above_n_is_refused(m: int) -> None:
+    message = refusal(m=m)
+    assert f"`m` is {m}" in message
+    assert "3 arms" in message
+    assert "Select at most 3" in message
+
+
+@pytest.mark.parametrize("m", [2.5, 3.0, "3", True, False, None, 1j, [2], np.float64(2), np.True_, np.array([2])])
+def test_m_that_is_no_whole_number_is_refused(m: object) -> None:
+    message = refusal(m=m)
+    assert f"`m` is {m!r}" in message
+    assert "whole number" in message
+    assert "such as 3" in message
+
+
+def test_m_may_be_a_numpy_integer_and_becomes_an_int() -> None:
+    assert type(problem(m=np.int64(2)).m) is int
+
+
+def test_m_may_equal_n() -> None:
+    assert problem(m=3).m == 3
+    assert sl.select(lambda *_: pytest.fail("nothing needs measuring"), problem(m=3)).n_pulls == 0
+
+
+# --- epsilon and delta -------------------------------------------------------------------------------
+
+NOT_REAL = [1j, np.complex128(1), True, np.True_, "0.1", b"0.1", None, [0.1], np.array([0.1, 0.2]), [[1], [1, 2]]]
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta"])
+@pytest.mark.parametrize("value", NOT_REAL, ids=repr)
+def test_epsilon_and_delta_must_be_real_numbers(field: str, value: object) -> None:
+    message = refusal(**{field: value})
+    assert f"`{field}` is {value!r}" in message
+    assert "real number" in message
+    assert ("such as 0.1" if field == "epsilon" else "use 0.05") in message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -0.0, 0, -0.1])
+def test_epsilon_must_be_positive_and_finite(value: float) -> None:
+    message = refusal(epsilon=value)
+    assert f"`epsilon` is {float(value)!r}" in message
+    assert "positive and finite" in message
+    assert "such as 0.1" in message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -0.05, 1.0, 1, 1.2])
+def test_delta_must_lie_between_zero_and_one(value: float) -> None:
+    message = refusal(delta=value)
+    assert f"`delta` is {float(value)!r}" in message
+    assert "strictly between 0 and 1" in message
+    assert "use 0.05" in message
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta"])
+def test_a_number_too_large_for_a_float_is_refused(field: str) -> None:
+    assert f"`{field}`" in refusal(**{field: 10**400})
+
+
+def test_epsilon_and_delta_become_floats() -> None:
+    given = problem(epsilon=1, delta=np.float32(0.5))
+    assert type(given.epsilon) is float
+    assert type(given.delta) is float
+
+
+# --- variances ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_every_variance_must_be_positive_and_finite(value: float, kind: Any) -> None:
+    message = refusal(variances=kind([1.0, value, 4.0]))
+    assert f"`variances[1]` is {value!r}" in message
+    assert "positive and finite" in message
+    assert "upper bound" in message
+
+
+def test_the_first_wrong_variance_is_shown_and_the_others_are_counted() -> None:
+    message = refusal(variances=[1.0, -1.0, math.nan, 0.0])
+    assert "`variances[1]` is -1.0" in message
+    assert "2 more" in message
+
+
+@pytest.mark.parametrize(
+    ("variances", "said"),
+    [
+        ([1j, 2.0, 3.0], "complex numbers"),
+        (np.array([1.0, 2.0, 3.0], dtype=np.complex128), "complex numbers"),
+        (np.array([True, True, True]), "booleans"),
+        (["1.0", "2.0", "3.0"], "strings"),
+        ([1.0, 2.0, "3.0"], "strings"),
+        (np.array([b"1", b"2", b"3"]), "bytes"),
+        ([1.0, None, 3.0], "None"),
+        ([], "empty"),
+        (np.empty(0), "empty"),
+        (None, "dimensions"),
+        (4.0, "dimensions"),
+        ("1.0", "dimensions"),
+        ([[1.0, 2.0, 3.0]], "2 dimensions (shape (1, 3))"),
+        (np.ones((3, 2)), "2 dimensions (shape (3, 2))"),
+        ([[1.0], [2.0, 3.0]], "ragged"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]), "masked"),
+    ],
+    ids=repr,
+)
+def test_variances_of_a_wrong_kind_are_refused(variances: object, said: str) -> None:
+    message = refusal(variances=variances)
+    assert "`variances`" in message
+    assert said in message
+    assert "one positive number per arm" in message
+
+
+@pytest.mark.parametrize("variances", [[True, True, True], [1.0, True, 3.0], (2.0, 1.0, np.True_)])
+def test_a_boolean_hidden_among_the_variances_is_refused(variances: list[object]) -> None:
+    message = refusal(variances=variances)
+    place = next(i for i, value in enumerate(variances) if isinstance(value, bool | np.bool_))
+    assert f"`variances[{place}]` is {variances[place]!r}" in message
+    assert "real number" in message
+
+
+@pytest.mark.parametrize("variances", [[1, 4, 9], np.array([1, 4, 9], dtype=np.uint8), range(1, 4)])
+def test_whole_numbers_are_variances(variances: Any) -> None:
+    assert problem(variances=variances).variances.dtype == np.float64
+
+
+def test_a_masked_array_without_masked_entries_is_accepted() -> None:
+    assert problem(variances=np.ma.array([1.0, 4.0, 9.0])) == problem()
+
+
+# --- names -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", "   ", "\t\n", 7, None, b"b"])
+def test_a_name_must_be_a_string_with_something_in_it(name: object) -> None:
+    message = refusal(names=["a", name, "c"])
+    assert f"`names[1]` is {name!r}" in message
+    assert "non-empty string" in message
+
+
+def test_names_must_differ() -> None:
+    message = refusal(names=["a", "b", "a"])
+    assert "`names[2]`" in message
+    assert "`names[0]`" in message
+    assert "'a'" in message
+    assert "must differ" in message
+
+
+@pytest.mark.parametrize("names", [[], ["a", "b"], ["a", "b", "c", "d"]])
+def test_there_must_be_one_name_per_arm(names: list[str]) -> None:
+    message = refusal(names=names)
+    assert f"{len(names)} `names`" in message
+    assert "3 `variances`" in message
+    assert "one name per arm" in message
+
+
+@pytest.mark.parametrize("names", ["abc", b"abc", 3])
+def test_names_must_be_a_list(names: object) -> None:
+    message = refusal(names=names)
+    assert "`names`" in message
+    assert repr(names) in message
+    assert "list with one name per arm" in message
+
+
+def test_names_default_to_numbers() -> None:
+    assert [problem().name(arm) for arm in range(3)] == ["arm-0", "arm-1", "arm-2"]
+
+
+def test_names_are_kept_in_order() -> None:
+    given = problem(names=np.array(["x", "y", "z"]))
+    assert given.names == ("x", "y", "z")
+    assert {type(given.name(arm)) for arm in range(3)} == {str}
+
+
+def test_a_name_that_no_encoding_knows_is_refused_or_works_throughout() -> None:
+    odd = "site \udcff"  # what os.listdir makes of a file name that is not valid UTF-8
+    try:
+        given = problem(names=["a", "b", odd])
+    except sl.InvalidProblem as error:
+        assert "names[2]" in str(error)  # noqa: PT017
+    else:
+        assert given.digest != problem(names=["a", "b", "c"]).digest
+
+
+# --- questions that cannot be answered in any number of pulls that can be counted -------------------------
+
+
+def test_an_epsilon_that_needs_uncountable_pulls_is_refused() -> None:
+    message = refusal(epsilon=1e-12)
+    assert "epsilon = 1e-12" in message
+    assert "2**53" in message
+    assert "larger `epsilon`" in message
+    assert "units" in message
+
+
+def test_variances_whose_sum_overflows_are_refused() -> None:
+    assert "larger `epsilon`" in refusal(variances=[1e308, 1e308, 1e308])
+
+
+def test_a_strategy_refuses_what_it_could_not_count() -> None:
+    long = problem(epsilon=1e-6, variances=[1.0] * 1000)  # 1e15 < 2**53 pulls before any constant
+    with pytest.raises(sl.InvalidProblem) as caught:
+        sl.Session(long, "vmedelim")
+    assert "2**53" in str(caught.value)
+    assert "larger `epsilon`" in str(caught.value)
+
+
+@pytest.mark.parametrize("strategy", sl.strategies())
+@pytest.mark.parametrize("unit", [1e200, 1e-160])
+def test_no_strategy_minds_the_unit_of_the_rewards(strategy: str, unit: float) -> None:
+    """Only epsilon^2 / variance matters: the same question in other units needs the same pulls."""
+    variances = np.array([1.0, 1.0, 4.0]) * 1e-6
+    usual = sl.Session(problem(epsilon=1e-3, variances=variances), strategy)
+    other = sl.Session(problem(epsilon=1e-3 * unit, variances=variances * unit * min(unit, 1e100)), strategy)
+    if unit < 1:
+        assert other.ask().counts.sum() > 0
+    else:  # here the noise is negligible
+        assert other.ask().counts.tolist() == [1] * len(usual.ask())
+
+
+# --- a problem as a value ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["m", "epsilon", "delta", "variances", "names", "n"])
+def test_a_problem_cannot_be_changed(field: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(problem(), field, 1)
+
+
+def test_the_callers_variances_are_copied() -> None:
+    mine = np.array([1.0, 4.0, 9.0])
+    given = problem(variances=mine)
+    mine[0] = 100.0
+    assert given.variances.tolist() == [1.0, 4.0, 9.0]
+    assert mine.flags.writeable
+
+
+def test_the_variances_cannot_be_written_to() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        problem().variances[0] = 5.0
+
+
+def test_equal_questions_are_equal() -> None:
+    one, other = problem(), problem(variances=np.array([1, 4, 9]), m=np.int64(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.digest == other.digest
+    assert len({one, other}) == 1
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"m": 1},
+    {"epsilon": math.nextafter(0.1, 1)},
+    {"delta": math.nextafter(0.05, 1)},
+    {"variances": [1.0, 4.0, math.nextafter(9.0, 10)]},
+    {"variances": [4.0, 1.0, 9.0]},
+    {"variances": [1.0, 4.0, 9.0, 9.0]},
+    {"names": ["a", "b", "c"]},
+    {"names": ["a", "b", "d"]},
+    {"names": ["b", "a", "c"]},
+    {"names": ["ab", "c", "d"]},
+    {"names": ["a", "bc", "d"]},
+]
+
+
+def test_questions_that_differ_in_any_field_are_different() -> None:
+    all_different = [problem(), *(problem(**change) for change in CHANGES)]
+    assert len({one.digest for one in all_different}) == len(all_different)
+    assert len(set(all_different)) == len(all_different)
+
+
+def test_names_are_never_mistaken_for_variances() -> None:
+    name = "aaaaaap?"  # its bytes are those of a small positive number, and its length too is one
+    as_variances = struct.unpack("<2d", struct.pack("<q", len(name)) + name.encode())
+    named = sl.Problem(1, 0.1, 0.05, [1.0], names=[name])
+    nameless = sl.Problem(1, 0.1, 0.05, [1.0, *as_variances])
+    assert named != nameless
+
+
+def test_a_problem_equals_nothing_else() -> None:
+    assert problem() != GOOD
+    assert problem() != problem().digest
+
+
+def test_the_digest_is_the_same_on_every_machine() -> None:
+    assert problem().digest == "9f2b"
+
+
+@pytest.mark.parametrize("names", [None, ["x", "y", "z"]])
+@pytest.mark.parametrize("duplicate", [lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy, copy.copy])
+def test_a_copy_is_equal_and_as_well_protected(names: list[str] | None, duplicate: Any) -> None:
+    given = problem(names=names)
+    copied = duplicate(given)
+    assert copied == given
+    assert copied.names == given.names
+    assert copied.variances.tolist() == given.variances.tolist()
+    assert not copied.variances.flags.writeable
+
+
+def test_replace_gives_a_checked_new_problem() -> None:
+    given = problem(names=["x", "y", "z"])
+    changed = dataclasses.replace(given, m=1)
+    assert (changed.m, changed.names, changed.epsilon) == (1, given.names, given.epsilon)
+    assert changed != given
+    with pytest.raises(sl.InvalidProblem, match="delta"):
+        dataclasses.replace(given, delta=2.0)
+
+
+def test_repr_is_short_for_many_arms() -> None:
+    assert len(repr(problem(variances=np.ones(10_000)))) < 100
+
+
+def test_an_invalid_problem_is_also_a_value_error() -> None:
+    with pytest.raises(ValueError, match="`m`"):
+        problem(m=0)

@@ -1,0 +1,192 @@
+"""The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """A replacement in one source file that makes the library wrong."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = (
+    Fault(
+        "wnelim: error epsilon instead of epsilon/2",
+        "strategies/wnelim.py",
+        "-2 / (epsilon / 2) ** 2",
+        "-2 / epsilon**2",
+    ),
+    Fault(
+        "wnelim: twice the failure probability",
+        "strategies/wnelim.py",
+        "share = delta / variances",
+        "share = 2 * delta / variances",
+    ),
+    Fault(
+        "wnelim: selects the worst means",
+        "strategies/wnelim.py",
+        "largest(means, state.m)",
+        "largest(-means, state.m)",
+    ),
+    Fault(
+        "pulls rounded down", "problem.py", "np.ceil(rounded, out=rounded)", "np.floor(rounded, out=rounded)"
+    ),
+    Fault("medelim: delta not divided by 4", "strategies/medelim.py", "(delta / 4) / 2**", "delta / 2**"),
+    Fault(
+        "medelim: delta not halved by level", "strategies/medelim.py", "(delta / 4) / 2**number", "delta / 4"
+    ),
+    Fault("medelim: losses add up to more", "strategies/medelim.py", "(epsilon / 3) *", "(epsilon / 2) *"),
+    Fault(
+        "medelim: union over m forgotten",
+        "strategies/medelim.py",
+        "math.log(m / delta_l)",
+        "math.log(1 / delta_l)",
+    ),
+    Fault(
+        "medelim: keeps m instead of 2m",
+        "strategies/medelim.py",
+        "keep = max(n_arms // 2, 2 * m)",
+        "keep = max(n_arms // 2, m)",
+    ),
+    Fault("medelim: keeps a third", "strategies/medelim.py", "max(n_arms // 2,", "max(n_arms // 3,"),
+    Fault(
+        "vmedelim: groups screened with all of epsilon",
+        "strategies/vmedelim.py",
+        "n_arms, problem.m, problem.epsilon / 2",
+        "n_arms, problem.m, problem.epsilon",
+    ),
+    Fault(
+        "vmedelim: final batch spends all of delta",
+        "strategies/vmedelim.py",
+        "problem.m, problem.epsilon / 2, problem.delta / 2, kept",
+        "problem.m, problem.epsilon / 2, problem.delta, kept",
+    ),
+    Fault(
+        "vmedelim: means given to the wrong group",
+        "strategies/vmedelim.py",
+        "told += n_arms",
+        "told += 0",
+    ),
+    Fault(
+        "medelim-max: union without its 3",
+        "strategies/medelim_max.py",
+        "math.log(3 * m / delta_l)",
+        "math.log(m / delta_l)",
+    ),
+    Fault(
+        "medelim-max: first loss too large",
+        "strategies/medelim_max.py",
+        "problem.epsilon / 4",
+        "problem.epsilon / 2",
+    ),
+    Fault(
+        "medelim-max: keeps half rounded down", "strategies/medelim_max.py", "-(-n_arms // 2)", "n_arms // 2"
+    ),
+    Fault(
+        "medelim-max: the least variance",
+        "strategies/medelim_max.py",
+        "variances.max(keepdims=True)",
+        "variances.min(keepdims=True)",
+    ),
+    Fault(
+        "adapted-medelim: the published split",
+        "strategies/adapted_medelim.py",
+        "return delta / (1 + 1 / ratio)",
+        "return ratio * delta",
+    ),
+    Fault(
+        "adapted-medelim: the weakest reduction",
+        "strategies/adapted_medelim.py",
+        "return min(after / before",
+        "return max(after / before",
+    ),
+    Fault(
+        "adapted-medelim: ties at the cut decided by rounding",
+        "strategies/adapted_medelim.py",
+        "doubt = len(sums)",
+        "doubt = 0 * len(sums)",
+    ),
+    Fault(
+        "elimination: survivors renumbered",
+        "strategies/elimination.py",
+        "arms=at(state.arms, best)",
+        "arms=best",
+    ),
+    Fault(
+        "groups: powers of two in the lower group",
+        "heterogeneity.py",
+        "significands < least_significand",
+        "significands <= least_significand",
+    ),
+    Fault(
+        "groups: 2m arms count as many",
+        "heterogeneity.py",
+        "more = _union([group for group in groups if len(group) > limit])",
+        "more = _union([group for group in groups if len(group) >= limit])",
+    ),
+    Fault(
+        "reduced set: moves in the wrong order",
+        "heterogeneity.py",
+        "slopes - 1.0, np.log(leaving)",
+        "-slopes, np.log(leaving)",
+    ),
+    Fault(
+        "complexity: ln(2m) for ln(m)",
+        "bounds/complexity.py",
+        "math.log(problem.m)",
+        "math.log(2 * problem.m)",
+    ),
+    Fault(
+        "lucb: union over arms forgotten",
+        "strategies/lucb.py",
+        "5 * problem.n * n_pulls**4",
+        "5 * n_pulls**4",
+    ),
+    Fault(
+        "lucb: upper bounds for the arms in",
+        "strategies/lucb.py",
+        "means_in - at(half_widths, selected)",
+        "means_in + at(half_widths, selected)",
+    ),
+    Fault(
+        "lucb: arms out of focus forgotten",
+        "strategies/lucb.py",
+        "(highest_out > rest.upper)",
+        "(highest_out > -np.inf)",
+    ),
+    Fault("ugape: rate of a shorter union", "strategies/ugape.py", "n_pulls**3", "n_pulls**2"),
+    Fault(
+        "ugape: least instead of largest regret",
+        "strategies/ugape.py",
+        "at(regrets, selected).max(axis=-1)",
+        "at(regrets, selected).min(axis=-1)",
+    ),
+    Fault("ugape: arms out of focus forgotten", "strategies/ugape.py", "(next_upper > rest.upper) & ", ""),
+    Fault(
+        "intervals: half the variance",
+        "strategies/confidence.py",
+        "np.sqrt(2 * variances / n_each)",
+        "np.sqrt(variances / n_each)",
+    ),
+    Fault(
+        "intervals: stops at twice epsilon",
+        "strategies/confidence.py",
+        "choice.gap < state.problem.epsilon",
+        "choice.gap < 2 * state.problem.epsilon",
+    ),
+    Fault(
+        "ties go to the higher arm",
+        "arrays.py",
+        "is_tied.cumsum(axis=-1) > n_tied - excess",
+        "is_tied.cumsum(axis=-1) <= excess",
+    ),
+    Fault(
+        "simulation: errors up to 2 epsilon pass",
+        "simulate.py",
+        "(cut - means) - problem.epsilon > rounding",
+        "(cut - means) - 2 * problem.epsilon > rounding",
+    ),
+)

@@ -1,0 +1,102 @@
+"""Plant faults one at a time and show which part of the test suite catches each.
+
+`make mutants` runs it; the table goes to benchmarks/results/mutants.md. It exits with 1 if any fault
+goes unseen. Faults are planted in a copy, never in the working tree.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.faults import FAULTS, Fault
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "mutants.md"
+SUITES = {
+    "contract": ["tests/contract"],
+    "decisions": ["tests/proof/test_decisions.py"],
+    "ledger": ["tests/proof/test_ledger.py"],
+    "oracles": ["tests/test_oracles.py"],
+    "paper": ["tests/paper"],
+    "units": ["tests/test_arrays.py", "tests/test_heterogeneity.py", "tests/test_simulate.py"],
+    "statistical": ["tests/statistical"],
+    "panel": ["tests/panel"],
+}
+TIME_LIMIT = 300  # a fault may make a strategy run for ever; that counts as caught
+
+
+def plant(fault: Fault, root: Path) -> None:
+    """Make one replacement in the copy at `root`; the text to replace must occur exactly once."""
+    path = root / "src" / "shortlist" / fault.file
+    source = path.read_text(encoding="utf-8")
+    if source.count(fault.old) != 1:
+        raise ValueError(
+            f"{fault.what}: {fault.old!r} occurs {source.count(fault.old)} times in {fault.file}"
+        )
+    path.write_text(source.replace(fault.old, fault.new), encoding="utf-8")
+
+
+def caught_by(fault: Fault | None) -> list[str]:
+    """Return the suites that fail with this fault planted (or with none)."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for part in ("src", "tests", "tools", "docs", "examples"):
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", root)
+        if fault is not None:
+            plant(fault, root)
+        return [suite for suite, paths in SUITES.items() if _fails(paths, root)]
+
+
+def _fails(paths: list[str], root: Path) -> bool:
+    environment = os.environ | {
+        "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:xdist", *paths]
+    try:
+        run = subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, timeout=TIME_LIMIT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    if run.returncode not in (0, 1):
+        raise RuntimeError(
+            f"{' '.join(paths)}: pytest ended with {run.returncode}\n{run.stdout.decode()[-2000:]}"
+        )
+    return run.returncode == 1
+
+
+def main() -> None:
+    """Plant every fault, print and write the table."""
+    if failing := caught_by(None):
+        sys.exit(f"without any fault these suites fail: {', '.join(failing)}; mend them first")
+    lines = [f"| fault | {' | '.join(SUITES)} |", "|---" * (len(SUITES) + 1) + "|"]
+    unseen = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for fault, caught in zip(FAULTS, pool.map(caught_by, FAULTS), strict=True):
+            lines.append(
+                f"| {fault.what} | {' | '.join('x' if suite in caught else '' for suite in SUITES)} |"
+            )
+            print(f"{'caught' if caught else 'UNSEEN'}  {fault.what}: {', '.join(caught)}", flush=True)
+            unseen += [] if caught else [fault.what]
+    counts = {suite: sum(" x " in cell for cell in column) for suite, column in _columns(lines).items()}
+    tally = ", ".join(f"{suite} {count}" for suite, count in counts.items())
+    summary = f"{len(FAULTS) - len(unseen)} of {len(FAULTS)} planted faults caught. By suite: {tally}."
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text("\n".join(["# Planted faults", "", summary, "", *lines, ""]), encoding="utf-8")
+    print(summary)
+    sys.exit(bool(unseen))
+
+
+def _columns(lines: list[str]) -> dict[str, list[str]]:
+    rows = [line.split("|")[2:-1] for line in lines[2:]]
+    return {suite: [row[place] for row in rows] for place, suite in enumerate(SUITES)}
+
+
+if __name__ == "__main__":
+    main()
