@@ -4,7 +4,9 @@ The entropy of the variances, the variance groups and the arm sets built from th
 [ZT22] Sections 3, 4 and 6. `docs/theory.md` proves that the search for the reduced set is exact.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,16 +72,26 @@ def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
     Group j holds the arms with 2^(j-1) <= variance / smallest variance < 2^j. Comparing binary
     exponents and significands decides this without rounding, at exact powers of two as elsewhere.
     """
-    labels = _group_labels(variances)
-    n_labels = int(labels.max()) + 1
-    sizes = np.zeros(n_labels, dtype=np.int64)
-    for block in blocks(labels.shape):
-        sizes += np.bincount(labels[block], minlength=n_labels)
-    present = np.flatnonzero(sizes)
-    if len(present) <= 8:
-        return tuple(np.flatnonzero(labels == label) for label in present)
-    by_group = np.argsort(labels, kind="stable")
-    return tuple(np.split(by_group, np.cumsum(sizes[present])[:-1]))
+    pieces: dict[int, list[IntArray]] = {}
+    least_significand, least_exponent = np.frexp(variances.min())
+    for block in blocks(variances.shape):
+        significands, exponents = np.frexp(variances[block])
+        # [ZT22] Sec. 4, G_j: j - 1 is the largest power of two that fits into the ratio
+        labels = exponents - least_exponent - (significands < least_significand)
+        for label, members in _by_label(labels):
+            pieces.setdefault(label, []).append(block.start + members)
+    return tuple(np.concatenate(pieces[label]) for label in sorted(pieces))
+
+
+def _by_label(labels: np.ndarray[Any, np.dtype[np.int32]]) -> Iterator[tuple[int, IntArray]]:
+    """Yield each label with the places where it stands, in rising order."""
+    if labels.min() == labels.max():
+        yield int(labels[0]), np.arange(len(labels))
+        return
+    order = np.argsort(labels.astype(np.int16), kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=labels[order[0]] - 1))
+    for members in np.split(order, starts[1:]):
+        yield int(labels[members[0]]), members
 
 
 def heterogeneity(problem: Problem) -> Heterogeneity:
@@ -102,16 +114,6 @@ def heterogeneity(problem: Problem) -> Heterogeneity:
         largest=reduced[largest(variances[reduced], limit)],  # [ZT22] Sec. 6.2, L
         entropy_reduced=entropy(variances[reduced]),
     )
-
-
-def _group_labels(variances: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
-    least_significand, least_exponent = np.frexp(variances.min())
-    labels = np.empty(len(variances), dtype=np.int16)
-    for block in blocks(variances.shape):
-        significands, exponents = np.frexp(variances[block])
-        # [ZT22] Sec. 4, G_j: j - 1 is the largest power of two that fits into the ratio
-        labels[block] = exponents - least_exponent - (significands < least_significand)
-    return labels
 
 
 def _union(groups: list[IntArray]) -> IntArray:

@@ -72,6 +72,12 @@ class Result:
         """The names of the arms selected, in the order of `indices`."""
         return tuple(self.problem.name(int(arm)) for arm in self.indices)
 
+    @property
+    def cost(self) -> str:
+        """What the run took, in words."""
+        rounds = "one round" if self.n_rounds == 1 else f"{self.n_rounds:,} rounds"
+        return f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
+
     def require_guarantee(self) -> Guarantee:
         """Return the guarantee; raise NoGuarantee if there is none."""
         if self.guarantee is None:
@@ -108,7 +114,7 @@ class Result:
         lines = [
             f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
-            f"{self.n_pulls:,} pulls in {self.n_rounds:,} rounds by {self.strategy}, seed {self.seed}.",
+            self.cost,
         ]
         return "\n".join(lines)
 

@@ -24,8 +24,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         parts.append(Text(result.guarantee.sentence, style="green"))
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
-    cost = f"{result.n_pulls:,} pulls in {_rounds(result.n_rounds)} by {result.strategy}, seed {result.seed}."
-    parts.append(Text(cost))
+    parts.append(Text(result.cost))
     if true_means is not None and len(result.indices):
         parts.append(_truth(result, true_means))
     return Group(*parts)
@@ -58,10 +57,6 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
             f"The arms are simulated, so the truth is known: {names} should not be here.", style="red"
         )
     return Text("The arms are simulated, so the truth is known: the answer is right.", style="dim")
-
-
-def _rounds(n_rounds: int) -> str:
-    return "one round" if n_rounds == 1 else f"{n_rounds:,} rounds"
 
 
 def simulations_text(simulations: list[Simulation]) -> RenderableType:

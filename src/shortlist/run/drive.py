@@ -7,7 +7,8 @@ from shortlist.errors import MeasurementFailed
 from shortlist.measure import Measure, generator_for
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
-from shortlist.run.session import Session, Ticket
+from shortlist.run.session import Session
+from shortlist.run.tickets import Ticket
 
 
 def select(

@@ -5,79 +5,18 @@ whole, so neither the order in which answers arrive nor their number per call ha
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import mean_reward
+from shortlist.errors import MeasurementFailed, NotAsked
+from shortlist.measure import checked_seed, mean_reward
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, best_first
+from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """One request: pull this arm `count` times, all of them fresh.
-
-    `first_pull` is the number of pulls the arm had before; with the seed and the arm it identifies
-    the randomness of the measurement.
-    """
-
-    round: int
-    arm: int
-    name: str
-    count: int
-    first_pull: int
-
-
-@dataclass(frozen=True, eq=False)
-class Tickets(Sequence[Ticket]):
-    """The requests of one round, as arrays and as a sequence of `Ticket`."""
-
-    problem: Problem
-    round: int
-    arms: IntArray
-    counts: IntArray
-    first_pulls: IntArray
-
-    def __len__(self) -> int:
-        return len(self.arms)
-
-    @overload
-    def __getitem__(self, place: int) -> Ticket: ...
-    @overload
-    def __getitem__(self, place: slice) -> "Tickets": ...
-    def __getitem__(self, place: int | slice) -> "Ticket | Tickets":
-        if isinstance(place, slice):
-            arrays = (self.arms[place], self.counts[place], self.first_pulls[place])
-            return Tickets(self.problem, self.round, *arrays)
-        arm = int(self.arms[place])
-        return Ticket(
-            self.round, arm, self.problem.name(arm), int(self.counts[place]), int(self.first_pulls[place])
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Told:
-    """An event of the log: the mean rewards of some arms of a round, as first told."""
-
-    round: int
-    arms: IntArray
-    means: FloatArray
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """A second, different answer to a ticket; the first stands."""
-
-    round: int
-    arm: int
-    kept: float
-    refused: float
 
 
 class Session:
@@ -103,18 +42,17 @@ class Session:
     """
 
     def __init__(self, problem: Problem, strategy: str = "auto", *, seed: int = 0) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidProblem(f"`seed` is {seed!r}; it must be a whole number, 0 or more.")
         self.problem = problem
         self.strategy = resolve(strategy, problem)
-        self.seed = int(seed)
+        self.seed = checked_seed(seed)
         self.events: list[Told] = []
         self.conflicts: list[Conflict] = []
-        self.worst_case_pulls = strategy_named(self.strategy).worst_case_pulls(problem)
         self._rules = strategy_named(self.strategy)
+        self.worst_case_pulls = self._rules.worst_case_pulls(problem)
         self._state = self._rules.init(problem, ())
         self._pulls = np.zeros(problem.n, dtype=np.int64)
         self._sums = np.zeros(problem.n)
+        self._n_pulls = 0
         self._rounds: list[tuple[IntArray, FloatArray]] = []
         self._open_round()
 
@@ -134,7 +72,7 @@ class Session:
     @property
     def n_pulls(self) -> int:
         """How many pulls have been told so far."""
-        return int(self._pulls.sum()) + self._told_this_round
+        return self._n_pulls
 
     def ask(self, limit: int | None = None) -> Tickets:
         """Return the requests of this round that have not been told, at most `limit` of them.
@@ -182,22 +120,31 @@ class Session:
         """What the run has led to so far."""
         decision = self._rules.verdict(self._state)
         promise = self._rules.guarantee(self.problem) if decision.is_final else None
-        with np.errstate(invalid="ignore"):
-            means = self._sums / self._pulls
         stop = Stop.OPEN
         if decision.is_final:
             stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
+        arms = self._measured()
         return Result(
             problem=self.problem,
             strategy=self.strategy,
             seed=self.seed,
-            indices=best_first(decision.selected, means),
+            indices=best_first(decision.selected, arms.means),
             stop=stop,
             guarantee=promise,
             n_pulls=self.n_pulls,
             n_rounds=len(self._rounds),
-            arms=Arms(self._pulls.copy(), means),
+            arms=arms,
         )
+
+    def _measured(self) -> Arms:
+        """Return what is known of every arm, including what was told of the round under way."""
+        pulls, sums = self._pulls.copy(), self._sums.copy()
+        places = np.flatnonzero(~np.isnan(self._received))
+        told, counts = self._batch.arms[places], self._batch.counts[places]
+        pulls[told] += counts
+        sums[told] += counts * self._received[places]
+        with np.errstate(invalid="ignore"):
+            return Arms(pulls, sums / pulls)
 
     def _means(
         self, tickets: Sequence[Ticket], rewards: Any, means: Sequence[float] | FloatArray | None
@@ -234,11 +181,12 @@ class Session:
             self._count(places[is_new], means[is_new])
 
     def _places(self, asked: IntArray, arms: IntArray, number: int) -> IntArray:
+        """Return where in the round's batch these arms stand."""
         order = self._order if number == len(self._rounds) else np.argsort(asked)
-        places = (
-            order[np.searchsorted(asked, arms, sorter=order) % max(1, len(asked))] if len(asked) else order
-        )
-        if len(asked) == 0 or (asked[places] != arms).any():
+        nearest = np.searchsorted(asked, arms, sorter=order)
+        is_asked = nearest < len(asked)
+        places = order[nearest[is_asked]]
+        if not is_asked.all() or (asked[places] != arms).any():
             raise NotAsked(
                 f"round {number} did not ask for every arm that was told; tell only what `ask` returned."
             )
@@ -249,7 +197,7 @@ class Session:
     def _count(self, places: IntArray, means: FloatArray) -> None:
         self._received[places] = means
         self._n_missing -= len(places)
-        self._told_this_round += int(self._batch.counts[places].sum())
+        self._n_pulls += int(self._batch.counts[places].sum())
         if self._n_missing == 0:
             self._close_round()
 
@@ -258,7 +206,6 @@ class Session:
         self._order = np.argsort(self._batch.arms)
         self._received = np.full(len(self._batch.arms), np.nan)
         self._n_missing = len(self._received)
-        self._told_this_round = 0
 
     def _close_round(self) -> None:
         arms, counts = self._batch.arms, self._batch.counts

@@ -1,0 +1,69 @@
+"""What a session hands out and takes back: tickets, and the events of its log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.problem import Problem
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """One request: pull this arm `count` times, all of them fresh.
+
+    `first_pull` is the number of pulls the arm had before; with the seed and the arm it identifies
+    the randomness of the measurement.
+    """
+
+    round: int
+    arm: int
+    name: str
+    count: int
+    first_pull: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tickets(Sequence[Ticket]):
+    """The requests of one round, as arrays and as a sequence of `Ticket`."""
+
+    problem: Problem
+    round: int
+    arms: IntArray
+    counts: IntArray
+    first_pulls: IntArray
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    @overload
+    def __getitem__(self, place: int) -> Ticket: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Tickets": ...
+    def __getitem__(self, place: int | slice) -> "Ticket | Tickets":
+        if isinstance(place, slice):
+            arrays = (self.arms[place], self.counts[place], self.first_pulls[place])
+            return Tickets(self.problem, self.round, *arrays)
+        arm = int(self.arms[place])
+        return Ticket(
+            self.round, arm, self.problem.name(arm), int(self.counts[place]), int(self.first_pulls[place])
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """An event of the log: the mean rewards of some arms of a round, as first told."""
+
+    round: int
+    arms: IntArray
+    means: FloatArray
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A second, different answer to a ticket; the first stands."""
+
+    round: int
+    arm: int
+    kept: float
+    refused: float

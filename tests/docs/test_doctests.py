@@ -1,0 +1,32 @@
+"""Every example in a docstring runs and prints what it shows."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import shortlist
+
+MODULES = ["shortlist"] + [
+    module.name
+    for module in pkgutil.walk_packages(shortlist.__path__, "shortlist.")
+    if module.name != "shortlist.__main__"
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_the_main_doors_have_examples() -> None:
+    for thing in (
+        shortlist.Problem,
+        shortlist.Session,
+        shortlist.select,
+        shortlist.simulate,
+        shortlist.entropy,
+    ):
+        assert ">>>" in (thing.__doc__ or "")
