@@ -97,8 +97,8 @@ def main() -> None:
             f"| {got['peak GiB']:.2f} GiB |"
         )
         print(lines[-1], flush=True)
-    lines += ["", "## Pulls per second at n = 1,000, 100 replications", "", "| strategy | m | pulls per second |"]
-    lines.append("|---|---|---|")
+    lines += ["", "## Pulls per second at n = 1,000, 100 replications", ""]
+    lines += ["| strategy | m | pulls per second |", "|---|---|---|"]
     for name in ("lucb", "ugape"):
         for m in (1, 5, 50):
             lines.append(f"| {name} | {m} | {steps(name, m):,.0f} |")

@@ -73,7 +73,9 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
-        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+        return bool(
+            one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        )
     if is_dataclass(one):
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     if isinstance(one, tuple):

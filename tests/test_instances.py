@@ -23,7 +23,7 @@ def good(instance: instances.Instance) -> set[int]:
     return set(np.flatnonzero(~is_bad(instance.problem, instance.means)).tolist())
 
 
-# --- the paper's illustrative example ------------------------------------------------------------------------
+# --- the paper's illustrative example -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("k", "levels"), [(2, 1), (3, 2), (4, 2)])
@@ -69,7 +69,7 @@ def test_illustrative_takes_a_numpy_integer() -> None:
     assert instances.illustrative(np.int64(2)).problem.n == 16  # type: ignore[arg-type]
 
 
-# --- hard instances ------------------------------------------------------------------------------------------
+# --- hard instances -------------------------------------------------------------------------------
 
 
 def test_hard_by_M_has_the_means_of_the_paper() -> None:
@@ -142,7 +142,7 @@ def test_hard_takes_any_collection(kind: Any) -> None:
     assert good(instances.hard(asked, 0, F=kind([1, 2]))) == {0, 1, 2}
 
 
-# --- the usual test cases ------------------------------------------------------------------------------------
+# --- the usual test cases -------------------------------------------------------------------------
 
 
 def test_slippage_lies_just_above_epsilon() -> None:
@@ -209,7 +209,7 @@ def test_random_refuses_nonsense(change: dict[str, Any]) -> None:
         instances.random(**({"n": 5, "m": 2} | change))
 
 
-# --- all of them ---------------------------------------------------------------------------------------------
+# --- all of them ----------------------------------------------------------------------------------
 
 
 def public_functions() -> dict[str, Any]:

@@ -72,3 +72,10 @@ def test_confidence_strategies_follow_their_oracles_through_exact_ties(name: str
     oracle = play_oracle(ORACLES[name](problem), lambda arm, _number, _count: float(means[arm]))
     assert ours.batches == oracle.batches
     assert ours.selected == oracle.selected == {0, 1, 2}
+
+
+def test_sizes_of_adapted_medelim_are_exact_where_sums_tie() -> None:
+    from shortlist.strategies.adapted_medelim import sizes
+
+    assert sizes(np.array([3.0, 3.0, 2.0, 2.0, 2.0]), 1) == (5, 2, 1)
+    assert sizes(np.full(8, 0.1), 1) == (8, 4, 2, 1)

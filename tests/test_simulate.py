@@ -51,7 +51,7 @@ def upside_down(monkeypatch: pytest.MonkeyPatch) -> str:
     return "upside-down"
 
 
-# --- reproducible --------------------------------------------------------------------------------------------
+# --- reproducible ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", sl.strategies())
@@ -118,7 +118,7 @@ def test_replications_differ_from_each_other() -> None:
     assert len(set(sl.simulate(problem(), MEANS, "lucb", replications=20).pulls.tolist())) > 10
 
 
-# --- errors --------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", sl.strategies())
@@ -170,7 +170,7 @@ def test_errors_are_those_of_the_definition() -> None:
 def test_a_screen_errs_when_too_few_good_arms_are_left(upside_down: str) -> None:
     """Of 2m selected arms it is enough that m are good."""
     asked = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[1.0] * 4)
-    rest = {"strategy": "medelim", "replications": 2, "rewards": upside_down}
+    rest: dict[str, Any] = {"strategy": "medelim", "replications": 2, "rewards": upside_down}
     assert sl.simulate(asked, [1.0, 0.95, 0.0, 0.5], **rest).errors == 2  # keeps 0.0 and 0.5
     assert sl.simulate(asked, [1.0, 2.0, 0.0, 1.95], **rest).errors == 2  # keeps 0.0 and 1.0
     assert sl.simulate(asked, [1.0, 0.95, 0.95, 1.0], **rest).errors == 0  # keeps 0.95 twice
@@ -182,7 +182,7 @@ def test_is_bad_is_more_than_epsilon_below_the_mth_best() -> None:
     assert bad.tolist() == [False, False, False, True, True]
 
 
-# --- what it reports -----------------------------------------------------------------------------------------
+# --- what it reports ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", sl.strategies())
@@ -246,7 +246,7 @@ def test_nothing_is_known_if_nothing_ended() -> None:
     assert simulation(0, 0, n_unfinished=5).error_rate_limit() == 1.0
 
 
-# --- budgets -------------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", ["lucb", "ugape"])
@@ -277,11 +277,12 @@ def test_the_worst_case_is_always_budget_enough(strategy: str) -> None:
     assert sl.simulate(problem(m=1), MEANS, strategy, replications=5, budget=worst).unfinished == 0
 
 
-# --- the default strategy ------------------------------------------------------------------------------------
+# --- the default strategy -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "spread"), [(2, 1, 1.0), (5, 2, 10.0), (40, 1, 1.0), (40, 12, 100.0), (3, 3, 2.0), (2000, 1, 50.0)]
+    ("n", "m", "spread"),
+    [(2, 1, 1.0), (5, 2, 10.0), (40, 1, 1.0), (40, 12, 100.0), (3, 3, 2.0), (2000, 1, 50.0)],
 )
 def test_auto_is_the_smallest_certified_worst_case(n: int, m: int, spread: float) -> None:
     asked = sl.instances.random(n, m, spread=spread, epsilon=1.0).problem
@@ -302,7 +303,7 @@ def test_auto_never_picks_a_screen_or_something_unproved() -> None:
     assert promise.scope is sl.Scope.TOP_M
 
 
-# --- nonsense ------------------------------------------------------------------------------------------------
+# --- nonsense -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("replications", [0, -1, 2.5, 10.0, "10", True, None])

@@ -130,8 +130,8 @@ FAULTS = (
     Fault(
         "reduced set: moves in the wrong order",
         "heterogeneity.py",
-        "slopes - 1.0, np.log(leaving)",
-        "-slopes, np.log(leaving)",
+        "np.lexsort((owner, kappas))",
+        "np.lexsort((owner, -kappas))",
     ),
     Fault(
         "complexity: ln(2m) for ln(m)",

@@ -30,7 +30,8 @@ def largest(values: FloatArray, k: int) -> IntArray:
     """Return the indices of the `k` largest entries along the last axis, in rising order.
 
     Ties go to the lower index, so the answer is a function of the values alone, not of the
-    method: a few maxima are taken one by one, many by a partition. Leading axes are lanes.
+    method: a few maxima are taken one by one, many by a partition. Entries must be above minus
+    infinity. Leading axes are lanes.
     """
     n = values.shape[-1]
     if k >= n:
@@ -114,7 +115,8 @@ def _kth_by_sample(values: FloatArray, k: int) -> float | None:
     # Where many values tie, the bounds themselves may be the answer.
     if rank <= 0:
         return float(high) if k > np.count_nonzero(values > high) else None
-    return float(low) if rank - len(inner) <= np.count_nonzero(values == low) else None
+    n_low = 0 if low == high else np.count_nonzero(values == low)
+    return float(low) if rank - len(inner) <= n_low else None
 
 
 def _largest_by_cut(values: FloatArray, k: int) -> IntArray:

@@ -23,7 +23,7 @@ CERTIFIED, WRONG, SHORT, TROUBLE, INTERRUPTED = 0, 2, 3, 4, 130  # exit codes
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="shortlist")
 def shortlist() -> None:
-    r"""Pick the m best of n noisy arms, with a guarantee, from few measurements.
+    """Pick the m best of n noisy arms, with a guarantee, from few measurements.
 
     \b
     Start here:
@@ -95,7 +95,7 @@ def simulate(
     as_json: bool,
     **numbers: Any,
 ) -> None:
-    r"""Run strategies many times on simulated arms and compare their pulls and errors.
+    """Run strategies many times on simulated arms and compare their pulls and errors.
 
     The question comes from FILE, or from a built-in instance with unit variances:
 
@@ -200,7 +200,7 @@ def _simulated_question(
     if instance == "random":
         drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
         return drawn.problem, drawn.means, "gaussian"
-    if instance is not None and instance.startswith("illustrative-") and instance[13:].isdigit():
+    if instance is not None and instance.startswith("illustrative-") and instance[13:].isdecimal():
         drawn = instances.illustrative(int(instance[13:]), **shape)
         return drawn.problem, drawn.means, "gaussian"
     by_name: dict[str | None, Callable[[Problem], instances.Instance]] = {

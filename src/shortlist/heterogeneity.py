@@ -54,7 +54,10 @@ def entropy(values: ArrayLike) -> float:
     >>> round(entropy([1.0, 1.0]), 6)
     0.693147
     """
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except ValueError:  # ragged
+        given = np.empty(0)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
         raise InvalidProblem("entropy needs a flat, non-empty list of positive numbers, such as [1.0, 2.0].")
     positive = given.astype(np.float64)
@@ -131,35 +134,53 @@ def _reduced(variances: FloatArray, groups: tuple[IntArray, ...], limit: int) ->
     up: arm a leaves for arm b at kappa = (b ln b - a ln a) / (b - a) - 1. Trying the windows between
     all these moves, in order, therefore meets a best choice. `docs/theory.md` has the proof.
     """
-    large = [group[np.argsort(variances[group], kind="stable")] for group in groups if len(group) > limit]
     chosen = [group for group in groups if len(group) <= limit]
-    if not large:
-        return _union(chosen)
-    scale = variances.max()
-    fixed = variances[_union(chosen)] / scale
-    ordered = [variances[group] / scale for group in large]
-    offsets = _best_windows(fixed, ordered, limit)
-    windows = [group[at : at + limit] for group, at in zip(large, offsets, strict=True)]
-    return _union(chosen + windows)
+    large = [group[np.argsort(variances[group], kind="stable")] for group in groups if len(group) > limit]
+    chosen += [group[:limit] for group in large if _is_level(variances[group])]  # there any choice is best
+    varied = [group for group in large if not _is_level(variances[group])]
+    if varied:
+        fixed = variances[_union(chosen)]
+        offsets = _best_windows(fixed, [variances[group] for group in varied], limit)
+        chosen += [group[at : at + limit] for group, at in zip(varied, offsets, strict=True)]
+    return _union(chosen)
+
+
+def _is_level(rising: FloatArray) -> bool:
+    return bool(rising[0] == rising[-1])
 
 
 def _best_windows(fixed: FloatArray, ordered: list[FloatArray], limit: int) -> list[int]:
     """Return, per sorted group, where the window of `limit` values starts that maximises the entropy."""
-    leaving = np.concatenate([values[:-limit] for values in ordered])
-    entering = np.concatenate([values[limit:] for values in ordered])
     owner = np.repeat(np.arange(len(ordered)), [len(values) - limit for values in ordered])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slopes = (_x_ln_x(entering) - _x_ln_x(leaving)) / (entering - leaving)
-    kappas = np.where(entering > leaving, slopes - 1.0, np.log(leaving))
+    kappas = np.concatenate([_thresholds(values[:-limit], values[limit:]) for values in ordered])
     moves = np.lexsort((owner, kappas))  # stable: within a group the moves stay in order
+    scale = max(values[-1] for values in [*ordered, fixed.max(initial=0.0, keepdims=True)])
+    fixed, ordered = fixed / scale, [values / scale for values in ordered]
+    leaving = np.concatenate([values[:-limit] for values in ordered])[moves]
+    entering = np.concatenate([values[limit:] for values in ordered])[moves]
     start = np.concatenate([fixed, *(values[:limit] for values in ordered)])
-    sums = start.sum() + np.concatenate([[0.0], np.cumsum((entering - leaving)[moves])])
-    weighted = _x_ln_x(start).sum() + np.concatenate(
-        [[0.0], np.cumsum((_x_ln_x(entering) - _x_ln_x(leaving))[moves])]
-    )
+    sums = _running(start.sum(), entering - leaving)
+    weighted = _running(_x_ln_x(start).sum(), _x_ln_x(entering) - _x_ln_x(leaving))
     n_moves = int(np.argmax(np.log(sums) - weighted / sums))
     return [int(moved) for moved in np.bincount(owner[moves[:n_moves]], minlength=len(ordered))]
 
 
+def _thresholds(leaving: FloatArray, entering: FloatArray) -> FloatArray:
+    """Return the kappa from which on each move of one group pays: (b ln b - a ln a) / (b - a) - 1.
+
+    Here a leaves and b enters. It is written so that nothing cancels when the two almost agree (the
+    limit is ln a), and kept in order where rounding would disturb it.
+    """
+    gains = (entering - leaving) / leaving
+    is_move = gains > 0
+    safe = np.where(is_move, gains, 1.0)
+    kappas = np.log(leaving) + np.where(is_move, (1 + safe) * np.log1p(safe) / safe - 1, 0.0)
+    return np.maximum.accumulate(kappas)
+
+
+def _running(start: float, steps: FloatArray) -> FloatArray:
+    return start + np.concatenate([[0.0], np.cumsum(steps)])
+
+
 def _x_ln_x(values: FloatArray) -> FloatArray:
-    return values * np.log(values)
+    return values * np.log(np.where(values > 0, values, 1.0))  # a share too small for a float counts as none

@@ -35,8 +35,9 @@ def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instan
     ------
     [ZT22] Section 5.2, "An illustrative example".
     """
-    if isinstance(k, bool) or not isinstance(k, int) or not 2 <= k <= 5:
+    if not _is_whole(k) or not 2 <= k <= 5:
         raise InvalidProblem(f"`k` is {k!r}; it must be 2, 3, 4 or 5 (k = 6 would have 2^36 arms).")
+    k = int(k)
     n, levels = 2 ** (k * k), math.ceil(math.log2(k))
     variances = np.full(n, 2.0 ** (-k * k) * levels / k)  # [ZT22] Sec. 5.2, illustrative example
     for i in range(levels):
@@ -63,13 +64,15 @@ def hard(
     """
     if (M is None) == (F is None):
         raise InvalidProblem("give either `M` (m arms) or `F` (m - 1 arms), and not both.")
-    chosen = sorted(set(M if M is not None else F or ()))
+    given = list(M if M is not None else F if F is not None else ())
     size = problem.m if M is not None else problem.m - 1
-    if len(chosen) != size or l in chosen or not all(0 <= arm < problem.n for arm in [*chosen, l]):
+    are_arms = all(_is_whole(arm) and 0 <= arm < problem.n for arm in [*given, l])
+    if not are_arms or len({*given, l}) != size + 1 or len(given) != size:
         raise InvalidProblem(
             f"{'M' if M is not None else 'F'} must hold {size} different arms from 0 to {problem.n - 1}, "
-            f"and `l` one more of them; got {chosen} and {l!r}."
+            f"and `l` one more of them; got {given} and {l!r}."
         )
+    chosen = [int(arm) for arm in given]
     above = problem.epsilon * (1 + ABOVE)
     means = np.full(problem.n, -above)  # [ZT22] Sec. 6.1, the rest
     means[chosen] = above  # [ZT22] Sec. 6.1, M or F
@@ -106,9 +109,9 @@ def linear(problem: Problem, low: float = 0.0, high: float = 1.0) -> Instance:
 
     Source
     ------
-    [KS10] Section 5 uses such an instance.
+    Folklore: evenly spaced means are a usual test case, easy for strategies that adapt.
     """
-    return Instance(problem, np.linspace(high, low, problem.n), "linear", "[KS10] Section 5")
+    return Instance(problem, np.linspace(high, low, problem.n), "linear", "folklore")
 
 
 def random(
@@ -122,7 +125,15 @@ def random(
     """
     if not 1.0 <= spread < math.inf:
         raise InvalidProblem(f"`spread` is {spread!r}; it must be a finite number, 1 or more.")
+    if not _is_whole(n) or n < 1:
+        raise InvalidProblem(f"`n` is {n!r}; it must be a whole number of arms, 1 or more.")
+    if not _is_whole(seed) or seed < 0:
+        raise InvalidProblem(f"`seed` is {seed!r}; it must be a whole number, 0 or more.")
     rng = np.random.default_rng(seed)
     variances = np.exp(rng.uniform(-math.log(spread), math.log(spread), n))
     problem = Problem(m=m, epsilon=epsilon, delta=delta, variances=variances)
     return Instance(problem, rng.standard_normal(n), f"random({n}, {m})", "ours")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -18,6 +18,8 @@ from shortlist.errors import InvalidProblem
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
+_LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Problem:
@@ -86,7 +88,7 @@ class Problem:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the question: equal for equal problems, on every machine."""
-        parts = hashlib.sha256(struct.pack("<qdd", self.m, self.epsilon, self.delta))
+        parts = hashlib.sha256(struct.pack("<qqdd", self.n, self.m, self.epsilon, self.delta))
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
@@ -97,6 +99,9 @@ class Problem:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
+        return Problem, (self.m, self.epsilon, self.delta, self.variances, self.names)
 
     def __repr__(self) -> str:
         return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n})"
@@ -120,6 +125,20 @@ def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], 
             raise _too_many(float(totals.max()), purpose)
         counts[..., block] = rounded
     return counts
+
+
+def real_numbers(values: Any, name: str) -> FloatArray:
+    """Return values as an array of floats, if they are real numbers and nothing else."""
+    advice = "Give one real number per arm."
+    if isinstance(values, list | tuple):
+        _refuse_other_things(values, name, advice)
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        raise InvalidProblem(f"`{name}` is ragged; it must be a flat list of numbers. {advice}") from None
+    if given.dtype.kind not in "iuf":
+        raise InvalidProblem(f"`{name}` holds {_kind(given)}; each must be a real number. {advice}")
+    return given.astype(np.float64)
 
 
 def _too_many(pulls: float, purpose: str) -> InvalidProblem:
@@ -172,6 +191,10 @@ def _epsilon(epsilon: object) -> float:
     value = _real(epsilon, "epsilon", advice)
     if not (0.0 < value < math.inf):
         raise InvalidProblem(f"`epsilon` is {value!r}; it must be positive and finite. {advice}")
+    if not (_LEAST <= value <= _MOST):
+        raise InvalidProblem(
+            f"`epsilon` is {value!r}; it must lie between 1e-100 and 1e100. Measure rewards in another unit."
+        )
     return value
 
 
@@ -188,7 +211,7 @@ def _variances(variances: ArrayLike) -> FloatArray:
     if isinstance(variances, np.ma.MaskedArray) and np.ma.is_masked(variances):
         raise InvalidProblem(f"`variances` has masked entries. {advice}")
     if isinstance(variances, list | tuple):
-        _refuse_booleans(variances, advice)
+        _refuse_other_things(variances, "variances", advice)
     try:
         given = np.asarray(variances)
     except ValueError:
@@ -201,20 +224,26 @@ def _variances(variances: ArrayLike) -> FloatArray:
         raise InvalidProblem(f"`variances` is empty: there is no arm to select. {advice}")
     if given.dtype.kind not in "iuf":
         raise InvalidProblem(
-            f"`variances` holds {_kind(given)}, such as {given.flat[0]!r}; they must be numbers. {advice}"
+            f"`variances` holds {_kind(given)}, such as {given[0]!r}; each must be a number. {advice}"
         )
     values = np.array(given, dtype=np.float64)
-    is_wrong = ~((values > 0.0) & (values < math.inf))
+    is_wrong = ~((values >= _LEAST) & (values <= _MOST))
     if is_wrong.any():
         raise _wrong_variance(values, int(np.argmax(is_wrong)), int(is_wrong.sum()))
     values.flags.writeable = False
     return values
 
 
-def _refuse_booleans(values: Sequence[object], advice: str) -> None:
+def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> None:
+    """Refuse what NumPy would quietly turn into numbers, or all numbers into."""
+    kinds = {str: "strings", bytes: "bytes", complex: "complex numbers", type(None): "objects"}
     for place, value in enumerate(values):
         if isinstance(value, bool | np.bool_):
-            raise InvalidProblem(f"`variances[{place}]` is {value!r}; it must be a real number. {advice}")
+            raise InvalidProblem(f"`{name}[{place}]` is {value!r}; it must be a real number. {advice}")
+        if type(value) in kinds:
+            raise InvalidProblem(
+                f"`{name}` holds {kinds[type(value)]}, such as {value!r}; each must be a real number. {advice}"
+            )
 
 
 def _kind(values: np.ndarray[Any, Any]) -> str:
@@ -225,6 +254,11 @@ def _kind(values: np.ndarray[Any, Any]) -> str:
 def _wrong_variance(values: FloatArray, place: int, n_wrong: int) -> InvalidProblem:
     value = float(values[place])
     others = f" (and {n_wrong - 1} more like it)" if n_wrong > 1 else ""
+    if 0.0 < value < math.inf:
+        return InvalidProblem(
+            f"`variances[{place}]` is {value!r}{others}; variances must lie between 1e-100 and 1e100. "
+            f"Measure rewards in another unit."
+        )
     advice = "Give an upper bound on how far rewards of this arm spread, as a variance."
     if value == 0.0:
         advice = (
@@ -248,8 +282,10 @@ def _names(names: Sequence[str], n: int) -> tuple[str, ...]:
         raise InvalidProblem(f"there are {len(listed)} `names` but {n} `variances`; give one name per arm.")
     first_seen: dict[str, int] = {}
     for place, name in enumerate(listed):
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidProblem(f"`names[{place}]` is {name!r}; every name must be a non-empty string.")
+        if not isinstance(name, str) or not name.strip() or not _is_text(name):
+            raise InvalidProblem(
+                f"`names[{place}]` is {name!r}; every name must be a non-empty string of text."
+            )
         if name in first_seen:
             raise InvalidProblem(
                 f"`names[{place}]` and `names[{first_seen[name]}]` are both {name!r}; names must differ, "
@@ -257,3 +293,12 @@ def _names(names: Sequence[str], n: int) -> tuple[str, ...]:
             )
         first_seen[name] = place
     return tuple(str(name) for name in listed)
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name can be written down; half a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

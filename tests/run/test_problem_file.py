@@ -44,7 +44,7 @@ def refusal(folder: Path, text: str | bytes, sites: str | bytes | None = None) -
     return message
 
 
-# --- what files may say --------------------------------------------------------------------------------------
+# --- what files may say ---------------------------------------------------------------------------
 
 
 def test_arms_come_from_a_csv_file(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_example_is_read() -> None:
     assert np.isfinite(found.means).all()
 
 
-# --- files that cannot be read -------------------------------------------------------------------------------
+# --- files that cannot be read --------------------------------------------------------------------
 
 
 def test_a_missing_problem_file_is_named(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_coins_noisier_than_stated_are_refused(tmp_path: Path) -> None:
     assert "0.25" in message
 
 
-# --- the noise of the arms -----------------------------------------------------------------------------------
+# --- the noise of the arms ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_listed_means_are_nothing_but_numbers(tmp_path: Path, entries: str) -> N
     refusal(tmp_path, text)
 
 
-# --- the CSV file --------------------------------------------------------------------------------------------
+# --- the CSV file ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sites", ["", "name,scale,mean\n", "\n"])

@@ -39,7 +39,7 @@ def complexity(problem: Problem) -> Complexity:
     [ZT22] Theorem 4.1. It is stated for n > 2m and delta < 0.1; the terms are computed for any problem.
     """
     shape = heterogeneity(problem)
-    per_arm = problem.variances / problem.epsilon**2
+    per_arm = problem.variances / problem.epsilon / problem.epsilon
     return Complexity(
         confidence=float(per_arm.sum()) * -math.log(problem.delta),  # [ZT22] Thm. 4.1, term I
         homogeneous=float(per_arm[shape.more].sum()) * math.log(problem.m),  # [ZT22] Thm. 4.1, term II

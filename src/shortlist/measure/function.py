@@ -48,7 +48,7 @@ def mean_reward(answer: Any, count: int, arm: str) -> float:
     """
     if isinstance(answer, Summary):
         return _summary_mean(answer, count, arm)
-    if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], int | np.integer):
+    if isinstance(answer, tuple) and len(answer) == 2 and _is_whole(answer[0]):
         if count == 2:
             raise MeasurementFailed(
                 f"{arm} was pulled twice and returned the tuple {answer!r}, which could be two rewards or "
@@ -67,15 +67,21 @@ def _summary_mean(summary: Summary, count: int, arm: str) -> float:
     return _rewards_mean([summary.mean], 1, arm)
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def _rewards_mean(answer: Any, count: int, arm: str) -> float:
-    if np.ndim(answer) == 0 and count == 1 and not isinstance(answer, str | bytes):
-        answer = [answer]
+    if np.ma.is_masked(answer):
+        raise MeasurementFailed(f"{arm} returned rewards of which some are masked; return {count} numbers.")
     try:
         rewards = np.asarray(answer)
-    except ValueError:
+    except ValueError:  # ragged
         raise MeasurementFailed(
             f"{arm} returned {_short(answer)}; return a flat list of {count} numbers."
         ) from None
+    if rewards.ndim == 0 and count == 1 and rewards.dtype.kind in "biuf":
+        answer, rewards = [answer], rewards[None]
     if rewards.shape != (count,):
         raise MeasurementFailed(
             f"{arm} was to be pulled {count} times but returned {_short(answer)} of shape {rewards.shape}; "
@@ -92,7 +98,11 @@ def _rewards_mean(answer: Any, count: int, arm: str) -> float:
             f"{arm} returned {_short(answer)}; NaN and infinity are not rewards. A failed measurement "
             f"should raise, or be scored by a value that you choose."
         )
-    return float(rewards.astype(np.float64).mean())
+    with np.errstate(over="ignore"):
+        mean = float(rewards.astype(np.float64).mean())
+    if not np.isfinite(mean):
+        raise MeasurementFailed(f"the rewards of {arm} add up to more than a float holds; use another unit.")
+    return mean
 
 
 def _short(answer: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidProblem
 from shortlist.measure.function import Measure, Summary
-from shortlist.problem import Problem
+from shortlist.problem import Problem, real_numbers
 
 _DRAWS = 1 << 20  # uniform rewards held in memory at once
 
@@ -83,17 +83,19 @@ def _uniform(
 def _uniform_sums(rng: np.random.Generator, counts: IntArray) -> FloatArray:
     """Return, for each arm, the sum of its number of uniform draws, a bounded number of them at a time."""
     sums = np.empty(len(counts))
-    is_long = counts > _DRAWS
-    for arm in np.flatnonzero(is_long):
-        chunks = range(0, int(counts[arm]), _DRAWS)
-        sums[arm] = sum(float(rng.random(min(_DRAWS, int(counts[arm]) - start)).sum()) for start in chunks)
-    short = np.flatnonzero(~is_long)
-    while len(short):  # as many whole arms as fit into one block of draws
-        ends = np.cumsum(counts[short])
-        n_arms = int(np.searchsorted(ends, _DRAWS, side="right"))
-        starts = np.concatenate([[0], ends[: n_arms - 1]])
-        sums[short[:n_arms]] = np.add.reduceat(rng.random(int(ends[n_arms - 1])), starts)
-        short = short[n_arms:]
+    ends = np.cumsum(counts)
+    arm = 0
+    while arm < len(counts):
+        drawn = int(ends[arm] - counts[arm])
+        stop = int(np.searchsorted(ends, drawn + _DRAWS, side="right"))
+        if stop == arm:  # more draws than are held at once
+            parts = range(0, int(counts[arm]), _DRAWS)
+            sums[arm] = sum(float(rng.random(min(_DRAWS, int(counts[arm]) - part)).sum()) for part in parts)
+            arm += 1
+        else:  # as many whole arms as fit
+            starts = ends[arm:stop] - counts[arm:stop] - drawn
+            sums[arm:stop] = np.add.reduceat(rng.random(int(ends[stop - 1]) - drawn), starts)
+            arm = stop
     return sums
 
 
@@ -108,7 +110,7 @@ def bernoulli_proxy(means: FloatArray) -> FloatArray:
     ------
     [BM13] Theorem 2.1 and the references there; its largest value is 1/4, at p = 1/2.
     """
-    p = np.clip(means, 1e-300, 1 - 1e-16)
+    p = np.maximum(np.minimum(means, 1 - means), 1e-300)  # the proxies at p and 1 - p agree
     is_half = np.abs(p - 0.5) < 1e-4
     away = np.where(is_half, 0.25, p)
     exact = (1 - 2 * away) / (2 * (np.log1p(-away) - np.log(away)))
@@ -129,10 +131,7 @@ def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
     """Return the true means of simulated arms as an array, if the distribution allows them."""
     if rewards not in REWARDS:
         raise InvalidProblem(f"there are no rewards {rewards!r}; use one of: {', '.join(REWARDS)}.")
-    try:
-        values = np.asarray(means, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidProblem(f"`means` is {means!r}; give one real number per arm.") from None
+    values = real_numbers(means, "means")
     if values.shape != (problem.n,):
         raise InvalidProblem(
             f"`means` has shape {values.shape} but there are {problem.n} arms; give one per arm."

@@ -17,8 +17,9 @@ Instead of `arms`, the section [problem] may hold `variances` or `scales`, and `
 """
 
 import csv
+import io
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import numpy as np
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import checked_means
-from shortlist.problem import Problem
+from shortlist.problem import Problem, real_numbers
 
 _PROBLEM_KEYS = {"m", "epsilon", "delta", "arms", "variances", "scales", "names"}
 _MEASURE_KEYS = {"kind", "rewards", "means"}
@@ -45,17 +46,25 @@ class ProblemFile:
 def read_problem_file(path: Path) -> ProblemFile:
     """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear."""
     try:
-        with path.open("rb") as file:
-            text = tomllib.load(file)
-        return _parsed(text, path.parent)
-    except FileNotFoundError as error:
-        raise InvalidProblem(f"there is no file {error.filename}; check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidProblem(f"{path} cannot be read: {error}") from None
+        return _parsed(tomllib.loads(_text(path)), path.parent)
     except tomllib.TOMLDecodeError as error:
         raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
     except InvalidProblem as error:
-        raise InvalidProblem(f"{path}: {error}") from None
+        message = str(error)
+        raise InvalidProblem(message if str(path) in message else f"{path}: {message}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidProblem(f"there is no file {path}; check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidProblem(
+            f"{path} cannot be read: it is not UTF-8 text ({error.reason}). Save it so."
+        ) from None
+    except OSError as error:
+        raise InvalidProblem(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _parsed(text: dict[str, Any], folder: Path) -> ProblemFile:
@@ -63,22 +72,21 @@ def _parsed(text: dict[str, Any], folder: Path) -> ProblemFile:
     asked, measured = _section(text, "problem", _PROBLEM_KEYS), _section(text, "measure", _MEASURE_KEYS)
     missing = {"m", "epsilon", "delta"} - asked.keys()
     if missing:
-        raise InvalidProblem(
-            f"[problem] lacks {', '.join(sorted(missing))}; add a line for each, such as m = 3."
-        )
-    columns = _columns(folder / str(asked["arms"])) if "arms" in asked else {}
+        lacking = ", ".join(sorted(missing))
+        raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
+    columns = _Columns.read(folder / str(asked["arms"])) if "arms" in asked else _Columns()
     problem = Problem(
         m=asked["m"],
         epsilon=asked["epsilon"],
         delta=asked["delta"],
         variances=_variances(asked, columns),
-        names=columns.get("name", asked.get("names")),
+        names=_names(asked, columns),
     )
     if measured.get("kind") != "simulated":
         raise InvalidProblem(f'[measure] kind is {measured.get("kind")!r}; it must be "simulated".')
     rewards = str(measured.get("rewards", "gaussian"))
     means = measured.get("means", "mean")
-    given = _numbers(columns, means) if isinstance(means, str) else means
+    given = columns.numbers(means) if isinstance(means, str) else means
     return ProblemFile(problem, checked_means(problem, given, rewards), rewards)
 
 
@@ -93,29 +101,25 @@ def _section(text: dict[str, Any], name: str, allowed: set[str]) -> dict[str, An
 def _check_keys(given: dict[str, Any], allowed: set[str], where: str) -> None:
     for key in given:
         if key not in allowed:
-            raise InvalidProblem(
-                f"{where} has the unknown entry {key!r}; known are: {', '.join(sorted(allowed))}."
-            )
+            known = ", ".join(sorted(allowed))
+            raise InvalidProblem(f"{where} has the unknown entry {key!r}; known are: {known}.")
 
 
-def _columns(path: Path) -> dict[str, list[str]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.reader(file))
-    if len(rows) < 2:
-        raise InvalidProblem(f"{path} must have a header line and one line per arm.")
-    header = [name.strip() for name in rows[0]]
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise InvalidProblem(
-                f"{path}, line {number}: {len(row)} fields where the header has {len(header)}."
-            )
-    return {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(header)}
+def _names(asked: dict[str, Any], columns: "_Columns") -> Any:
+    if "name" not in columns.entries:
+        return asked.get("names")
+    if "names" in asked:
+        raise InvalidProblem("give the names once: in the column `name` or as the list `names`, not both.")
+    return columns.entries["name"]
 
 
-def _variances(asked: dict[str, Any], columns: dict[str, list[str]]) -> Any:
+def _variances(asked: dict[str, Any], columns: "_Columns") -> Any:
     given: dict[str, Any] = {name: asked[f"{name}s"] for name in ("variance", "scale") if f"{name}s" in asked}
-    given |= {name: _numbers(columns, name) for name in ("variance", "scale") if name in columns}
-    if len(given) != 1:
+    given |= {name: columns.numbers(name) for name in ("variance", "scale") if name in columns.entries}
+    n_given = sum(key in asked for key in ("variances", "scales")) + sum(
+        name in columns.entries for name in ("variance", "scale")
+    )
+    if n_given != 1:
         raise InvalidProblem(
             "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
             "by `arms`, or a list `variances` or `scales` in [problem]."
@@ -125,23 +129,56 @@ def _variances(asked: dict[str, Any], columns: dict[str, list[str]]) -> Any:
 
 
 def _squares(scales: Any) -> FloatArray:
-    try:
-        values = np.asarray(scales, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidProblem("`scales` must be a flat list of positive numbers.") from None
-    if not (values > 0).all():
+    values = real_numbers(scales, "scales")
+    is_wrong = ~((values > 0) & (values <= 1e50))
+    if is_wrong.any():
+        wrong = float(values[is_wrong].flat[0])
         raise InvalidProblem(
-            f"scale {float(values[~(values > 0)].flat[0])!r} is not positive; every scale must be."
+            f"scale {wrong!r} is wrong; every scale must be positive and finite (at most 1e50)."
         )
     return values**2
 
 
-def _numbers(columns: dict[str, list[str]], name: str) -> FloatArray:
-    if name not in columns:
-        raise InvalidProblem(
-            f"there is no column {name!r} among the arms; columns: {', '.join(columns) or 'none'}."
-        )
-    try:
-        return np.array([float(entry) for entry in columns[name]])
-    except ValueError as error:
-        raise InvalidProblem(f"column {name!r} of the arms: {error}.") from None
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a CSV file, by name, and the line on which each row ends."""
+
+    path: Path = Path()
+    entries: dict[str, list[str]] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "_Columns":
+        reader = csv.reader(io.StringIO(_text(path), newline=""))
+        try:
+            rows = [(row, reader.line_num) for row in reader if row]
+        except csv.Error as error:
+            raise InvalidProblem(f"{path}, line {reader.line_num}: {error}.") from None
+        if len(rows) < 2:
+            raise InvalidProblem(f"{path} must have a header line and one line per arm.")
+        header = [name.strip() for name in rows[0][0]]
+        for name in header:
+            if header.count(name) > 1:
+                raise InvalidProblem(f"{path} has two columns {name!r}; give each its own name.")
+        for row, line in rows[1:]:
+            if len(row) != len(header):
+                raise InvalidProblem(
+                    f"{path}, line {line}: {len(row)} fields where the header has {len(header)}."
+                )
+        entries = {name: [row[place].strip() for row, _ in rows[1:]] for place, name in enumerate(header)}
+        return cls(path, entries, [line for _, line in rows[1:]])
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column as numbers."""
+        if name not in self.entries:
+            known = ", ".join(self.entries) or "none"
+            raise InvalidProblem(f"there is no column {name!r} among the arms; columns: {known}.")
+        found = []
+        for entry, line in zip(self.entries[name], self.lines, strict=True):
+            try:
+                found.append(float(entry))
+            except ValueError:
+                raise InvalidProblem(
+                    f"{self.path}, line {line}: column {name!r} has {entry!r}, no number. Write it like 1.5."
+                ) from None
+        return np.array(found)

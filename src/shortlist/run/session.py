@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import MeasurementFailed, NotAsked
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import checked_seed, mean_reward
 from shortlist.plan import resolve
-from shortlist.problem import Problem
+from shortlist.problem import Problem, real_numbers
 from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named
@@ -53,7 +53,7 @@ class Session:
         self._pulls = np.zeros(problem.n, dtype=np.int64)
         self._sums = np.zeros(problem.n)
         self._n_pulls = 0
-        self._rounds: list[tuple[IntArray, FloatArray]] = []
+        self._rounds: list[tuple[Tickets, FloatArray]] = []
         self._open_round()
 
     @classmethod
@@ -61,7 +61,7 @@ class Session:
         """Return the session that these events lead to."""
         session = cls(problem, strategy, seed=seed)
         for event in events:
-            session._accept(event.round, event.arms, event.means)
+            session._accept(event.round, session._places(event.round, event.arms), event.means)
         return session
 
     @property
@@ -79,9 +79,7 @@ class Session:
 
         Asking again returns the same. There are none once the strategy has ended.
         """
-        places = np.flatnonzero(np.isnan(self._received))[:limit]
-        arms = self._batch.arms[places]
-        return Tickets(self.problem, len(self._rounds), arms, self._batch.counts[places], self._pulls[arms])
+        return self._asked.take(np.flatnonzero(np.isnan(self._received))[:limit])
 
     def tell(
         self,
@@ -109,11 +107,14 @@ class Session:
             If something was not asked for. Nothing of the call is then counted.
         """
         if isinstance(tickets, Ticket):
-            if means is None:
-                rewards = [rewards]
-            self._accept(tickets.round, np.array([tickets.arm]), self._means([tickets], rewards, means))
-        else:
-            self._accept(tickets.round, tickets.arms, self._means(tickets, rewards, means))
+            tickets, rewards = _alone(self.problem, tickets), [rewards] if means is None else rewards
+        places = self._places(tickets.round, tickets.arms)
+        issued = self._round(tickets.round)[0].take(places)
+        if (issued.counts != tickets.counts).any() or (issued.first_pulls != tickets.first_pulls).any():
+            raise NotAsked(
+                "these tickets ask for other pulls than the session did; tell what `ask` returned."
+            )
+        self._accept(tickets.round, places, _means(tickets, rewards, means))
 
     @property
     def result(self) -> Result:
@@ -139,49 +140,22 @@ class Session:
     def _measured(self) -> Arms:
         """Return what is known of every arm, including what was told of the round under way."""
         pulls, sums = self._pulls.copy(), self._sums.copy()
-        places = np.flatnonzero(~np.isnan(self._received))
-        told, counts = self._batch.arms[places], self._batch.counts[places]
+        told_of = self._asked.take(np.flatnonzero(~np.isnan(self._received)))
+        told, counts = told_of.arms, told_of.counts
         pulls[told] += counts
-        sums[told] += counts * self._received[places]
+        sums[told] += counts * self._received[~np.isnan(self._received)]
         with np.errstate(invalid="ignore"):
             return Arms(pulls, sums / pulls)
 
-    def _means(
-        self, tickets: Sequence[Ticket], rewards: Any, means: Sequence[float] | FloatArray | None
-    ) -> FloatArray:
-        given = rewards if means is None else means
-        if given is None or (rewards is not None and means is not None):
-            raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
-        if len(given) != len(tickets):
-            raise MeasurementFailed(f"{len(given)} answers for {len(tickets)} tickets; give one for each.")
-        if means is None:
-            answers = (mean_reward(answer, t.count, t.name) for t, answer in zip(tickets, given, strict=True))
-            return np.fromiter(answers, np.float64, len(tickets))
-        values = np.asarray(means)
-        if values.dtype.kind not in "iuf" or values.ndim != 1 or not np.isfinite(values).all():
-            raise MeasurementFailed(
-                "`means` must be a flat list of finite real numbers, one for each ticket."
-            )
-        return values.astype(np.float64)
-
-    def _accept(self, number: int, arms: IntArray, means: FloatArray) -> None:
-        """Count what is new, note what differs from before, refuse what was never asked."""
+    def _round(self, number: int) -> tuple[Tickets, FloatArray]:
+        """Return what a round asked for and the means told of it; NaN where none have been."""
         if not 0 <= number <= len(self._rounds):
             raise NotAsked(f"round {number} has not begun; the session is at round {len(self._rounds)}.")
-        asked, known = (
-            (self._batch.arms, self._received) if number == len(self._rounds) else self._rounds[number]
-        )
-        places = self._places(asked, arms, number)
-        is_new = np.isnan(known[places])
-        for place, mean in zip(places[~is_new], means[~is_new], strict=True):
-            if known[place] != mean:
-                self.conflicts.append(Conflict(number, int(asked[place]), float(known[place]), float(mean)))
-        if is_new.any():
-            self.events.append(Told(number, np.array(arms[is_new]), means[is_new]))
-            self._count(places[is_new], means[is_new])
+        return (self._asked, self._received) if number == len(self._rounds) else self._rounds[number]
 
-    def _places(self, asked: IntArray, arms: IntArray, number: int) -> IntArray:
-        """Return where in the round's batch these arms stand."""
+    def _places(self, number: int, arms: IntArray) -> IntArray:
+        """Return where among the tickets of a round these arms stand."""
+        asked = self._round(number)[0].arms
         order = self._order if number == len(self._rounds) else np.argsort(asked)
         nearest = np.searchsorted(asked, arms, sorter=order)
         is_asked = nearest < len(asked)
@@ -194,23 +168,65 @@ class Session:
             raise NotAsked("an arm appears twice in one call; tell each ticket once.")
         return places
 
+    def _accept(self, number: int, places: IntArray, means: FloatArray) -> None:
+        """Count what is new, and note what differs from what was told before."""
+        asked, known = self._round(number)
+        is_new = np.isnan(known[places])
+        for place, mean in zip(places[~is_new], means[~is_new], strict=True):
+            if known[place] != mean:
+                self.conflicts.append(
+                    Conflict(number, int(asked.arms[place]), float(known[place]), float(mean))
+                )
+        if is_new.any():
+            self.events.append(Told(number, asked.arms[places[is_new]], means[is_new]))
+            self._count(places[is_new], means[is_new])
+
     def _count(self, places: IntArray, means: FloatArray) -> None:
         self._received[places] = means
         self._n_missing -= len(places)
-        self._n_pulls += int(self._batch.counts[places].sum())
+        self._n_pulls += int(self._asked.counts[places].sum())
         if self._n_missing == 0:
             self._close_round()
 
     def _open_round(self) -> None:
-        self._batch = self._rules.ask(self._state)
-        self._order = np.argsort(self._batch.arms)
-        self._received = np.full(len(self._batch.arms), np.nan)
+        batch = self._rules.ask(self._state)
+        first_pulls = self._pulls[batch.arms]
+        self._asked = Tickets(self.problem, len(self._rounds), batch.arms, batch.counts, first_pulls)
+        self._order = np.argsort(batch.arms)
+        self._received = np.full(len(batch.arms), np.nan)
         self._n_missing = len(self._received)
 
     def _close_round(self) -> None:
-        arms, counts = self._batch.arms, self._batch.counts
-        self._rounds.append((arms, self._received))
-        self._state = self._rules.tell(self._state, self._received)
-        self._pulls[arms] += counts
-        self._sums[arms] += counts * self._received
+        asked, received = self._asked, self._received
+        self._rounds.append((asked, received))
+        self._state = self._rules.tell(self._state, received)
+        self._pulls[asked.arms] += asked.counts
+        self._sums[asked.arms] += asked.counts * received
         self._open_round()
+
+
+def _alone(problem: Problem, ticket: Ticket) -> Tickets:
+    arrays = (np.array([value]) for value in (ticket.arm, ticket.count, ticket.first_pull))
+    return Tickets(problem, ticket.round, *arrays)
+
+
+def _means(tickets: Tickets, rewards: Any, means: Sequence[float] | FloatArray | None) -> FloatArray:
+    """Return the mean reward of each ticket, from whichever of the two was given."""
+    given = rewards if means is None else means
+    if given is None or (rewards is not None and means is not None):
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
+    if not hasattr(given, "__len__") or len(given) != len(tickets):
+        raise MeasurementFailed(
+            f"there must be one answer for each of the {len(tickets)} tickets, in a list."
+        )
+    if means is None:
+        answers = (mean_reward(answer, t.count, t.name) for t, answer in zip(tickets, given, strict=True))
+        return np.fromiter(answers, np.float64, len(tickets))
+    required = "`means` must be a flat list of finite real numbers, one for each ticket."
+    try:
+        values = real_numbers(means, "means")
+    except InvalidProblem as error:
+        raise MeasurementFailed(f"{required} {error}") from None
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise MeasurementFailed(required)
+    return values

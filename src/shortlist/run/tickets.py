@@ -36,14 +36,18 @@ class Tickets(Sequence[Ticket]):
     def __len__(self) -> int:
         return len(self.arms)
 
+    def take(self, places: "IntArray | slice") -> "Tickets":
+        """Return some of the tickets, by their places."""
+        arrays = (self.arms[places], self.counts[places], self.first_pulls[places])
+        return Tickets(self.problem, self.round, *arrays)
+
     @overload
     def __getitem__(self, place: int) -> Ticket: ...
     @overload
     def __getitem__(self, place: slice) -> "Tickets": ...
     def __getitem__(self, place: int | slice) -> "Ticket | Tickets":
         if isinstance(place, slice):
-            arrays = (self.arms[place], self.counts[place], self.first_pulls[place])
-            return Tickets(self.problem, self.round, *arrays)
+            return self.take(place)
         arm = int(self.arms[place])
         return Ticket(
             self.round, arm, self.problem.name(arm), int(self.counts[place]), int(self.first_pulls[place])

@@ -1,10 +1,11 @@
 """Median elimination that halves the sum of the variances instead of the number of arms.
 
-Reads beside [ZT22] Appendix C, Algorithm 3. The confidence split published there spends more than
-delta: the last step of its proof divides a negative numerator as if it were positive. What the
-argument does prove is a failure probability of at most (m'/m) delta_l (1 + 1/r) per level, so the
-strategy proper uses delta_l = delta / ((1 + 1/r) 2^l). The published split, delta_l = r delta / 2^l,
-is kept under its own name and carries no guarantee. `docs/theory.md` has the proof.
+Reads beside [ZT22] Appendix C, Algorithm 3. The proof of the confidence split published there divides
+a negative numerator as if it were positive; at m = 1 the bound that its argument does lead to exceeds
+delta. What it proves in general is a failure probability of at most (m'/m) delta_l (1 + 1/r) per
+level, so the strategy proper uses delta_l = delta / ((1 + 1/r) 2^l). The published split,
+delta_l = r delta / 2^l, is kept under its own name and carries no guarantee. `docs/theory.md` has the
+proofs, and says for which m the published split can be saved.
 """
 
 import math
@@ -36,7 +37,8 @@ def sizes(variances: FloatArray, m: int) -> tuple[int, ...]:
 
     Level l has as many arms as fit, noisiest first, into the fraction 2^-(l-1) of the total variance.
     """
-    falling = np.sort(variances / variances.max())[::-1]
+    _, exponent = np.frexp(variances.max())
+    falling = np.sort(np.ldexp(variances, -exponent))[::-1]  # scaled by a power of two: without rounding
     sums = np.cumsum(falling)
     found = [len(variances)]  # [ZT22] App. C, h_1
     while found[-1] > m:  # [ZT22] App. C, l* is the first level with h_l = m
@@ -126,6 +128,6 @@ ADAPTED_MEDELIM = _strategy(
 )
 PUBLISHED = _strategy(
     "adapted-medelim-published",
-    "The same with the confidence split as printed, which spends too much: no guarantee.",
+    "The same with the confidence split as printed, whose proof has a gap: no guarantee.",
     _published,
 )

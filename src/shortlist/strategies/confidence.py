@@ -206,7 +206,7 @@ def _after_pulls(rule: Rule, state: Open, rewards: FloatArray) -> Open:
     old = means.reshape(-1)[where]
     n_each = counts.reshape(-1)[where] + pulled
     counts.reshape(-1)[where] = n_each
-    means.reshape(-1)[where] = old + (rewards - old) * pulled / n_each
+    means.reshape(-1)[where] = np.where(pulled, old + (rewards - old) / n_each, old)
     variances = state.problem.variances[state.focus.reshape(-1)[where]]
     radii.reshape(-1)[where] = np.sqrt(2 * variances / n_each)
     n_pulls = state.n_pulls + state.contenders.shape[-1] * pulled[..., 0]
@@ -219,7 +219,8 @@ def _after_pulls(rule: Rule, state: Open, rewards: FloatArray) -> Open:
 
 
 def _choose(rule: Rule, state: Open) -> Choice:
-    half_widths = state.seen.radii * np.sqrt(rule.rate(state.problem, state.n_pulls))[..., None]
+    root = np.sqrt(rule.rate(state.problem, state.n_pulls))[..., None]
+    half_widths = state.seen.radii * root  # [ZT22] Sec. 5.1, adapting other algorithms
     return rule.choose(state.problem.m, state.seen.means, half_widths, state.rest)
 
 

@@ -1,7 +1,7 @@
 """Median elimination for screening: halve the arms until 2m remain.
 
 Reads beside [ZT22] Algorithm 1 and Lemma 5.2. It selects 2m arms, not m: its promise is that, for
-every k up to m at once, the k-th best of those is nearly as good as the k-th best of all. That is
+each k up to m, the k-th best of those is nearly as good as the k-th best of all. That is
 what makes it a building block for variance-grouped elimination, which does not know how many of
 the best arms a group holds.
 """
@@ -49,7 +49,7 @@ init = starts_with(_schedule)
 def shares(levels: Schedule) -> tuple[Share, ...]:
     """Return what each level may spend, for k = m (for smaller k, the fraction k/m of it)."""
     return tuple(
-        Share(f"level {number} loses more than {level.epsilon:.3g} at some rank", 4 * level.delta)
+        Share(f"level {number} loses more than {level.epsilon:.3g} at rank m", 4 * level.delta)
         for number, level in enumerate(levels, start=1)
     )
 

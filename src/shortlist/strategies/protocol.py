@@ -1,4 +1,4 @@
-"""What every strategy is: five pure functions on a frozen state, and what it promises.
+"""What every strategy is: a frozen state, pure functions on it, and what it promises.
 
 A strategy never measures anything. `ask` says which arms to pull how often; `tell` takes the mean
 of each arm's fresh rewards, in the same order, and returns the next state; `verdict` says what has

@@ -1,0 +1,355 @@
+"""The command line: exit codes, one clear line for every mistake, and JSON for every command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import shortlist as sl
+from shortlist import cli
+from shortlist.run.problem_file import read_problem_file
+
+ROOT = Path(__file__).parents[1]
+DRILLING = "examples/drilling.toml"
+COMMANDS = sorted(cli.shortlist.commands)
+SMALL = ["--instance", "slippage", "-n", "8", "-m", "2", "--epsilon", "0.5", "--replications", "3"]
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+def call(*arguments: str, **environment: str) -> Outcome:
+    """Run the command line in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "shortlist", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"COLUMNS": "80"} | environment,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class InProcess:
+    """Run the command line as `python -m shortlist` does, without the wait for a new process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capsys, self.monkeypatch = capsys, monkeypatch
+        monkeypatch.chdir(ROOT)
+        monkeypatch.setenv("COLUMNS", "80")
+
+    def __call__(self, *arguments: str) -> Outcome:
+        self.monkeypatch.setattr(sys, "argv", ["shortlist", *arguments])
+        status: Any = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = end.code
+        return Outcome(status or 0, *self.capsys.readouterr())
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    return InProcess(capsys, monkeypatch)
+
+
+# --- run ------------------------------------------------------------------------------------------
+
+
+def test_run_prints_the_guarantee_and_five_sites() -> None:
+    done = call("run", DRILLING)
+    assert (done.status, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "5 of 200 arms selected" in text
+    assert "With probability at least 95 %, each of the 5 selected arms" in text
+    assert "0.5 below the true 5th best" in text
+    assert "the answer is right" in text
+    assert len([line for line in done.out.splitlines() if line.startswith("site ")]) == 5
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_the_output_fits_the_terminal(columns: str) -> None:
+    for arguments in (["run", DRILLING], ["simulate", *SMALL, "--strategy", "wnelim"], ["strategies"]):
+        done = call(*arguments, COLUMNS=columns)
+        assert max(len(line.rstrip()) for line in done.out.splitlines()) <= int(columns)
+
+
+def test_run_gives_what_select_gives() -> None:
+    asked = read_problem_file(ROOT / DRILLING)
+    expected = sl.select(
+        sl.simulated_measure(asked.problem, asked.means, asked.rewards), asked.problem, "wnelim", seed=7
+    )
+    done = call("run", DRILLING, "--strategy", "wnelim", "--seed", "7", "--json")
+    assert done.status == 0
+    assert json.loads(done.out) == expected.to_dict()
+
+
+def test_run_ends_with_status_3_when_the_budget_ends_first() -> None:
+    done = call("run", DRILLING, "--budget", "1000")
+    assert done.status == 3
+    assert "No guarantee" in done.out
+    assert "budget of pulls ended" in done.out
+    assert "probability" not in done.out
+
+
+def test_run_ends_with_status_3_when_nothing_is_proved(run: InProcess) -> None:
+    done = run("run", DRILLING, "--strategy", "adapted-medelim-published")
+    assert done.status == 3
+    assert "nothing is proved" in done.out
+
+
+def test_a_budget_of_nothing_still_gives_valid_json(run: InProcess) -> None:
+    done = run("run", DRILLING, "--budget", "0", "--json")
+    assert done.status == 3
+    data = json.loads(done.out)
+    assert (data["stop"], data["guarantee"], data["n_pulls"]) == ("budget", None, 0)
+
+
+def test_run_works_from_any_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "shortlist", "run", str(ROOT / DRILLING), "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert len(json.loads(done.stdout)["selected"]) == 5
+
+
+def test_names_with_brackets_are_printed_as_they_are(run: InProcess, tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text(
+        "[problem]\nm = 1\nepsilon = 1.0\ndelta = 0.1\nscales = [0.1, 0.1]\n"
+        'names = ["[bold]first[/bold]", "second"]\n[measure]\nkind = "simulated"\nmeans = [9.0, 0.0]\n'
+    )
+    assert "[bold]first[/bold]" in run("run", str(tmp_path / "odd.toml")).out
+
+
+# --- simulate and strategies ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("instance", ["equal", "linear", "slippage", "random", "illustrative-2"])
+def test_every_instance_can_be_simulated(run: InProcess, instance: str) -> None:
+    chosen = ["--instance", instance, "-n", "6", "-m", "2", "--epsilon", "1", "--replications", "2"]
+    done = run("simulate", *chosen, "--strategy", "wnelim", "--json")
+    assert done.status == 0
+    (data,) = json.loads(done.out)
+    assert (data["strategy"], data["replications"], len(data["pulls"])) == ("wnelim", 2, 2)
+
+
+def test_simulate_compares_all_strategies_with_a_cap(run: InProcess) -> None:
+    done = run("simulate", *SMALL)
+    assert done.status == 0
+    first_words = {line.split()[0] for line in done.out.splitlines() if line.strip()}
+    assert {"wnelim", "medelim", "medelim-max", "vmedelim", "adapted-medelim"} <= first_words
+    assert "lucb" not in first_words
+
+
+def test_simulate_reads_a_problem_file(run: InProcess) -> None:
+    done = run("simulate", DRILLING, "--strategy", "wnelim", "--replications", "2", "--json")
+    (data,) = json.loads(done.out)
+    assert data["errors"] == 0
+    assert data["pulls"][0] > 0
+    assert data["guarantee"].startswith("With probability at least 95 %")
+
+
+def test_simulate_gives_what_the_function_gives(run: InProcess) -> None:
+    done = run("simulate", *SMALL, "--strategy", "lucb", "--seed", "3", "--rewards", "two-point", "--json")
+    asked = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 8)
+    means = sl.instances.slippage(asked).means
+    expected = sl.simulate(asked, means, "lucb", replications=3, seed=3, rewards="two-point")
+    assert json.loads(done.out)[0]["pulls"] == expected.pulls.tolist()
+
+
+def test_simulate_says_what_ran_out_of_budget(run: InProcess) -> None:
+    done = run("simulate", *SMALL, "--strategy", "lucb", "--budget", "20")
+    assert done.status == 0
+    assert "3 replications ran out of budget" in " ".join(done.out.split())
+
+
+def test_strategies_lists_all_of_them(run: InProcess) -> None:
+    done = run("strategies")
+    assert done.status == 0
+    assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies())
+    assert "[ZT22] Algorithm 2" in done.out
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+JSON_CALLS = {
+    "run": ["run", DRILLING, "--json"],
+    "simulate": ["simulate", *SMALL, "--strategy", "wnelim", "--strategy", "lucb", "--json"],
+    "strategies": ["strategies", "--json"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_prints_json(command: str) -> None:
+    done = call(*JSON_CALLS[command])
+    assert done.status == 0
+    assert done.err == ""
+    assert json.loads(done.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+MISTAKES = {
+    "no such file": (["run", "nowhere.toml"], "nowhere.toml"),
+    "no file but a folder": (["run", "examples"], "examples"),
+    "not TOML": (["run", "examples/drilling-sites.csv"], "not valid TOML"),
+    "unknown strategy": (["run", DRILLING, "--strategy", "best"], "'best'"),
+    "bad seed": (["run", DRILLING, "--seed", "-1"], "seed"),
+    "bad seed of a simulation": (["simulate", *SMALL, "--seed", "-1"], "seed"),
+    "bad seed of a random instance": (["simulate", "--instance", "random", "--seed", "-1"], "seed"),
+    "nothing to simulate": (["simulate"], "--instance"),
+    "too much to simulate": (["simulate", DRILLING, *SMALL], "not both"),
+    "unknown instance": (["simulate", "--instance", "easy"], "'easy'"),
+    "illustrative too large": (["simulate", "--instance", "illustrative-6"], "`k` is 6"),
+    "illustrative without k": (["simulate", "--instance", "illustrative-"], "illustrative-2"),
+    "illustrative with an odd digit": (["simulate", "--instance", "illustrative-²"], "illustrative-2"),
+    "no arms": (["simulate", "--instance", "equal", "-n", "0"], "at least one arm"),
+    "no arms at random": (["simulate", "--instance", "random", "-n", "0"], "arm"),
+    "fewer than no arms": (["simulate", "--instance", "linear", "-n", "-3"], "at least one arm"),
+    "fewer than no arms at random": (["simulate", "--instance", "random", "-n", "-3"], "arm"),
+    "more than all arms": (["simulate", "--instance", "equal", "-n", "3"], "`m` is 5"),
+    "epsilon": (["simulate", "--instance", "equal", "--epsilon", "nan"], "`epsilon` is nan"),
+    "delta": (["simulate", "--instance", "equal", "--delta", "1.5"], "`delta` is 1.5"),
+    "no replications": (["simulate", *SMALL, "--replications", "0"], "`replications` is 0"),
+    "unknown rewards": (["simulate", *SMALL, "--rewards", "cauchy"], "'cauchy'"),
+    "rewards that do not fit": (
+        ["simulate", *SMALL, "--epsilon", "2", "--rewards", "bernoulli"],
+        "between 0 and 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_clear_line_and_status_2(run: InProcess, mistake: str) -> None:
+    arguments, said = MISTAKES[mistake]
+    done = run(*arguments)
+    assert done.status == 2
+    assert done.out == ""
+    assert said in done.err
+    assert done.err.startswith("Error: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "nowhere.toml"],
+        ["run", "nowhere.toml", "--json"],
+        ["simulate", "--instance", "random", "-n", "-3"],
+        ["frobnicate"],
+        ["run"],
+        ["run", DRILLING, "--budget", "many"],
+        ["run", DRILLING, "--budget", "-1"],
+        ["strategies", "--yaml"],
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_never_shows_a_traceback(arguments: list[str]) -> None:
+    done = call(*arguments)
+    assert done.status == 2
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert done.err.splitlines()[-1].startswith("Error: ")
+
+
+def test_a_failed_measurement_is_status_4(run: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        def measure(*_: Any) -> float:
+            raise OSError("the sensor is offline")
+
+        return measure
+
+    monkeypatch.setattr("shortlist.measure.simulated_measure", broken)
+    done = run("run", DRILLING, "--json")
+    assert done.status == 4
+    assert done.out == ""
+    assert done.err.startswith("Error: measuring site 001")
+    assert "the sensor is offline" in done.err
+
+
+def test_an_interrupted_run_is_status_130(run: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shortlist.run.drive", interrupted)
+    done = run("run", DRILLING, "--json")
+    assert done.status == 130
+    assert "Interrupted" in done.err
+    assert "Traceback" not in done.err
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def help_of(*command: str) -> str:
+    done = CliRunner().invoke(cli.shortlist, [*command, "--help"], terminal_width=100)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_help_lists_the_commands_and_where_to_start() -> None:
+    text = help_of()
+    assert all(f"\n  {command} " in text for command in COMMANDS)
+    assert "\n    shortlist run examples/drilling.toml" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_its_options(command: str) -> None:
+    text = help_of(command)
+    assert len(text.partition("Options:")[0].split()) > 12, "an example or an explanation"
+    for option in cli.shortlist.commands[command].params:
+        assert isinstance(option, click.Argument) or getattr(option, "help", None), option.name
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
+def test_help_shows_no_layout_marks(command: list[str]) -> None:
+    text = help_of(*command)
+    assert "\\b" not in text
+    assert "\b" not in text
+
+
+def test_the_examples_of_simulate_are_lines_of_their_own() -> None:
+    lines = [line.strip() for line in help_of("simulate").splitlines()]
+    examples = [line for line in lines if line.startswith("shortlist simulate ")]
+    assert len(examples) == 2
+
+
+def test_short_help_is_the_same() -> None:
+    assert (
+        CliRunner().invoke(cli.shortlist, ["-h"]).output
+        == CliRunner().invoke(cli.shortlist, ["--help"]).output
+    )
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['shortlist', '--help']\n"
+        "from shortlist.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'scipy', 'sqlalchemy', 'rich', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert b"Usage:" in done.stdout
+    assert done.stderr.decode().strip() == "[]"
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert sl.__version__ in call("--version").out
+
+
+def test_a_reader_who_leaves_early_sees_no_traceback() -> None:
+    command = [sys.executable, "-m", "shortlist", "strategies"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
