@@ -242,7 +242,7 @@ def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> No
             raise InvalidProblem(f"`{name}[{place}]` is {value!r}; it must be a real number. {advice}")
         if type(value) in kinds:
             raise InvalidProblem(
-                f"`{name}` holds {kinds[type(value)]}, such as {value!r}; each must be a real number. {advice}"
+                f"`{name}` holds {kinds[type(value)]}, such as {value!r}; all must be real numbers. {advice}"
             )
 
 
