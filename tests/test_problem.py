@@ -370,3 +370,29 @@ def test_repr_is_short_for_many_arms() -> None:
 def test_an_invalid_problem_is_also_a_value_error() -> None:
     with pytest.raises(ValueError, match="`m`"):
         problem(m=0)
+
+
+# --- the limits of a float ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edge", [1e-100, 1e100])
+def test_epsilon_and_variances_reach_to_the_limits_and_no_further(edge: float) -> None:
+    beyond = edge / (1 + 1e-15) if edge < 1 else edge * (1 + 1e-15)
+    assert "1e-100 and 1e100" in refusal(epsilon=beyond)
+    assert "1e-100 and 1e100" in refusal(variances=[beyond, 1.0, 1.0], epsilon=1e60)
+    assert sl.Problem(1, 1e60, 0.05, [edge, 1.0]).variances[0] == edge
+    assert sl.Problem(1, 1e100, 0.05, [edge, 1.0]).epsilon == 1e100
+
+
+@pytest.mark.parametrize("budget", [-1, 1.5, "x", True])
+def test_a_budget_is_a_whole_number(budget: Any) -> None:
+    with pytest.raises(sl.InvalidProblem, match="`budget`"):
+        sl.select(lambda arm, count, rng: [0.0] * count, problem(), budget=budget)
+    with pytest.raises(sl.InvalidProblem, match="`budget`"):
+        sl.simulate(problem(), [0.0, 0.0, 0.0], budget=budget)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "x", True])
+def test_a_limit_on_tickets_is_a_whole_number(limit: Any) -> None:
+    with pytest.raises(sl.InvalidProblem, match="`limit`"):
+        sl.Session(problem(), "wnelim").ask(limit)

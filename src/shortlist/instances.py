@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
-from shortlist.problem import Problem
+from shortlist.problem import Problem, whole_number
 
 ABOVE = 1e-3
 """By what fraction a gap "just above epsilon" exceeds it. At epsilon itself every answer is right."""
@@ -125,11 +125,8 @@ def random(
     """
     if not 1.0 <= spread < math.inf:
         raise InvalidProblem(f"`spread` is {spread!r}; it must be a finite number, 1 or more.")
-    if not _is_whole(n) or n < 1:
-        raise InvalidProblem(f"`n` is {n!r}; it must be a whole number of arms, 1 or more.")
-    if not _is_whole(seed) or seed < 0:
-        raise InvalidProblem(f"`seed` is {seed!r}; it must be a whole number, 0 or more.")
-    rng = np.random.default_rng(seed)
+    n = whole_number(n, "n", 1)
+    rng = np.random.default_rng(whole_number(seed, "seed", 0))
     variances = np.exp(rng.uniform(-math.log(spread), math.log(spread), n))
     problem = Problem(m=m, epsilon=epsilon, delta=delta, variances=variances)
     return Instance(problem, rng.standard_normal(n), f"random({n}, {m})", "ours")

@@ -127,6 +127,13 @@ def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], 
     return counts
 
 
+def whole_number(value: object, name: str, least: int) -> int:
+    """Return a value as an int, if it is a whole number and at least so large."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidProblem(f"`{name}` is {value!r}; it must be a whole number, {least} or more.")
+    return int(value)
+
+
 def real_numbers(values: Any, name: str) -> FloatArray:
     """Return values as an array of floats, if they are real numbers and nothing else."""
     advice = "Give one real number per arm."

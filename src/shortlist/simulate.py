@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
 from shortlist.errors import InvalidProblem
-from shortlist.measure.function import checked_seed
 from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.plan import resolve
-from shortlist.problem import Problem
+from shortlist.problem import Problem, whole_number
 from shortlist.strategies import Batch, Strategy, strategy_named
 
 _MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
@@ -108,9 +107,9 @@ def simulate(
     (0, (50,))
     """
     true_means = checked_means(problem, means, rewards)
-    if isinstance(replications, bool) or not isinstance(replications, int | np.integer) or replications < 1:
-        raise InvalidProblem(f"`replications` is {replications!r}; it must be a whole number, 1 or more.")
-    seed = checked_seed(seed)
+    replications = whole_number(replications, "replications", 1)
+    seed = whole_number(seed, "seed", 0)
+    budget = None if budget is None else whole_number(budget, "budget", 0)
     rules = strategy_named(resolve(strategy, problem))
     outcome = _Outcome.empty(replications, rules.n_selected(problem))
     size = max(1, min(_MOST_LANES, _ENTRIES // problem.n))

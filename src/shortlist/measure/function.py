@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.errors import MeasurementFailed
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,6 @@ class Summary:
 Rewards: TypeAlias = "Sequence[float] | np.ndarray[Any, Any] | Summary"
 Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 """``measure(arm, count, rng)`` returns `count` fresh rewards of the arm, or a Summary of them."""
-
-
-def checked_seed(seed: object) -> int:
-    """Return the seed if it is one: a whole number, 0 or more."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidProblem(f"`seed` is {seed!r}; it must be a whole number, 0 or more.")
-    return int(seed)
 
 
 def generator_for(seed: int, arm: int, first_pull: int) -> np.random.Generator:

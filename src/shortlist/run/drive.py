@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from shortlist.errors import MeasurementFailed
 from shortlist.measure import Measure, generator_for
-from shortlist.problem import Problem
+from shortlist.problem import Problem, whole_number
 from shortlist.result import Result, Stop
 from shortlist.run.session import Session
 from shortlist.run.tickets import Ticket
@@ -60,6 +60,7 @@ def drive(
 
     If a measurement fails, everything told before stays in the session; call again to go on.
     """
+    budget = None if budget is None else whole_number(budget, "budget", 0)
     while tickets := session.ask():
         for ticket in tickets:
             if budget is not None and session.n_pulls + ticket.count > budget:

@@ -11,9 +11,9 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import checked_seed, mean_reward
+from shortlist.measure import mean_reward
 from shortlist.plan import resolve
-from shortlist.problem import Problem, real_numbers
+from shortlist.problem import Problem, real_numbers, whole_number
 from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named
@@ -44,7 +44,7 @@ class Session:
     def __init__(self, problem: Problem, strategy: str = "auto", *, seed: int = 0) -> None:
         self.problem = problem
         self.strategy = resolve(strategy, problem)
-        self.seed = checked_seed(seed)
+        self.seed = whole_number(seed, "seed", 0)
         self.events: list[Told] = []
         self.conflicts: list[Conflict] = []
         self._rules = strategy_named(self.strategy)
@@ -79,6 +79,8 @@ class Session:
 
         Asking again returns the same. There are none once the strategy has ended.
         """
+        if limit is not None:
+            limit = whole_number(limit, "limit", 0)
         return self._asked.take(np.flatnonzero(np.isnan(self._received))[:limit])
 
     def tell(
