@@ -387,7 +387,7 @@ def test_epsilon_and_variances_reach_to_the_limits_and_no_further(edge: float) -
 @pytest.mark.parametrize("budget", [-1, 1.5, "x", True])
 def test_a_budget_is_a_whole_number(budget: Any) -> None:
     with pytest.raises(sl.InvalidProblem, match="`budget`"):
-        sl.select(lambda arm, count, rng: [0.0] * count, problem(), budget=budget)
+        sl.select(lambda _arm, count, _rng: [0.0] * count, problem(), budget=budget)
     with pytest.raises(sl.InvalidProblem, match="`budget`"):
         sl.simulate(problem(), [0.0, 0.0, 0.0], budget=budget)
 

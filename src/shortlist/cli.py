@@ -196,6 +196,8 @@ def _simulated_question(
     if file is not None:
         asked = read_problem_file(file)
         return asked.problem, asked.means, asked.rewards
+    if numbers["n"] < 1:
+        raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
     shape = {"epsilon": numbers["epsilon"], "delta": numbers["delta"]}
     if instance == "random":
         drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
@@ -211,8 +213,6 @@ def _simulated_question(
     if instance not in by_name:
         known = "equal, linear, slippage, random, illustrative-2 to illustrative-5"
         raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
-    if numbers["n"] < 1:
-        raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
     problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
     return problem, by_name[instance](problem).means, "gaussian"
 
