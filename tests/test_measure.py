@@ -352,7 +352,7 @@ def test_certain_success_and_certain_failure_have_the_same_proxy() -> None:
         ([0.1, 0.2], "3 arms"),
         ([0.1, 0.2, 0.3, 0.4], "3 arms"),
         ([[0.1, 0.2, 0.3]], "3 arms"),
-        (0.5, "3 arms"),
+        (0.5, "0 dimensions"),
         ([0.1, math.nan, 0.3], "NaN or infinity"),
         ([0.1, math.inf, 0.3], "NaN or infinity"),
         (["a", "b", "c"], "real number"),

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.problem import Problem, whole_number
+from shortlist.problem import Problem
 
 ABOVE = 1e-3
 """By what fraction a gap "just above epsilon" exceeds it. At epsilon itself every answer is right."""

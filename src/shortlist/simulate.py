@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
+from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.plan import resolve
-from shortlist.problem import Problem, whole_number
+from shortlist.problem import Problem
 from shortlist.strategies import Batch, Strategy, strategy_named
 
 _MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step

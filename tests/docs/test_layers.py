@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent.parent / "src" / "shortlist"
 LAYERS = [
     "errors",
     "arrays",
+    "checks",
     "problem",
     "heterogeneity",
     "bounds",

@@ -12,9 +12,10 @@ from typing import TypeAlias
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.function import Measure, Summary
-from shortlist.problem import Problem, real_numbers
+from shortlist.problem import Problem
 
 _DRAWS = 1 << 20  # uniform rewards held in memory at once
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from shortlist.checks import whole_number
 from shortlist.errors import MeasurementFailed
 from shortlist.measure import Measure, generator_for
-from shortlist.problem import Problem, whole_number
+from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.run.session import Session
 from shortlist.run.tickets import Ticket

@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import checked_means
-from shortlist.problem import Problem, real_numbers
+from shortlist.problem import Problem
 
 _PROBLEM_KEYS = {"m", "epsilon", "delta", "arms", "variances", "scales", "names"}
 _MEASURE_KEYS = {"kind", "rewards", "means"}

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.checks import real_numbers, whole_number
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import mean_reward
 from shortlist.plan import resolve
-from shortlist.problem import Problem, real_numbers, whole_number
+from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named

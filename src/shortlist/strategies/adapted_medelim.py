@@ -17,19 +17,7 @@ import numpy as np
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
-from shortlist.strategies.elimination import (
-    Level,
-    Schedule,
-    State,
-    ask,
-    most_pulls,
-    starts_with,
-    tell,
-    verdict,
-)
-from shortlist.strategies.protocol import Strategy
-
-__all__ = ["ADAPTED_MEDELIM", "PUBLISHED", "State", "ask", "sizes", "tell", "verdict"]
+from shortlist.strategies.elimination import Level, Schedule, strategy
 
 
 def sizes(variances: FloatArray, m: int) -> tuple[int, ...]:
@@ -106,28 +94,17 @@ def _no_guarantee(_: Problem) -> None:
     return None
 
 
-def _strategy(name: str, summary: str, split: Callable[[float, float], float]) -> Strategy[State]:
-    schedule = _schedule(split)
-    return Strategy(
-        name=name,
-        summary=summary,
-        source="[ZT22] Algorithm 3",
-        init=starts_with(schedule),
-        ask=ask,
-        tell=tell,
-        verdict=verdict,
-        guarantee=_guarantee if split is _corrected else _no_guarantee,
-        worst_case_pulls=lambda problem: most_pulls(schedule(problem), problem.variances),
-    )
-
-
-ADAPTED_MEDELIM = _strategy(
+ADAPTED_MEDELIM = strategy(
     "adapted-medelim",
     "Median elimination by sums of variances, with the corrected confidence split.",
-    _corrected,
+    "[ZT22] Algorithm 3",
+    schedule=_schedule(_corrected),
+    guarantee=_guarantee,
 )
-PUBLISHED = _strategy(
+PUBLISHED = strategy(
     "adapted-medelim-published",
     "The same with the confidence split as printed, whose proof has a gap: no guarantee.",
-    _published,
+    "[ZT22] Algorithm 3",
+    schedule=_schedule(_published),
+    guarantee=_no_guarantee,
 )

@@ -16,11 +16,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, at, flat_index, largest
+from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
     Done,
     Lanes,
+    Strategy,
     Verdict,
     all_arms,
     decided,
@@ -143,6 +145,24 @@ def ask(state: State) -> Batch:
         case Open():
             counts = np.broadcast_to(~state.is_final[..., None], state.contenders.shape)
             return Batch(at(state.focus, state.contenders), counts.astype(np.int64))
+
+
+def strategy(
+    name: str, summary: str, rule: Rule, guarantee: Callable[[Problem], Guarantee]
+) -> Strategy[State]:
+    """Return the strategy that decides by this rule."""
+    return Strategy(
+        name=name,
+        summary=summary,
+        source="[ZT22] Section 5.1",
+        init=init,
+        ask=ask,
+        tell=tells(rule),
+        verdict=verdict,
+        guarantee=guarantee,
+        worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
+        take_lanes=take_lanes,
+    )
 
 
 def tells(rule: Rule) -> Callable[[State, FloatArray], State]:

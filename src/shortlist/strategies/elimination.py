@@ -12,8 +12,18 @@ from typing import TypeAlias
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, at, blocks, largest
+from shortlist.certificates import Guarantee
 from shortlist.problem import Problem, whole_pulls
-from shortlist.strategies.protocol import Batch, Lanes, Verdict, all_arms, decided, nothing_to_ask, undecided
+from shortlist.strategies.protocol import (
+    Batch,
+    Lanes,
+    Strategy,
+    Verdict,
+    all_arms,
+    decided,
+    nothing_to_ask,
+    undecided,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,30 @@ class State:
     variances: FloatArray
     arms: IntArray
     levels: Schedule
+
+
+def strategy(
+    name: str,
+    summary: str,
+    source: str,
+    *,
+    schedule: Callable[[Problem], Schedule],
+    guarantee: Callable[[Problem], Guarantee | None],
+    n_selected: Callable[[Problem], int] = lambda problem: problem.m,
+) -> Strategy[State]:
+    """Return the strategy that eliminates by this schedule."""
+    return Strategy(
+        name=name,
+        summary=summary,
+        source=source,
+        init=starts_with(schedule),
+        ask=ask,
+        tell=tell,
+        verdict=verdict,
+        guarantee=guarantee,
+        worst_case_pulls=lambda problem: most_pulls(schedule(problem), problem.variances),
+        n_selected=n_selected,
+    )
 
 
 def starts_with(schedule: Callable[[Problem], Schedule]) -> Callable[[Problem, Lanes], State]:

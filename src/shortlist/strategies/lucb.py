@@ -8,21 +8,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, at, largest
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
-from shortlist.strategies.confidence import (
-    Choice,
-    Rest,
-    Rule,
-    State,
-    ask,
-    init,
-    take_lanes,
-    tells,
-    verdict,
-    without,
-)
-from shortlist.strategies.protocol import Strategy
-
-__all__ = ["LUCB", "State", "ask", "init", "rate", "take_lanes", "tell", "verdict"]
+from shortlist.strategies.confidence import Choice, Rest, Rule, strategy, without
 
 _ZETA_3 = 1.2020569031595942
 
@@ -46,9 +32,6 @@ def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Ch
     return Choice(selected, np.concatenate([weakest, strongest], axis=-1), gap, is_sure)
 
 
-tell = tells(Rule(rate, lambda means, _: means, choose))
-
-
 def _guarantee(problem: Problem) -> Guarantee:
     # A union over arms, times t >= 1 and the at most t counts an arm can have by then:
     # sum over t of n t * 4 delta / (5 n t^4) = (4/5) zeta(3) delta.
@@ -57,15 +40,7 @@ def _guarantee(problem: Problem) -> Guarantee:
     return Guarantee.of(problem, "[KTAS12] Theorem 1 with [ZT22] Section 5.1", Ledger((share,)))
 
 
-LUCB: Strategy[State] = Strategy(
-    name="lucb",
-    summary="LUCB with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
-    source="[ZT22] Section 5.1",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
-    guarantee=_guarantee,
-    worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
-    take_lanes=take_lanes,
+RULE = Rule(rate, lambda means, _: means, choose)
+LUCB = strategy(
+    "lucb", "LUCB with intervals scaled by each arm's variance: adaptive, no cap on pulls.", RULE, _guarantee
 )

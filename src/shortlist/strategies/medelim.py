@@ -10,19 +10,7 @@ import math
 
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
-from shortlist.strategies.elimination import (
-    Level,
-    Schedule,
-    State,
-    ask,
-    most_pulls,
-    starts_with,
-    tell,
-    verdict,
-)
-from shortlist.strategies.protocol import Strategy
-
-__all__ = ["MEDELIM", "State", "ask", "init", "schedule", "tell", "verdict"]
+from shortlist.strategies.elimination import Level, Schedule, strategy
 
 
 def schedule(n_arms: int, m: int, epsilon: float, delta: float) -> Schedule:
@@ -43,9 +31,6 @@ def _schedule(problem: Problem) -> Schedule:
     return schedule(problem.n, problem.m, problem.epsilon, problem.delta)
 
 
-init = starts_with(_schedule)
-
-
 def shares(levels: Schedule) -> tuple[Share, ...]:
     """Return what each level may spend, for k = m (for smaller k, the fraction k/m of it)."""
     return tuple(
@@ -59,15 +44,11 @@ def _guarantee(problem: Problem) -> Guarantee:
     return Guarantee.of(problem, "[ZT22] Lemma 5.2", ledger, Scope.SCREENING)
 
 
-MEDELIM: Strategy[State] = Strategy(
-    name="medelim",
-    summary="Median elimination as a screen: halves the arms down to 2m (not m) of them.",
-    source="[ZT22] Algorithm 1",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
+MEDELIM = strategy(
+    "medelim",
+    "Median elimination as a screen: halves the arms down to 2m (not m) of them.",
+    "[ZT22] Algorithm 1",
+    schedule=_schedule,
     guarantee=_guarantee,
-    worst_case_pulls=lambda problem: most_pulls(_schedule(problem), problem.variances),
     n_selected=lambda problem: min(2 * problem.m, problem.n),
 )

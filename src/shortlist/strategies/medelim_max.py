@@ -4,15 +4,14 @@ The plain adaptation of [ZT22] Section 5.1: Halving [KS10] with the largest vari
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
-from shortlist.strategies.elimination import Level, Schedule, State, ask, most_pulls, tell, verdict
-from shortlist.strategies.protocol import Lanes, Strategy, all_arms
-
-__all__ = ["MEDELIM_MAX", "State", "ask", "init", "schedule", "tell", "verdict"]
+from shortlist.strategies.elimination import Level, Schedule, State, most_pulls, strategy
+from shortlist.strategies.protocol import Lanes, all_arms
 
 
 def schedule(problem: Problem) -> Schedule:
@@ -28,10 +27,13 @@ def schedule(problem: Problem) -> Schedule:
     return tuple(levels)
 
 
-def init(problem: Problem, lanes: Lanes = ()) -> State:
-    """Return the first state, in which every arm has the largest variance."""
+def _init(problem: Problem, lanes: Lanes = ()) -> State:
     noisiest = problem.variances.max(keepdims=True)  # [ZT22] Sec. 5.1, max sigma_i^2
     return State(noisiest, all_arms(problem, lanes), schedule(problem))
+
+
+def _worst_case_pulls(problem: Problem) -> int:
+    return most_pulls(schedule(problem), np.full(problem.n, problem.variances.max()))
 
 
 def _guarantee(problem: Problem) -> Guarantee:
@@ -42,16 +44,14 @@ def _guarantee(problem: Problem) -> Guarantee:
     return Guarantee.of(problem, "[KS10] Theorem 1 with [ZT22] Section 5.1", Ledger(tuple(shares)))
 
 
-MEDELIM_MAX: Strategy[State] = Strategy(
-    name="medelim-max",
-    summary="Median elimination (Halving) as if every arm had the largest variance.",
-    source="[ZT22] Section 5.1",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
-    guarantee=_guarantee,
-    worst_case_pulls=lambda problem: most_pulls(
-        schedule(problem), np.full(problem.n, problem.variances.max())
+MEDELIM_MAX = replace(
+    strategy(
+        "medelim-max",
+        "Median elimination (Halving) as if every arm had the largest variance.",
+        "[ZT22] Section 5.1",
+        schedule=schedule,
+        guarantee=_guarantee,
     ),
+    init=_init,
+    worst_case_pulls=_worst_case_pulls,
 )

@@ -10,21 +10,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, at, flat_index, largest
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
-from shortlist.strategies.confidence import (
-    Choice,
-    Rest,
-    Rule,
-    State,
-    ask,
-    init,
-    take_lanes,
-    tells,
-    verdict,
-    without,
-)
-from shortlist.strategies.protocol import Strategy
-
-__all__ = ["UGAPE", "State", "ask", "init", "rate", "take_lanes", "tell", "verdict"]
+from shortlist.strategies.confidence import Choice, Rest, Rule, strategy, without
 
 
 def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
@@ -67,9 +53,6 @@ def _lower(means: FloatArray, half_widths: FloatArray) -> FloatArray:
     return means - half_widths
 
 
-tell = tells(Rule(rate, _lower, choose))
-
-
 def _guarantee(problem: Problem) -> Guarantee:
     # Both sides, all arms, all t and the at most t counts an arm can have by then:
     # sum over t of 2 n t * delta / (4 n t^3) = zeta(2) delta / 2.
@@ -78,15 +61,10 @@ def _guarantee(problem: Problem) -> Guarantee:
     return Guarantee.of(problem, "[GGL12] Theorem 2 with [ZT22] Section 5.1", Ledger((share,)))
 
 
-UGAPE: Strategy[State] = Strategy(
-    name="ugape",
-    summary="UGapE with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
-    source="[ZT22] Section 5.1",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
-    guarantee=_guarantee,
-    worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
-    take_lanes=take_lanes,
+RULE = Rule(rate, _lower, choose)
+UGAPE = strategy(
+    "ugape",
+    "UGapE with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
+    RULE,
+    _guarantee,
 )

@@ -1,0 +1,184 @@
+"""What is accepted as part of a question; anything else is refused with a sentence that helps.
+
+Each function is named for what it checks and returns it in its final form.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+
+_LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
+
+
+def whole_number(value: object, name: str, least: int) -> int:
+    """Return a value as an int, if it is a whole number and at least so large."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidProblem(f"`{name}` is {value!r}; it must be a whole number, {least} or more.")
+    return int(value)
+
+
+def real_numbers(given: Any, name: str, advice: str = "Give one real number per arm.") -> FloatArray:
+    """Return values as a new array of floats, if they are real numbers and nothing else."""
+    if np.ma.is_masked(given):
+        raise InvalidProblem(f"`{name}` has masked entries. {advice}")
+    if isinstance(given, list | tuple):
+        _refuse_other_things(given, name, advice)
+    try:
+        values = np.asarray(given)
+    except ValueError:
+        raise InvalidProblem(f"`{name}` is ragged; it must be a flat list of numbers. {advice}") from None
+    if values.ndim == 0:
+        raise InvalidProblem(f"`{name}` is {given!r}, of 0 dimensions; it must be a list. {advice}")
+    if values.size and values.dtype.kind not in "iuf":
+        (first,) = values.reshape(-1)[:1].tolist()
+        raise InvalidProblem(
+            f"`{name}` holds {_kind(values)}, such as {first!r}; all must be real numbers. {advice}"
+        )
+    return np.array(values, dtype=np.float64)
+
+
+def m(given: object, n: int) -> int:
+    """Return how many arms to select, from 1 to n."""
+    try:
+        if isinstance(given, bool | np.bool_):
+            raise TypeError
+        whole = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidProblem(
+            f"`m` is {given!r}; it must be a whole number of arms to select, such as 3."
+        ) from None
+    if whole < 1:
+        raise InvalidProblem(f"`m` is {whole}; it must be at least 1. To select the single best arm use 1.")
+    if whole > n:
+        raise InvalidProblem(
+            f"`m` is {whole} but there are only {n} arms. Select at most {n}, or add arms to `variances`."
+        )
+    return whole
+
+
+def _real(value: object, name: str, advice: str) -> float:
+    kinds = (bool, np.bool_, str, bytes, complex, np.complexfloating)
+    try:
+        if isinstance(value, kinds) or np.ndim(value) != 0:  # type: ignore[arg-type]
+            raise TypeError
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidProblem(f"`{name}` is {value!r}; it must be a real number. {advice}") from None
+    return number
+
+
+def epsilon(given: object) -> float:
+    """Return epsilon, positive and of a size whose square is a float."""
+    advice = "Use the largest loss in mean reward that would not matter to you, such as 0.1."
+    value = _real(given, "epsilon", advice)
+    if not (0.0 < value < math.inf):
+        raise InvalidProblem(f"`epsilon` is {value!r}; it must be positive and finite. {advice}")
+    if not (_LEAST <= value <= _MOST):
+        raise InvalidProblem(
+            f"`epsilon` is {value!r}; it must lie between 1e-100 and 1e100. Measure rewards in another unit."
+        )
+    return value
+
+
+def delta(given: object) -> float:
+    """Return delta, strictly between 0 and 1."""
+    advice = "For 95 % confidence use 0.05."
+    value = _real(given, "delta", advice)
+    if not (0.0 < value < 1.0):
+        raise InvalidProblem(f"`delta` is {value!r}; it must lie strictly between 0 and 1. {advice}")
+    return value
+
+
+def variances(given: ArrayLike) -> FloatArray:
+    """Return variances as an array of its own that cannot be written to."""
+    advice = "Give one positive number per arm, such as [1.0, 1.0, 4.0]."
+    values = real_numbers(given, "variances", advice)
+    if values.ndim != 1:
+        raise InvalidProblem(
+            f"`variances` has {values.ndim} dimensions (shape {values.shape}); it must have one. {advice}"
+        )
+    if values.size == 0:
+        raise InvalidProblem(f"`variances` is empty: there is no arm to select. {advice}")
+    is_wrong = ~((values >= _LEAST) & (values <= _MOST))
+    if is_wrong.any():
+        raise _wrong_variance(values, int(np.argmax(is_wrong)), int(is_wrong.sum()))
+    values.flags.writeable = False
+    return values
+
+
+def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> None:
+    """Refuse what NumPy would quietly turn into numbers, or all numbers into."""
+    kinds = {str: "strings", bytes: "bytes", complex: "complex numbers", type(None): "objects"}
+    for place, value in enumerate(values):
+        if isinstance(value, bool | np.bool_):
+            raise InvalidProblem(f"`{name}[{place}]` is {value!r}; it must be a real number. {advice}")
+        if type(value) in kinds:
+            raise InvalidProblem(
+                f"`{name}` holds {kinds[type(value)]}, such as {value!r}; all must be real numbers. {advice}"
+            )
+
+
+def _kind(values: np.ndarray[Any, Any]) -> str:
+    names = {"b": "booleans", "c": "complex numbers", "U": "strings", "S": "bytes", "M": "dates"}
+    return names.get(values.dtype.kind, f"objects of type {values.dtype}")
+
+
+def _wrong_variance(values: FloatArray, place: int, n_wrong: int) -> InvalidProblem:
+    value = float(values[place])
+    others = f" (and {n_wrong - 1} more like it)" if n_wrong > 1 else ""
+    if 0.0 < value < math.inf:
+        return InvalidProblem(
+            f"`variances[{place}]` is {value!r}{others}; variances must lie between 1e-100 and 1e100. "
+            f"Measure rewards in another unit."
+        )
+    advice = "Give an upper bound on how far rewards of this arm spread, as a variance."
+    if value == 0.0:
+        advice = (
+            "An arm without noise needs any small positive value; an unknown variance needs an upper bound."
+        )
+    return InvalidProblem(
+        f"`variances[{place}]` is {value!r}{others}; every variance must be positive and finite. {advice}"
+    )
+
+
+def names(given: Sequence[str], n: int) -> tuple[str, ...]:
+    """Return n different names that can be printed."""
+    if isinstance(given, str | bytes):
+        raise InvalidProblem(
+            f"`names` is the single string {given!r}; it must be a list with one name per arm."
+        )
+    try:
+        listed = tuple(given)
+    except TypeError:
+        raise InvalidProblem(f"`names` is {given!r}; it must be a list with one name per arm.") from None
+    if len(listed) != n:
+        raise InvalidProblem(f"there are {len(listed)} `names` but {n} `variances`; give one name per arm.")
+    first_seen: dict[str, int] = {}
+    for place, name in enumerate(listed):
+        if not isinstance(name, str) or not name.strip() or not _is_text(name):
+            raise InvalidProblem(
+                f"`names[{place}]` is {name!r}; every name must be a non-empty string of text."
+            )
+        if name in first_seen:
+            raise InvalidProblem(
+                f"`names[{place}]` and `names[{first_seen[name]}]` are both {name!r}; names must differ, "
+                f"because results are reported by name."
+            )
+        first_seen[name] = place
+    return tuple(str(name) for name in listed)
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name can be written down; half a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
