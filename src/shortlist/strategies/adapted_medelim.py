@@ -87,7 +87,9 @@ def _guarantee(problem: Problem) -> Guarantee:
         )
         for number, level in enumerate(levels, start=1)
     )
-    return Guarantee.of(problem, "[ZT22] Lemma C.1 as corrected in docs/theory.md", Ledger(tuple(shares)))
+    return Guarantee.of(
+        problem, "[ZT22] Lemma C.1 as corrected in docs/theory.md, section 5", Ledger(tuple(shares))
+    )
 
 
 def _no_guarantee(_: Problem) -> None:

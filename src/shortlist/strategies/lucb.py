@@ -15,19 +15,19 @@ _ZETA_3 = 1.2020569031595942
 
 def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
     """Return the exploration rate after `n_pulls` pulls in all."""
-    return np.log(5 * problem.n * n_pulls**4 / (4 * problem.delta))  # [KTAS12] Sec. 3, beta(u, t)
+    return np.log(5 * problem.n * n_pulls**4 / (4 * problem.delta))  # [KTAS12] LUCB1, beta(u, t)
 
 
 def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Choice:
     """Return the m best means as the arms in, and the pair that blurs the cut."""
-    selected = largest(means, m)  # [KTAS12] Alg. LUCB, High^t
+    selected = largest(means, m)  # [KTAS12] LUCB, High^t
     means_in = at(means, selected)
     lower_in = means_in - at(half_widths, selected)
-    weakest = at(selected, lower_in.argmin(axis=-1)[..., None])  # [KTAS12] Alg. LUCB, h_*
+    weakest = at(selected, lower_in.argmin(axis=-1)[..., None])  # [KTAS12] LUCB, h_*
     upper_out = without(means + half_widths, selected)
-    strongest = upper_out.argmax(axis=-1)[..., None]  # [KTAS12] Alg. LUCB, l_*
+    strongest = upper_out.argmax(axis=-1)[..., None]  # [KTAS12] LUCB, l_*
     highest_out = upper_out.max(axis=-1)
-    gap = highest_out - lower_in.min(axis=-1)  # [KTAS12] Alg. LUCB, stopping rule
+    gap = highest_out - lower_in.min(axis=-1)  # [KTAS12] LUCB, stopping rule
     is_sure = (means_in.min(axis=-1) > rest.key) & (highest_out > rest.upper)
     return Choice(selected, np.concatenate([weakest, strongest], axis=-1), gap, is_sure)
 
@@ -37,7 +37,9 @@ def _guarantee(problem: Problem) -> Guarantee:
     # sum over t of n t * 4 delta / (5 n t^4) = (4/5) zeta(3) delta.
     spent = 4 / 5 * _ZETA_3 * problem.delta
     share = Share("some arm's mean leaves its interval, towards the cut, at some time", spent)
-    return Guarantee.of(problem, "[KTAS12] Theorem 1 with [ZT22] Section 5.1", Ledger((share,)))
+    return Guarantee.of(
+        problem, "[KTAS12] with [ZT22] Section 5.1; docs/theory.md, section 6", Ledger((share,))
+    )
 
 
 RULE = Rule(rate, lambda means, _: means, choose)

@@ -41,7 +41,9 @@ def _guarantee(problem: Problem) -> Guarantee:
         Share(f"level {number} loses more than {level.epsilon:.3g} at the m-th best", level.delta)
         for number, level in enumerate(schedule(problem), start=1)
     )
-    return Guarantee.of(problem, "[KS10] Theorem 1 with [ZT22] Section 5.1", Ledger(tuple(shares)))
+    return Guarantee.of(
+        problem, "[KS10] with [ZT22] Section 5.1; docs/theory.md, section 6", Ledger(tuple(shares))
+    )
 
 
 MEDELIM_MAX = replace(
