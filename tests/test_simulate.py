@@ -207,10 +207,24 @@ def test_selecting_every_arm_takes_no_pulls(strategy: str) -> None:
 
 
 def test_progress_ends_with_all_replications() -> None:
-    seen: list[int] = []
-    sl.simulate(problem(), MEANS, "lucb", replications=150, progress=seen.append)
+    seen: list[tuple[int, int]] = []
+    found = sl.simulate(
+        problem(), MEANS, "lucb", replications=150, progress=lambda ended, pulls: seen.append((ended, pulls))
+    )
     assert seen == sorted(seen)
-    assert seen[-1] == 150
+    assert seen[-1] == (150, found.pulls.sum())
+
+
+def test_a_budget_that_only_some_lanes_of_an_elimination_can_keep() -> None:
+    """Survivors, and so pulls, differ from lane to lane; each lane is held to the budget on its own."""
+    varied = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=np.linspace(1.0, 1.9, 30))
+    free = sl.simulate(varied, np.zeros(30), "medelim", replications=50)
+    budget = int(np.median(free.pulls))
+    held = sl.simulate(varied, np.zeros(30), "medelim", replications=50, budget=budget)
+    assert 0 < held.unfinished < 50
+    assert held.is_final.tolist() == (free.pulls <= budget).tolist()
+    assert held.pulls.max() <= budget
+    assert (held.selected[held.is_final] == free.selected[held.is_final]).all()
 
 
 def simulation(n_errors: int, n_right: int, n_unfinished: int = 0) -> Simulation:

@@ -101,7 +101,7 @@ def simulate(
 
     \b
       shortlist simulate examples/drilling.toml --strategy wnelim --strategy vmedelim
-      shortlist simulate --instance slippage -n 200 -m 3 --strategy lucb --replications 20
+      shortlist simulate --instance slippage -n 40 -m 3 --epsilon 0.5 --strategy lucb
     """
     from rich.console import Console
 
@@ -232,60 +232,49 @@ def _simulation_dict(one: Any) -> dict[str, Any]:
 @contextmanager
 def _progress(session: "Session", *, quiet: bool) -> "Iterator[Callable[[Session], None] | None]":
     """Show the pulls made, against the most there can be where that is known."""
-    if quiet:
-        yield None
-        return
-    with _bar("pulling", session.worst_case_pulls, "pulls") as advance:
-        yield lambda current: advance(current.n_pulls)
+    with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
+        yield None if show is None else lambda now: show(now.n_pulls, f"{now.n_pulls:,} pulls")
 
 
 @contextmanager
-def _counter(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    if quiet:
-        yield None
-        return
-    with _bar(name, total, "runs") as advance:
-        yield advance
+def _counter(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Show the replications that have ended, and the pulls made in all of them."""
+    with _bar(name, total, quiet=quiet) as show:
+        yield (
+            None
+            if show is None
+            else lambda ended, pulls: show(ended, f"{ended:,} of {total:,} runs ended, {pulls:,} pulls")
+        )
 
 
 @contextmanager
-def _bar(title: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+def _bar(title: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int, str], None] | None]:
     """Yield a function that shows how far a job is: a bar on a terminal, a line now and then elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    shown = 0.0
+    if quiet:
+        yield None
+    elif not console.is_terminal:
+        yield _at_most_every(5.0, lambda _, words: click.echo(f"{title}: {words}", err=True), first=False)
+    else:
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            task = bar.add_task(title, total=total, words="")
+            yield _at_most_every(0.1, lambda done, words: bar.update(task, completed=done, words=words))
 
-    def due(every: float) -> bool:
-        nonlocal shown
-        now = time.monotonic()
-        if now - shown < every:
-            return False
-        shown = now
-        return True
 
-    if not console.is_terminal:
-        shown = time.monotonic()
+def _at_most_every(
+    seconds: float, show: Callable[[int, str], None], *, first: bool = True
+) -> Callable[[int, str], None]:
+    """Return `show` slowed down: calls within so many seconds of the last one are dropped."""
+    last = -seconds if first else time.monotonic()
 
-        def line(done: int) -> None:
-            if due(5.0):
-                most = "" if total is None else f" of at most {total:,}"
-                click.echo(f"{title}: {done:,}{most} {unit}", err=True)
+    def throttled(done: int, words: str) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= seconds:
+            last = now
+            show(done, words)
 
-        yield line
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[done]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=total, done="")
-
-        def advance(done: int) -> None:
-            if due(0.05) or done == total:
-                bar.update(task, completed=done, done=f"{done:,} {unit}")
-
-        yield advance
+    return throttled

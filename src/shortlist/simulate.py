@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
 from shortlist.checks import whole_number
-from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.plan import resolve
 from shortlist.problem import Problem
@@ -18,6 +17,8 @@ from shortlist.strategies import Batch, Strategy, strategy_named
 
 _MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
 _ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
+
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def simulate(
     seed: int = 0,
     rewards: str = "gaussian",
     budget: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Simulation:
     """Return what a strategy does on simulated arms, over many replications.
 
@@ -98,7 +99,7 @@ def simulate(
     budget
         The most pulls per replication; one that needs more is left unfinished.
     progress
-        Called with the number of replications that have ended, now and then.
+        Called after every step with the replications that have ended and the pulls made in all.
 
     Examples
     --------
@@ -182,40 +183,33 @@ def _run(
     arms: _Arms,
     running: _Running,
     budget: int | None,
-    progress: Callable[[int], None] | None,
+    progress: Progress | None,
 ) -> None:
     """Advance some lanes until each has ended or is out of budget."""
-    state = rules.init(problem, (len(running.lanes),))
     outcome = running.outcome
+    state = rules.init(problem, (len(running.lanes),))
+    is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not run out of budget
     while True:
         verdict = rules.verdict(state)
         if verdict.is_final.any():
-            ended = running.lanes[verdict.is_final]
-            outcome.selected[ended] = verdict.selected[verdict.is_final]
+            ended = running.lanes[verdict.is_final & is_within]
+            outcome.selected[ended] = verdict.selected[verdict.is_final & is_within]
             outcome.is_final[ended] = True
-            if progress is not None:
-                progress(int(outcome.is_final.sum()))
-            if verdict.is_final.all():
-                return
-            running, state = running.keep(~verdict.is_final), _taken(rules, state, ~verdict.is_final)
         batch = rules.ask(state)
         costs = batch.counts.sum(axis=-1)
-        if budget is not None and (is_short := outcome.pulls[running.lanes] + costs > budget).any():
-            if is_short.all():
-                return
-            running, state = running.keep(~is_short), _taken(rules, state, ~is_short)
+        if budget is not None:
+            is_within &= verdict.is_final | (outcome.pulls[running.lanes] + costs <= budget)
+        if progress is not None:
+            progress(int(outcome.is_final.sum()), int(outcome.pulls.sum()))
+        is_open = is_within & ~verdict.is_final
+        if not is_open.any():
+            return
+        if not is_open.all() and rules.take_lanes is not None:
+            running, is_within = running.keep(is_open), is_within[is_open]
+            state = rules.take_lanes(state, is_open)
             continue
-        outcome.pulls[running.lanes] += costs
+        outcome.pulls[running.lanes[is_open]] += costs[is_open]
         state = rules.tell(state, arms.pull(running.rngs, batch))
-
-
-def _taken(rules: Strategy[Any], state: Any, is_kept: BoolArray) -> Any:
-    if rules.take_lanes is None:
-        raise InvalidProblem(
-            f"{rules.name} ends in all replications together, so a budget between the costs of two of them "
-            f"cannot be simulated; leave `budget` out and compare `pulls` with it."
-        )
-    return rules.take_lanes(state, is_kept)
 
 
 def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
