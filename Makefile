@@ -17,8 +17,8 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PY) -m pytest -n 2
 
 lint: $(READY)   ## ruff and mypy only
-	$(PY) -m ruff format --check .
-	$(PY) -m ruff check .
+	$(PY) -m ruff format --check src tests tools benchmarks
+	$(PY) -m ruff check src tests tools benchmarks
 	$(PY) -m mypy
 
 bench: $(READY)  ## speed and memory, written to benchmarks/results/

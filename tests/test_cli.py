@@ -134,7 +134,8 @@ def test_names_with_brackets_are_printed_as_they_are(run: InProcess, tmp_path: P
 
 @pytest.mark.parametrize("instance", ["equal", "linear", "slippage", "random", "illustrative-2"])
 def test_every_instance_can_be_simulated(run: InProcess, instance: str) -> None:
-    chosen = ["--instance", instance, "-n", "6", "-m", "2", "--epsilon", "1", "--replications", "2"]
+    size = [] if instance.startswith("illustrative") else ["-n", "6", "-m", "2"]
+    chosen = ["--instance", instance, *size, "--epsilon", "1", "--replications", "2"]
     done = run("simulate", *chosen, "--strategy", "wnelim", "--json")
     assert done.status == 0
     (data,) = json.loads(done.out)
@@ -167,8 +168,29 @@ def test_simulate_gives_what_the_function_gives(run: InProcess) -> None:
 
 def test_simulate_says_what_ran_out_of_budget(run: InProcess) -> None:
     done = run("simulate", *SMALL, "--strategy", "lucb", "--budget", "20")
+    assert done.status == 3
+    assert "lucb: 3 of 3 ran out of budget" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("option", [["-n", "7"], ["-m", "2"], ["--epsilon", "1"], ["--delta", "0.2"]])
+def test_options_that_the_file_settles_are_refused(run: InProcess, option: list[str]) -> None:
+    done = run("simulate", "examples/drilling.toml", *option)
+    assert done.status == 2
+    assert "has no effect" in done.err
+
+
+def test_a_screen_is_judged_by_its_own_promise(run: InProcess) -> None:
+    done = run("run", "examples/drilling.toml", "--strategy", "medelim")
     assert done.status == 0
-    assert "3 replications ran out of budget" in " ".join(done.out.split())
+    assert "10 of 200 arms kept (a screen, not yet a selection)" in done.out
+    assert "the answer is right" in done.out
+
+
+def test_a_run_says_in_advance_what_it_may_cost(run: InProcess) -> None:
+    done = run("run", "examples/drilling.toml", "--budget", "5")
+    assert done.status == 3
+    assert "wnelim: at most 2,961,998 pulls; the budget of 5 may end first" in done.out
+    assert "0 of 200 arms selected" in done.out
 
 
 def test_strategies_lists_all_of_them(run: InProcess) -> None:

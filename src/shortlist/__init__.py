@@ -11,7 +11,14 @@
 from shortlist import instances
 from shortlist.bounds import Complexity, complexity
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
-from shortlist.errors import InvalidProblem, MeasurementFailed, NoGuarantee, NotAsked, ShortlistError
+from shortlist.errors import (
+    Contradiction,
+    InvalidProblem,
+    MeasurementFailed,
+    NoGuarantee,
+    NotAsked,
+    ShortlistError,
+)
 from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
 from shortlist.measure import Summary, simulated_measure
 from shortlist.problem import Problem
@@ -25,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Arms",
     "Complexity",
+    "Contradiction",
     "Guarantee",
     "Heterogeneity",
     "InvalidProblem",

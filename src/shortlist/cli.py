@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
     from shortlist.problem import Problem
     from shortlist.run import Session
+    from shortlist.simulate import Simulation
 
 CERTIFIED, WRONG, SHORT, TROUBLE, INTERRUPTED = 0, 2, 3, 4, 130  # exit codes
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.version_option(package_name="shortlist")
 def shortlist() -> None:
     """Pick the m best of n noisy arms, with a guarantee, from few measurements.
@@ -28,8 +29,8 @@ def shortlist() -> None:
     \b
     Start here:
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
-      shortlist simulate examples/drilling.toml    compare strategies on the same question
-      shortlist strategies                         what each strategy does and promises
+      shortlist simulate examples/drilling.toml    compare strategies on it
+      shortlist strategies                         what each strategy does
     """
 
 
@@ -44,9 +45,11 @@ def shortlist() -> None:
 def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool) -> None:
     """Answer the question in FILE and print the arms selected.
 
-    FILE is a TOML file; examples/drilling.toml shows what it says. Exit status: 0 the answer is
-    certified, 2 the question is wrong, 3 the budget ended first or nothing is proved, 4 a measurement
-    failed, 130 interrupted.
+    FILE is a TOML file; examples/drilling.toml shows all that it may say. The command line measures
+    simulated arms; for measurements of your own call shortlist.select or use a Session from Python.
+
+    Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or nothing
+    is proved, 4 a measurement failed, 130 interrupted.
     """
     from rich.console import Console
 
@@ -59,10 +62,7 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
     session = Session(asked.problem, strategy, seed=seed)
     measure = simulated_measure(asked.problem, asked.means, asked.rewards)
     if not as_json:
-        problem, name = asked.problem, session.strategy
-        click.echo(
-            f"{file}: the {problem.m} best of {problem.n} arms, to within {problem.epsilon:g}, by {name}."
-        )
+        click.echo(_question(file, session, budget))
     with _progress(session, quiet=as_json) as progress:
         result = drive(session, measure, budget=budget, progress=progress)
     if as_json:
@@ -76,7 +76,7 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5.")
 @click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance.")
-@click.option("-m", default=5, show_default=True, help="How many of them to select.")
+@click.option("-m", default=5, show_default=True, help="How many arms of the instance to select.")
 @click.option("--epsilon", default=0.1, show_default=True, help="How far below the m-th best is good enough.")
 @click.option("--delta", default=0.05, show_default=True, help="The accepted probability of failure.")
 @click.option(
@@ -95,28 +95,37 @@ def simulate(
     as_json: bool,
     **numbers: Any,
 ) -> None:
-    """Run strategies many times on simulated arms and compare their pulls and errors.
+    """Compare strategies on simulated arms: their pulls and errors.
 
-    The question comes from FILE, or from a built-in instance with unit variances:
+    The question comes from FILE, or from a built-in instance. Its arms have unit variances, except
+    for random (variances from 0.01 to 100, drawn with the seed) and illustrative (as in the paper).
 
     \b
-      shortlist simulate examples/drilling.toml --strategy wnelim --strategy vmedelim
-      shortlist simulate --instance slippage -n 40 -m 3 --epsilon 0.5 --strategy lucb
+      shortlist simulate examples/drilling.toml --strategy vmedelim
+      shortlist simulate --instance slippage -n 40 -m 3 --epsilon 0.5
     """
     from rich.console import Console
 
+    from shortlist.plan import resolve
     from shortlist.report.text import simulations_text
     from shortlist.simulate import simulate as simulated
     from shortlist.strategies import strategies, strategy_named
 
     problem, means, default_rewards = _simulated_question(file, instance, numbers)
     capped = [name for name in strategies() if strategy_named(name).take_lanes is None]
-    outcomes = []
-    for name in names or capped:
-        replications = numbers["replications"]
-        with _counter(name, replications, quiet=as_json) as progress:
-            outcomes.append(
-                simulated(
+    outcomes: list[Simulation] = []
+
+    def show() -> None:
+        if as_json:
+            click.echo(json.dumps([_simulation_dict(one) for one in outcomes], indent=2))
+        elif outcomes:
+            Console(highlight=False).print(simulations_text(outcomes))
+
+    try:
+        for name in dict.fromkeys(resolve(name, problem) for name in names or capped):
+            replications = numbers["replications"]
+            with _counter(name, replications, quiet=as_json) as progress:
+                outcome = simulated(
                     problem,
                     means,
                     name,
@@ -126,11 +135,12 @@ def simulate(
                     budget=numbers["budget"],
                     progress=progress,
                 )
-            )
-    if as_json:
-        click.echo(json.dumps([_simulation_dict(one) for one in outcomes], indent=2))
-    else:
-        Console(highlight=False).print(simulations_text(outcomes))
+            outcomes.append(outcome)
+    except KeyboardInterrupt:
+        show()  # what had ended by then
+        raise
+    show()
+    sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
 
 
 @shortlist.command()
@@ -177,6 +187,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(CERTIFIED)
+    except OSError as error:
+        _leave(f"Error: the output could not be written: {error.strerror}.", TROUBLE)
 
 
 def _leave(message: str, status: int) -> None:
@@ -193,6 +205,7 @@ def _simulated_question(
 
     if (file is None) == (instance is None):
         raise InvalidProblem("give either a problem FILE or --instance, and not both; see simulate --help.")
+    _refuse_unused(file, instance)
     if file is not None:
         asked = read_problem_file(file)
         return asked.problem, asked.means, asked.rewards
@@ -217,8 +230,37 @@ def _simulated_question(
     return problem, by_name[instance](problem).means, "gaussian"
 
 
-def _simulation_dict(one: Any) -> dict[str, Any]:
+def _refuse_unused(file: Path | None, instance: str | None) -> None:
+    """Refuse options that were given but would have no effect."""
+    unused = []
+    if file is not None:
+        unused = ["n", "m", "epsilon", "delta"]
+    elif instance is not None and instance.startswith("illustrative"):
+        unused = ["n", "m"]
+    context = click.get_current_context()
+    for name in unused:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            what = "the file" if file is not None else instance
+            option = {"n": "--arms", "m": "-m"}.get(name, f"--{name}")
+            raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")
+
+
+def _question(file: Path, session: "Session", budget: int | None) -> str:
+    problem, worst = session.problem, session.worst_case_pulls
+    best = "best arm" if problem.m == 1 else f"{problem.m} best"
+    cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
+    said = f"{file}: the {best} of {problem.n} arms to within {problem.epsilon:g}\n{session.strategy}: {cap}"
+    if budget is not None and worst is not None and worst > budget:
+        said += f"; the budget of {budget:,} may end first"
+    return said
+
+
+def _simulation_dict(one: "Simulation") -> dict[str, Any]:
+    problem = one.problem
     return {
+        "problem": {"n": problem.n, "m": problem.m, "epsilon": problem.epsilon, "delta": problem.delta},
+        "rewards": one.rewards,
+        "seed": one.seed,
         "strategy": one.strategy,
         "replications": len(one.pulls),
         "errors": one.errors,

@@ -8,6 +8,8 @@
     ├── NotAsked             an answer to something that was never asked
     └── NoGuarantee          a guarantee was required where none holds
 
+and one warning, Contradiction: a ticket was told twice, with different rewards.
+
 Each message says what was given, what is required, and what to do.
 """
 
@@ -26,6 +28,10 @@ class MeasurementFailed(ShortlistError):
 
 class NotAsked(ShortlistError):
     """Results were told for pulls that the session did not ask for."""
+
+
+class Contradiction(UserWarning):
+    """A ticket was told again with other rewards; the first answer stands."""
 
 
 class NoGuarantee(ShortlistError):

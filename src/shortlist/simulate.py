@@ -61,6 +61,12 @@ class Simulation:
         """How many replications ran out of budget."""
         return int((~self.is_final).sum())
 
+    def __repr__(self) -> str:
+        return (
+            f"Simulation({self.problem!r}, {self.strategy!r}, {self.rewards!r}, {len(self.pulls)} runs, "
+            f"mean pulls {self.pulls.mean():,.0f}, errors {self.errors}, unfinished {self.unfinished})"
+        )
+
     def error_rate_limit(self, confidence: float = 0.95) -> float:
         """Return an upper confidence limit on the error probability (exact, one-sided; Clopper-Pearson)."""
         from scipy.special import betaincinv  # noqa: PLC0415  (scipy is slow to import)
@@ -129,7 +135,7 @@ def simulate(
         pulls=outcome.pulls,
         selected=outcome.selected,
         is_final=outcome.is_final,
-        is_error=outcome.is_final & _is_wrong(problem, true_means, outcome.selected),
+        is_error=outcome.is_final & is_wrong(problem, true_means, outcome.selected),
     )
 
 
@@ -220,7 +226,7 @@ def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
     return _is_below(problem, float(kth_largest(means, problem.m)[0]), means)
 
 
-def _is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
+def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
     """Return, per replication, whether fewer than m of the selected arms are good enough.
 
     For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is

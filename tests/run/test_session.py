@@ -346,6 +346,7 @@ def test_a_late_repetition_of_a_whole_round_is_no_error() -> None:
     assert contents(session) == before
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
 def test_a_different_answer_is_recorded_and_the_first_stands() -> None:
     session = half_told()
     ticket = sl.Session(problem(), "wnelim").ask()[1]
@@ -359,6 +360,7 @@ def test_a_different_answer_is_recorded_and_the_first_stands() -> None:
     assert conflict.kept == np.mean(measured(ticket))
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
 def test_a_different_answer_for_a_past_round_is_recorded_too() -> None:
     session = sl.Session(problem(m=1, variances=[1.0] * 6), "medelim")
     past = session.ask()
@@ -370,6 +372,7 @@ def test_a_different_answer_for_a_past_round_is_recorded_too() -> None:
     assert [(c.round, c.arm, c.kept, c.refused) for c in session.conflicts] == [(0, 4, 2.0, -5.0)]
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
 def test_a_different_answer_after_the_end_is_recorded_too() -> None:
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
@@ -379,6 +382,7 @@ def test_a_different_answer_after_the_end_is_recorded_too() -> None:
     assert [(c.arm, c.kept, c.refused) for c in session.conflicts] == [(5, 2.1, 77.0)]
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
 def test_old_and_new_answers_in_one_call() -> None:
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
@@ -658,3 +662,34 @@ def test_a_long_selection_is_cut_short_in_text() -> None:
     text = str(sl.Session(wide).result)
     assert "arm-9, ..." in text
     assert "arm-10" not in text
+
+
+def test_a_contradiction_is_said_aloud_and_what_is_new_beside_it_counts() -> None:
+    session = sl.Session(problem(), "wnelim")
+    tickets = session.ask()
+    session.tell(tickets[0], means=0.25)
+    with pytest.warns(sl.Contradiction, match="arm-0 in round 0 .* 0.25 and now with 3"):
+        session.tell(tickets[:2], means=[3.0, 1.0])
+    assert len(session.conflicts) == 1
+    assert [ticket.arm for ticket in session.ask()] == tickets.arms[2:].tolist()
+
+
+def test_a_list_of_tickets_is_as_good_as_a_slice() -> None:
+    one, other = sl.Session(problem(), "wnelim"), sl.Session(problem(), "wnelim")
+    tickets = one.ask()
+    one.tell(tickets[1:3], means=[1.0, 2.0])
+    other.tell([tickets[1], tickets[2]], means=[1.0, 2.0])
+    assert one.result.to_dict() == other.result.to_dict()
+
+
+@pytest.mark.parametrize("wrong", [3, "arm-0", None, [], [1, 2]])
+def test_something_that_is_no_ticket_is_refused(wrong: Any) -> None:
+    with pytest.raises(sl.NotAsked, match="what `ask` returned"):
+        sl.Session(problem(), "wnelim").tell(wrong, means=[1.0])
+
+
+def test_arguments_of_select_in_the_wrong_order_are_explained() -> None:
+    with pytest.raises(sl.InvalidProblem, match="`problem`"):
+        sl.select(problem(), lambda _arm, count, _rng: [0.0] * count)  # type: ignore[arg-type]
+    with pytest.raises(sl.InvalidProblem, match="`measure`"):
+        sl.select(3, problem())  # type: ignore[arg-type]

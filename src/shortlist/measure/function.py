@@ -86,10 +86,12 @@ def _rewards_mean(answer: Any, count: int, arm: str) -> float:
             f"{arm} returned {_short(answer)}; rewards must be real numbers. Convert a success to 1.0 "
             f"and a failure to 0.0, and text to numbers, inside the function."
         )
-    if not np.isfinite(rewards).all():
+    is_wrong = ~np.isfinite(rewards)
+    if is_wrong.any():
+        place = int(np.argmax(is_wrong))
         raise MeasurementFailed(
-            f"{arm} returned {_short(answer)}; NaN and infinity are not rewards. A failed measurement "
-            f"should raise, or be scored by a value that you choose."
+            f"reward {place + 1} of {count} of {arm} is {rewards[place]}; NaN and infinity are not rewards. "
+            f"A failed measurement should raise, or be scored by a value that you choose."
         )
     with np.errstate(over="ignore"):
         mean = float(rewards.astype(np.float64).mean())

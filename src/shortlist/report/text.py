@@ -1,12 +1,15 @@
 """Results for a terminal: the verdict first, then what supports it."""
 
+import math
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from shortlist.arrays import FloatArray
+from shortlist.certificates import Scope
 from shortlist.result import Result
-from shortlist.simulate import Simulation, is_bad
+from shortlist.simulate import Simulation, is_bad, is_wrong
 
 _MOST_ROWS = 20
 
@@ -16,8 +19,13 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
 
     With the true means of simulated arms it also says whether the answer is right.
     """
-    head = f"{len(result.indices)} of {result.problem.n} arms selected"
-    parts: list[RenderableType] = [Text(head, style="bold"), _selected(result, true_means), Text()]
+    is_screen = result.guarantee is not None and result.guarantee.scope is Scope.SCREENING
+    deed = "kept (a screen, not yet a selection)" if is_screen else "selected"
+    parts: list[RenderableType] = [
+        Text(f"{len(result.indices)} of {result.problem.n} arms {deed}", style="bold")
+    ]
+    if len(result.indices):
+        parts += [_selected(result, true_means), Text()]
     if result.guarantee is None:
         parts.append(Text("No guarantee. " + result.stop.value, style="yellow"))
     else:
@@ -35,14 +43,15 @@ def _selected(result: Result, true_means: FloatArray | None) -> Table:
     table.add_column("arm")
     for heading in ["mean observed", "pulls"] + (["true mean"] if true_means is not None else []):
         table.add_column(heading, justify="right")
+    decimals = max(0, 2 - math.floor(math.log10(result.problem.epsilon)))
     for arm in result.indices[:_MOST_ROWS]:
         row: list[RenderableType] = [
             Text(result.problem.name(int(arm))),
-            f"{result.arms.means[arm]:.4g}",
+            f"{result.arms.means[arm]:.{decimals}f}",
             f"{result.arms.pulls[arm]:,}",
         ]
         if true_means is not None:
-            row.append(f"{true_means[arm]:.4g}")
+            row.append(f"{true_means[arm]:.{decimals}f}")
         table.add_row(*row)
     if len(result.indices) > _MOST_ROWS:
         table.add_row(Text(f"and {len(result.indices) - _MOST_ROWS} more", style="dim"))
@@ -50,20 +59,19 @@ def _selected(result: Result, true_means: FloatArray | None) -> Table:
 
 
 def _truth(result: Result, true_means: FloatArray) -> Text:
-    wrong = [arm for arm in result.indices if is_bad(result.problem, true_means)[arm]]
-    if wrong:
-        names = ", ".join(result.problem.name(int(arm)) for arm in wrong[:5])
-        return Text(
-            f"The arms are simulated, so the truth is known: {names} should not be here.", style="red"
-        )
-    return Text("The arms are simulated, so the truth is known: the answer is right.", style="dim")
+    known = "The arms are simulated, so the truth is known:"
+    if not is_wrong(result.problem, true_means, result.indices[None])[0]:
+        return Text(f"{known} the answer is right.", style="dim")
+    bad = is_bad(result.problem, true_means)
+    names = [result.problem.name(int(arm)) for arm in result.indices if bad[arm]]
+    return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
 
 
 def simulations_text(simulations: list[Simulation]) -> RenderableType:
     """Return simulations of one problem by several strategies as a table."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy")
-    for heading in ("mean pulls", "most pulls", "errors", "error rate <"):
+    for heading in ("mean pulls", "most pulls", "errors", "error rate at most"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in simulations:
         ended = one.pulls[one.is_final]
@@ -76,21 +84,23 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
         Text(
             f"{first.problem.m} of {first.problem.n} arms, epsilon {first.problem.epsilon:g}, "
             f"delta {first.problem.delta:g}, {first.rewards} rewards, seed {first.seed}. "
-            f"The last column is an exact upper limit on the error rate at 95 % confidence.",
+            f"The last column holds with 95 % confidence (exact).",
             style="dim",
         )
     )
     notes += [
         Text(
-            f"{one.strategy}: {one.unfinished} replications ran out of budget and are left out.",
+            f"{one.strategy}: {one.unfinished} of {len(one.pulls)} ran out of budget; left out.",
             style="yellow",
         )
         for one in simulations
         if one.unfinished
     ]
-    notes += [
-        Text(f"{one.strategy} carries no guarantee.", style="yellow")
-        for one in simulations
-        if one.guarantee is None
-    ]
+    for one in simulations:
+        if one.guarantee is None:
+            notes.append(Text(f"{one.strategy} carries no guarantee.", style="yellow"))
+        elif one.guarantee.scope is Scope.SCREENING:
+            notes.append(
+                Text(f"{one.strategy} only screens: an error there is a screen that lost the m best.")
+            )
     return Group(table, *notes)

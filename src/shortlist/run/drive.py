@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from shortlist.checks import whole_number
-from shortlist.errors import MeasurementFailed
+from shortlist.errors import InvalidProblem, MeasurementFailed
 from shortlist.measure import Measure, generator_for
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
@@ -61,6 +61,8 @@ def drive(
 
     If a measurement fails, everything told before stays in the session; call again to go on.
     """
+    if not callable(measure):
+        raise InvalidProblem(f"`measure` is {measure!r}; it must be a function measure(arm, count, rng).")
     budget = None if budget is None else whole_number(budget, "budget", 0)
     while tickets := session.ask():
         for ticket in tickets:

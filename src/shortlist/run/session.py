@@ -4,6 +4,7 @@ The session is the only place where a strategy's state changes hands. A round co
 whole, so neither the order in which answers arrive nor their number per call has any effect.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import real_numbers, whole_number
-from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.errors import Contradiction, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import mean_reward
 from shortlist.plan import resolve
 from shortlist.problem import Problem
@@ -43,6 +44,8 @@ class Session:
     """
 
     def __init__(self, problem: Problem, strategy: str = "auto", *, seed: int = 0) -> None:
+        if not isinstance(problem, Problem):
+            raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
         self.problem = problem
         self.strategy = resolve(strategy, problem)
         self.seed = whole_number(seed, "seed", 0)
@@ -56,6 +59,9 @@ class Session:
         self._n_pulls = 0
         self._rounds: list[tuple[Tickets, FloatArray]] = []
         self._open_round()
+
+    def __repr__(self) -> str:
+        return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
 
     @classmethod
     def replay(cls, problem: Problem, strategy: str, events: Iterable[Told], *, seed: int = 0) -> "Session":
@@ -86,21 +92,24 @@ class Session:
 
     def tell(
         self,
-        tickets: Ticket | Tickets,
+        tickets: Ticket | Sequence[Ticket],
         rewards: Any = None,
         *,
-        means: Sequence[float] | FloatArray | None = None,
+        means: float | Sequence[float] | FloatArray | None = None,
     ) -> None:
-        """Take the answers to one ticket or to several.
+        """Take the answers to one ticket or to several, in any order.
+
+        A ticket told again with the same rewards changes nothing. With other rewards the first answer
+        stands; the second is kept in `conflicts`, and a Contradiction warning says so.
 
         Parameters
         ----------
         tickets
-            What `ask` returned, a slice of it, or one ticket.
+            What `ask` returned, some of it, or one ticket.
         rewards
-            For one ticket its `count` rewards or a `Summary`; for several, one such answer each.
+            For one ticket all its `count` rewards or a `Summary` of them; for several, one such answer each.
         means
-            Instead of `rewards`: the mean of each ticket's rewards.
+            Instead of `rewards`: the mean of each ticket's rewards; for one ticket a number.
 
         Raises
         ------
@@ -110,7 +119,9 @@ class Session:
             If something was not asked for. Nothing of the call is then counted.
         """
         if isinstance(tickets, Ticket):
-            tickets, rewards = _alone(self.problem, tickets), [rewards] if means is None else rewards
+            rewards = [rewards] if means is None else rewards
+            means = [means] if isinstance(means, int | float) else means
+        tickets = _together(self.problem, tickets)
         places = self._places(tickets.round, tickets.arms)
         issued = self._round(tickets.round)[0].take(places)
         if (issued.counts != tickets.counts).any() or (issued.first_pulls != tickets.first_pulls).any():
@@ -175,14 +186,22 @@ class Session:
         """Count what is new, and note what differs from what was told before."""
         asked, known = self._round(number)
         is_new = np.isnan(known[places])
-        for place, mean in zip(places[~is_new], means[~is_new], strict=True):
-            if known[place] != mean:
-                self.conflicts.append(
-                    Conflict(number, int(asked.arms[place]), float(known[place]), float(mean))
-                )
+        is_other = ~is_new & (known[places] != means)
+        others = [
+            Conflict(number, int(asked.arms[place]), float(known[place]), float(mean))
+            for place, mean in zip(places[is_other], means[is_other], strict=True)
+        ]
         if is_new.any():
             self.events.append(Told(number, asked.arms[places[is_new]], means[is_new]))
             self._count(places[is_new], means[is_new])
+        self.conflicts += others
+        for other in others:
+            warnings.warn(
+                f"{self.problem.name(other.arm)} in round {other.round} was told before with mean "
+                f"{other.kept:g} and now with {other.refused:g}; the first answer stands.",
+                Contradiction,
+                stacklevel=3,
+            )
 
     def _count(self, places: IntArray, means: FloatArray) -> None:
         self._received[places] = means
@@ -208,12 +227,19 @@ class Session:
         self._open_round()
 
 
-def _alone(problem: Problem, ticket: Ticket) -> Tickets:
-    arrays = (np.array([value]) for value in (ticket.arm, ticket.count, ticket.first_pull))
-    return Tickets(problem, ticket.round, *arrays)
+def _together(problem: Problem, given: object) -> Tickets:
+    """Return one ticket, or several of one round, as `Tickets`."""
+    if isinstance(given, Tickets):
+        return given
+    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
+    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
+    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
+        raise NotAsked("tell takes what `ask` returned: one ticket, or several of the same round.")
+    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
+    return Tickets(problem, rounds.pop(), *(np.array(column) for column in columns))
 
 
-def _means(tickets: Tickets, rewards: Any, means: Sequence[float] | FloatArray | None) -> FloatArray:
+def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
     """Return the mean reward of each ticket, from whichever of the two was given."""
     given = rewards if means is None else means
     if given is None or (rewards is not None and means is not None):
