@@ -14,6 +14,7 @@ from shortlist.arrays import (
     IntArray,
     as_slice,
     at,
+    at_largest,
     blocks,
     flat_index,
     kth_largest,
@@ -196,3 +197,20 @@ def test_flat_index_of_one_index_per_lane(values: FloatArray, seed: int) -> None
     indices = np.random.default_rng(seed).integers(0, values.shape[-1], values.shape[:-1])
     expected = np.take_along_axis(values, indices[..., None], axis=-1)[..., 0]
     assert values.reshape(-1)[flat_index(values.shape, indices)].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "equal"])
+@pytest.mark.parametrize("k", [1, 7, 30_000, 69_999, 70_000])
+def test_items_at_the_largest_values_are_those_that_largest_names(kind: str, k: int) -> None:
+    rng = np.random.default_rng(1)
+    values = {
+        "normal": rng.standard_normal(70_000),
+        "ties": rng.integers(0, 5, 70_000).astype(float),
+        "equal": np.zeros(70_000),
+    }[kind]
+    items = rng.permutation(10**6)[:70_000]
+    for shape in ((70_000,), (1, 70_000), (7, 10_000)):
+        taken = min(k, shape[-1])
+        found = at_largest(items.reshape(shape), values.reshape(shape), taken)
+        expected = at(items.reshape(shape), largest(values.reshape(shape), taken))
+        assert found.tolist() == expected.tolist()

@@ -28,8 +28,8 @@ FAULTS = (
     Fault(
         "wnelim: selects the worst means",
         "strategies/wnelim.py",
-        "largest(means, state.m)",
-        "largest(-means, state.m)",
+        "at_largest(state.arms, means, state.m)",
+        "at_largest(state.arms, -means, state.m)",
     ),
     Fault(
         "pulls rounded down", "problem.py", "np.ceil(rounded, out=rounded)", "np.floor(rounded, out=rounded)"
@@ -112,14 +112,14 @@ FAULTS = (
     Fault(
         "elimination: survivors renumbered",
         "strategies/elimination.py",
-        "arms=at(state.arms, best)",
-        "arms=best",
+        "at_largest(state.arms, means, state.levels[0].keep)",
+        "at_largest(np.broadcast_to(np.arange(means.shape[-1]), means.shape), means, state.levels[0].keep)",
     ),
     Fault(
         "groups: powers of two in the lower group",
         "heterogeneity.py",
-        "significands < least_significand",
-        "significands <= least_significand",
+        "(significands < least[0])",
+        "(significands <= least[0])",
     ),
     Fault(
         "groups: 2m arms count as many",

@@ -41,6 +41,22 @@ def largest(values: FloatArray, k: int) -> IntArray:
     return _largest_by_cut(values, k)
 
 
+def at_largest(items: IntArray, values: FloatArray, k: int) -> IntArray:
+    """Return the items that stand where the `k` largest values are, in the order they stand in."""
+    n = values.shape[-1]
+    if values.size > n or n <= _SMALL or k >= n:
+        return np.asarray(at(items, largest(values, k)), dtype=np.int64)
+    least, flat, found = kth_largest(values, k), values.reshape(-1), np.empty(k, dtype=np.int64)
+    n_found = 0
+    for block in blocks(flat.shape):  # one pass over memory where `at` and `largest` would make several
+        places = np.flatnonzero(flat[block] >= least)
+        if n_found + len(places) > k:  # several tie at the cut, and some must stay out
+            return np.asarray(at(items, largest(values, k)), dtype=np.int64)
+        found[n_found : n_found + len(places)] = items.reshape(-1)[block][places]
+        n_found += len(places)
+    return found.reshape(*values.shape[:-1], k)
+
+
 def kth_largest(values: FloatArray, k: int) -> FloatArray:
     """Return the k-th largest value along the last axis, which is kept with length 1."""
     n = values.shape[-1]

@@ -25,7 +25,7 @@ def whole_number(value: object, name: str, least: int) -> int:
 
 
 def real_numbers(given: Any, name: str, advice: str = "Give one real number per arm.") -> FloatArray:
-    """Return values as a new array of floats, if they are real numbers and nothing else."""
+    """Return values as an array of floats, if they are real numbers and nothing else."""
     if np.ma.is_masked(given):
         raise InvalidProblem(f"`{name}` has masked entries. {advice}")
     if isinstance(given, list | tuple):
@@ -41,7 +41,7 @@ def real_numbers(given: Any, name: str, advice: str = "Give one real number per 
         raise InvalidProblem(
             f"`{name}` holds {_kind(values)}, such as {first!r}; all must be real numbers. {advice}"
         )
-    return np.array(values, dtype=np.float64)
+    return values.astype(np.float64, copy=False)
 
 
 def m(given: object, n: int) -> int:
@@ -99,7 +99,7 @@ def delta(given: object) -> float:
 def variances(given: ArrayLike) -> FloatArray:
     """Return variances as an array of its own that cannot be written to."""
     advice = "Give one positive number per arm, such as [1.0, 1.0, 4.0]."
-    values = real_numbers(given, "variances", advice)
+    values = np.array(real_numbers(given, "variances", advice))
     if values.ndim != 1:
         raise InvalidProblem(
             f"`variances` has {values.ndim} dimensions (shape {values.shape}); it must have one. {advice}"

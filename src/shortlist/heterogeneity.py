@@ -4,9 +4,7 @@ The entropy of the variances, the variance groups and the arm sets built from th
 [ZT22] Sections 3, 4 and 6. `docs/theory.md` proves that the search for the reduced set is exact.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,26 +73,42 @@ def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
     Group j holds the arms with 2^(j-1) <= variance / smallest variance < 2^j. Comparing binary
     exponents and significands decides this without rounding, at exact powers of two as elsewhere.
     """
-    pieces: dict[int, list[IntArray]] = {}
-    least_significand, least_exponent = np.frexp(variances.min())
+    least = np.frexp(variances.min())
+    pieces: dict[int, list[IntArray | range]] = {}
     for block in blocks(variances.shape):
-        significands, exponents = np.frexp(variances[block])
-        # [ZT22] Sec. 4, G_j: j - 1 is the largest power of two that fits into the ratio
-        labels = exponents - least_exponent - (significands < least_significand)
-        for label, members in _by_label(labels):
-            pieces.setdefault(label, []).append(block.start + members)
-    return tuple(np.concatenate(pieces[label]) for label in sorted(pieces))
+        values = variances[block]
+        if (values == values[0]).all():  # a whole block of one group, which may go on from the last
+            (label,) = _labels(values[:1], least).tolist()
+            before = pieces.setdefault(label, [])
+            follows = before and isinstance(before[-1], range) and before[-1].stop == block.start
+            start = before.pop().start if follows else block.start  # type: ignore[union-attr]
+            before.append(range(start, block.start + len(values)))
+            continue
+        labels = _labels(values, least)
+        order = np.argsort(labels.astype(np.int16), kind="stable")
+        cuts = np.flatnonzero(np.diff(labels[order])) + 1
+        for members in np.split(order, cuts):
+            pieces.setdefault(int(labels[members[0]]), []).append(block.start + members)
+    return tuple(_joined(pieces[label]) for label in sorted(pieces))
 
 
-def _by_label(labels: np.ndarray[Any, np.dtype[np.int32]]) -> Iterator[tuple[int, IntArray]]:
-    """Yield each label with the places where it stands, in rising order."""
-    if labels.min() == labels.max():
-        yield int(labels[0]), np.arange(len(labels))
-        return
-    order = np.argsort(labels.astype(np.int16), kind="stable")
-    starts = np.flatnonzero(np.diff(labels[order], prepend=labels[order[0]] - 1))
-    for members in np.split(order, starts[1:]):
-        yield int(labels[members[0]]), members
+def _labels(
+    values: FloatArray, least: tuple[np.float64, np.int32]
+) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return how often each value can be halved before it falls below the least one."""
+    significands, exponents = np.frexp(values)
+    return exponents - least[1] - (significands < least[0])  # [ZT22] Sec. 4, G_j is number j - 1 here
+
+
+def _joined(pieces: list[IntArray | range]) -> IntArray:
+    whole = np.empty(sum(map(len, pieces)), dtype=np.int64)
+    at = 0
+    for piece in pieces:
+        for block in blocks((len(piece),)):
+            part = piece[block]
+            whole[at : at + len(part)] = np.arange(part.start, part.stop) if isinstance(part, range) else part
+            at += len(part)
+    return whole
 
 
 def heterogeneity(problem: Problem) -> Heterogeneity:

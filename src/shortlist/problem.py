@@ -78,6 +78,13 @@ class Problem:
         """The number of arms."""
         return len(self.variances)
 
+    @cached_property
+    def arms(self) -> IntArray:
+        """All arms, by number; not to be written to."""
+        every = np.arange(self.n)
+        every.flags.writeable = False
+        return every
+
     def name(self, arm: int) -> str:
         """Return the name of one arm."""
         return f"arm-{arm}" if self.names is None else self.names[arm]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, at, blocks, largest
+from shortlist.arrays import FloatArray, IntArray, at_largest, blocks
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.protocol import (
@@ -90,7 +90,7 @@ def starts_with(schedule: Callable[[Problem], Schedule]) -> Callable[[Problem, L
     """Return the `init` of a strategy that eliminates by this schedule."""
 
     def init(problem: Problem, lanes: Lanes = ()) -> State:
-        variances = shared(problem.variances, np.arange(problem.n))
+        variances = shared(problem.variances, problem.arms)
         return State(variances, all_arms(problem, lanes), schedule(problem))
 
     return init
@@ -114,8 +114,8 @@ def tell(state: State, means: FloatArray) -> State:
     """Return the state in which the next level's best arms survive."""
     if not state.levels:
         return state
-    best = largest(means, state.levels[0].keep)
-    return replace(state, arms=at(state.arms, best), levels=state.levels[1:])
+    survivors = at_largest(state.arms, means, state.levels[0].keep)
+    return replace(state, arms=survivors, levels=state.levels[1:])
 
 
 def verdict(state: State) -> Verdict:

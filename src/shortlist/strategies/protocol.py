@@ -94,7 +94,7 @@ class Strategy(Generic[S]):
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:
     """Return every arm of the problem, in every lane."""
-    return np.broadcast_to(np.arange(problem.n), (*lanes, problem.n))
+    return np.broadcast_to(problem.arms, (*lanes, problem.n))
 
 
 def nothing_to_ask(lanes: Lanes) -> Batch:

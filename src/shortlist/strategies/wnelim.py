@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, at, largest
+from shortlist.arrays import FloatArray, IntArray, at_largest
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.protocol import (
@@ -65,8 +65,7 @@ def tell(state: State, means: FloatArray) -> State:
     """Return the final state: the m arms with the largest means are selected."""
     if isinstance(state, Done):
         return state
-    best = largest(means, state.m)  # [ZT22] Sec. 5.1, WNElim: the m largest sample means
-    return Done(at(state.arms, best))
+    return Done(at_largest(state.arms, means, state.m))  # [ZT22] Sec. 5.1, WNElim: the m largest means
 
 
 def verdict(state: State) -> Verdict:
