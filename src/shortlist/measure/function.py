@@ -1,6 +1,6 @@
 """A Python function as the source of rewards: how it is called and what it may return."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,7 +17,6 @@ class Summary:
     mean: float
 
 
-Rewards: TypeAlias = "Sequence[float] | np.ndarray[Any, Any] | Summary"
 Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 """``measure(arm, count, rng)`` returns `count` fresh rewards of the arm, or a Summary of them."""
 
