@@ -375,3 +375,12 @@ def test_a_reader_who_leaves_early_sees_no_traceback() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_strategy_that_cannot_be_counted_leaves_the_others_to_be_compared(run: InProcess) -> None:
+    chosen = ["--instance", "slippage", "-n", "40", "-m", "3", "--epsilon", "3e-6", "--replications", "2"]
+    done = run("simulate", *chosen)
+    assert done.status == 0
+    assert "wnelim" in done.out
+    assert "vmedelim is left out" in done.err
+    assert run("simulate", *chosen, "--strategy", "vmedelim").status == 2

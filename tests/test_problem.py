@@ -396,3 +396,38 @@ def test_a_budget_is_a_whole_number(budget: Any) -> None:
 def test_a_limit_on_tickets_is_a_whole_number(limit: Any) -> None:
     with pytest.raises(sl.InvalidProblem, match="`limit`"):
         sl.Session(problem(), "wnelim").ask(limit)
+
+
+def test_a_delta_too_small_for_a_float_is_refused() -> None:
+    assert "1e-50 or more" in refusal(delta=1e-51)
+    for strategy in sl.strategies():
+        rare = sl.Problem(1, 1.0, 1e-50, [1e-9, 1.0, 100.0])
+        assert sl.simulate(rare, [0.0, 0.0, 50.0], strategy, replications=2, budget=10**7).unfinished == 0
+
+
+def test_simulated_arms_keep_their_means() -> None:
+    means = np.array([0.0, 1.0, 2.0])
+    measure = sl.simulated_measure(problem(), means, "noiseless")
+    means[0] = 99.0
+    assert measure(0, 5, np.random.default_rng(0)).mean == 0.0
+
+
+def test_a_strategy_is_named_by_a_string() -> None:
+    with pytest.raises(sl.InvalidProblem, match="no strategy"):
+        sl.Session(problem(), ["wnelim"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("strategy", ["medelim", "medelim-max", "adapted-medelim", "vmedelim"])
+def test_pulls_are_counted_over_all_levels(strategy: str) -> None:
+    """Each level may be countable and their sum not: the strategy must not start."""
+    most = None
+    for epsilon in np.geomspace(1e-4, 1e-7, 60):
+        asked = sl.Problem(1, float(epsilon), 0.05, [1.0] * 64)
+        try:
+            most = sl.Session(asked, strategy).worst_case_pulls
+        except sl.InvalidProblem as error:
+            assert "2**53" in str(error)  # noqa: PT017
+            break
+    assert most is not None
+    assert most <= 2**53
+    assert most > 2**53 / 1.3  # refused only where it must be

@@ -96,7 +96,7 @@ def _lane_starts(shape: tuple[int, ...]) -> IntArray:
 
 
 def _largest_one_by_one(values: FloatArray, k: int) -> IntArray:
-    rest = np.array(values)
+    rest = np.array(values, order="C")  # so that `flat` is a view of it
     flat = rest.reshape(-1)
     chosen = np.empty((*values.shape[:-1], k), dtype=np.int64)
     for place in range(k):

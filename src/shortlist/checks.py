@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 
+_LEAST_DELTA = 1e-50  # so that shares of it stay within a float, too
 _LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
 
 
@@ -93,6 +94,8 @@ def delta(given: object) -> float:
     value = _real(given, "delta", advice)
     if not (0.0 < value < 1.0):
         raise InvalidProblem(f"`delta` is {value!r}; it must lie strictly between 0 and 1. {advice}")
+    if value < _LEAST_DELTA:
+        raise InvalidProblem(f"`delta` is {value!r}; it must be 1e-50 or more. {advice}")
     return value
 
 

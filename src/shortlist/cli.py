@@ -109,10 +109,8 @@ def simulate(
     from shortlist.plan import resolve
     from shortlist.report.text import simulations_text
     from shortlist.simulate import simulate as simulated
-    from shortlist.strategies import strategies, strategy_named
 
     problem, means, default_rewards = _simulated_question(file, instance, numbers)
-    capped = [name for name in strategies() if strategy_named(name).take_lanes is None]
     outcomes: list[Simulation] = []
 
     def show() -> None:
@@ -122,7 +120,7 @@ def simulate(
             Console(highlight=False).print(simulations_text(outcomes))
 
     try:
-        for name in dict.fromkeys(resolve(name, problem) for name in names or capped):
+        for name in dict.fromkeys(resolve(name, problem) for name in names or _countable(problem)):
             replications = numbers["replications"]
             with _counter(name, replications, quiet=as_json) as progress:
                 outcome = simulated(
@@ -228,6 +226,18 @@ def _simulated_question(
         raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
     problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
     return problem, by_name[instance](problem).means, "gaussian"
+
+
+def _countable(problem: "Problem") -> Iterator[str]:
+    """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting."""
+    from shortlist.strategies import strategies, strategy_named
+
+    for name in strategies():
+        try:
+            if strategy_named(name).worst_case_pulls(problem) is not None:
+                yield name
+        except InvalidProblem as error:
+            click.echo(f"{name} is left out: {error}", err=True)
 
 
 def _refuse_unused(file: Path | None, instance: str | None) -> None:

@@ -131,6 +131,13 @@ def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], 
     return counts
 
 
+def countable(pulls: int, purpose: str) -> int:
+    """Return a number of pulls, if it can be counted exactly."""
+    if pulls > MOST_PULLS:
+        raise _too_many(float(pulls), purpose)
+    return pulls
+
+
 def _too_many(pulls: float, purpose: str) -> InvalidProblem:
     return InvalidProblem(
         f"{purpose} needs {pulls:.3g} pulls or more, beyond 2**53 = {MOST_PULLS:.3g}: they could be "

@@ -232,3 +232,17 @@ def test_without_noise_the_answer_is_exact(name: str) -> None:
         best = set(np.argsort(-means)[: problem.m].tolist())
         assert best <= set(outcome.selected[0].tolist())
         assert outcome.errors == 0
+
+
+def test_the_order_of_means_in_memory_does_not_matter(name: str) -> None:
+    problem, strategy = problem_of("three of ten"), strategy_named(name)
+    rng = np.random.default_rng(6)
+    rows, columns = strategy.init(problem, (4,)), strategy.init(problem, (4,))
+    for _ in range(20):
+        batch = strategy.ask(rows)
+        if not batch.arms.size:
+            break
+        means = means_of(problem)[batch.arms] + rng.standard_normal(batch.arms.shape)
+        rows, columns = strategy.tell(rows, means), strategy.tell(columns, np.asfortranarray(means))
+        assert strategy.ask(rows).arms.tolist() == strategy.ask(columns).arms.tolist()
+        assert strategy.verdict(rows).selected.tolist() == strategy.verdict(columns).selected.tolist()

@@ -161,7 +161,7 @@ def _check_proxies(
 
 def simulated_measure(problem: Problem, means: object, rewards: str = "gaussian") -> Measure:
     """Return a measure function that simulates the arms of a problem."""
-    true_means = checked_means(problem, means, rewards)
+    true_means = np.array(checked_means(problem, means, rewards))  # a copy: the caller may go on with theirs
     draw = REWARDS[rewards].draw
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> Summary:

@@ -67,15 +67,19 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
     return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
 
 
+def _large(count: float) -> str:
+    return f"{count:,.0f}" if count < 1e11 else f"{count:.4g}"
+
+
 def simulations_text(simulations: list[Simulation]) -> RenderableType:
     """Return simulations of one problem by several strategies as a table."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("strategy")
+    table.add_column("strategy", no_wrap=True)
     for heading in ("mean pulls", "most pulls", "errors", "error rate at most"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in simulations:
         ended = one.pulls[one.is_final]
-        cells = [f"{ended.mean():,.0f}", f"{ended.max():,}"] if len(ended) else ["-", "-"]
+        cells = [_large(ended.mean()), _large(ended.max())] if len(ended) else ["-", "-"]
         rate = f"{one.error_rate_limit():.2g}" if len(ended) else "-"
         table.add_row(one.strategy, *cells, f"{one.errors} of {len(ended)}", rate)
     notes = [Text()]

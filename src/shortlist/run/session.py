@@ -120,7 +120,7 @@ class Session:
         """
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
-            means = [means] if isinstance(means, int | float) else means
+            means = None if means is None else np.atleast_1d(means)
         tickets = _together(self.problem, tickets)
         places = self._places(tickets.round, tickets.arms)
         issued = self._round(tickets.round)[0].take(places)

@@ -37,6 +37,6 @@ def strategies() -> tuple[str, ...]:
 
 def strategy_named(name: str) -> Strategy[Any]:
     """Return the strategy with this name."""
-    if name not in _BY_NAME:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise InvalidProblem(f"there is no strategy {name!r}; use one of: {', '.join(_BY_NAME)}, or auto.")
     return _BY_NAME[name]

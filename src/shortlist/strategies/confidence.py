@@ -169,6 +169,7 @@ def tells(rule: Rule) -> Callable[[State, FloatArray], State]:
     """Return the `tell` of a strategy that decides by this rule."""
 
     def tell(state: State, means: FloatArray) -> State:
+        means = np.ascontiguousarray(means)  # all arrays in a state are: entries are set by flat index
         match state:
             case Start(problem=problem):
                 radii = np.array(np.broadcast_to(np.sqrt(2 * problem.variances), means.shape))
@@ -300,6 +301,6 @@ def _focused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArray
 
 def without(values: FloatArray, indices: IntArray) -> FloatArray:
     """Return a copy in which the entries of each lane at the indices given for it are minus infinity."""
-    rest = np.array(values)
+    rest = np.array(values, order="C")  # so that writing to its flat form writes to it
     rest.reshape(-1)[flat_index(values.shape, indices)] = -np.inf
     return rest

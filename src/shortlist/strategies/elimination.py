@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, at_largest, blocks
 from shortlist.certificates import Guarantee
-from shortlist.problem import Problem, whole_pulls
+from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies.protocol import (
     Batch,
     Lanes,
@@ -126,7 +126,8 @@ def verdict(state: State) -> Verdict:
 def most_pulls(schedule: Schedule, variances: FloatArray) -> int:
     """Return the most pulls that a schedule can take: the noisiest arms survive every level."""
     falling = np.argsort(-variances, kind="stable") if schedule else np.empty(0, dtype=np.int64)
-    return sum(int(_pulls(level, variances, falling[: level.n_arms]).sum()) for level in schedule)
+    total = sum(int(_pulls(level, variances, falling[: level.n_arms]).sum()) for level in schedule)
+    return countable(total, "Elimination in all its levels")
 
 
 def _pulls(level: Level, variances: FloatArray, arms: IntArray) -> IntArray:

@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.heterogeneity import variance_groups
-from shortlist.problem import Problem
+from shortlist.problem import Problem, countable
 from shortlist.strategies import elimination, medelim, wnelim
 from shortlist.strategies.elimination import Schedule
 from shortlist.strategies.protocol import Batch, Done, Lanes, Strategy, Verdict, decided, undecided
@@ -109,7 +109,7 @@ def worst_case_pulls(problem: Problem) -> int:
     final = np.concatenate(kept)
     if len(final) > problem.m:
         total += int(wnelim.pulls(final, problem.epsilon / 2, problem.delta / 2).sum())
-    return total
+    return countable(total, "Variance-grouped median elimination")
 
 
 def _guarantee(problem: Problem) -> Guarantee:
