@@ -18,9 +18,14 @@ _LEAST_DELTA = 1e-50  # so that shares of it stay within a float, too
 _LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
 
 
-def whole_number(value: object, name: str, least: int) -> int:
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, Python's or NumPy's; a boolean is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
     """Return a value as an int, if it is a whole number and at least so large."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not is_whole(value) or value < least:
         raise InvalidProblem(f"`{name}` is {value!r}; it must be a whole number, {least} or more.")
     return int(value)
 

@@ -77,12 +77,9 @@ def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
     pieces: dict[int, list[IntArray | range]] = {}
     for block in blocks(variances.shape):
         values = variances[block]
-        if (values == values[0]).all():  # a whole block of one group, which may go on from the last
+        if (values == values[0]).all():  # often all arms are alike: a run of them takes no memory
             (label,) = _labels(values[:1], least).tolist()
-            before = pieces.setdefault(label, [])
-            follows = before and isinstance(before[-1], range) and before[-1].stop == block.start
-            start = before.pop().start if follows else block.start  # type: ignore[union-attr]
-            before.append(range(start, block.start + len(values)))
+            _append_run(pieces.setdefault(label, []), block.start, block.start + len(values))
             continue
         labels = _labels(values, least)
         order = np.argsort(labels.astype(np.int16), kind="stable")
@@ -98,6 +95,15 @@ def _labels(
     """Return how often each value can be halved before it falls below the least one."""
     significands, exponents = np.frexp(values)
     return exponents - least[1] - (significands < least[0])  # [ZT22] Sec. 4, G_j is number j - 1 here
+
+
+def _append_run(pieces: list[IntArray | range], start: int, stop: int) -> None:
+    """Append the arms from start to stop, as part of the last run if they follow on it."""
+    last = pieces[-1] if pieces else None
+    if isinstance(last, range) and last.stop == start:
+        pieces[-1] = range(last.start, stop)
+    else:
+        pieces.append(range(start, stop))
 
 
 def _joined(pieces: list[IntArray | range]) -> IntArray:

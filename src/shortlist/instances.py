@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import whole_number
+from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 
@@ -36,7 +36,7 @@ def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instan
     ------
     [ZT22] Section 5.2, "An illustrative example".
     """
-    if not _is_whole(k) or not 2 <= k <= 5:
+    if not is_whole(k) or not 2 <= k <= 5:
         raise InvalidProblem(f"`k` is {k!r}; it must be 2, 3, 4 or 5 (k = 6 would have 2^36 arms).")
     k = int(k)
     n, levels = 2 ** (k * k), math.ceil(math.log2(k))
@@ -67,7 +67,7 @@ def hard(
         raise InvalidProblem("give either `M` (m arms) or `F` (m - 1 arms), and not both.")
     given = list(M if M is not None else F if F is not None else ())
     size = problem.m if M is not None else problem.m - 1
-    are_arms = all(_is_whole(arm) and 0 <= arm < problem.n for arm in [*given, l])
+    are_arms = all(is_whole(arm) and 0 <= arm < problem.n for arm in [*given, l])
     if not are_arms or len({*given, l}) != size + 1 or len(given) != size:
         raise InvalidProblem(
             f"{'M' if M is not None else 'F'} must hold {size} different arms from 0 to {problem.n - 1}, "
@@ -131,7 +131,3 @@ def random(
     variances = np.exp(rng.uniform(-math.log(spread), math.log(spread), n))
     problem = Problem(m=m, epsilon=epsilon, delta=delta, variances=variances)
     return Instance(problem, rng.standard_normal(n), f"random({n}, {m})", "ours")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from shortlist.checks import is_whole
 from shortlist.errors import MeasurementFailed
 
 
@@ -40,7 +41,7 @@ def mean_reward(answer: Any, count: int, arm: str) -> float:
     """
     if isinstance(answer, Summary):
         return _summary_mean(answer, count, arm)
-    if isinstance(answer, tuple) and len(answer) == 2 and _is_whole(answer[0]):
+    if isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0]):
         if count == 2:
             raise MeasurementFailed(
                 f"{arm} was pulled twice and returned the tuple {answer!r}, which could be two rewards or "
@@ -57,10 +58,6 @@ def _summary_mean(summary: Summary, count: int, arm: str) -> float:
             f"Return exactly `count` of them, neither more nor fewer."
         )
     return _rewards_mean([summary.mean], 1, arm)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _rewards_mean(answer: Any, count: int, arm: str) -> float:

@@ -115,17 +115,15 @@ def _names(asked: dict[str, Any], columns: "_Columns") -> Any:
 
 
 def _variances(asked: dict[str, Any], columns: "_Columns") -> Any:
-    given: dict[str, Any] = {name: asked[f"{name}s"] for name in ("variance", "scale") if f"{name}s" in asked}
-    given |= {name: columns.numbers(name) for name in ("variance", "scale") if name in columns.entries}
-    n_given = sum(key in asked for key in ("variances", "scales")) + sum(
-        name in columns.entries for name in ("variance", "scale")
-    )
-    if n_given != 1:
+    kinds = ("variance", "scale")
+    listed = [(kind, asked[f"{kind}s"]) for kind in kinds if f"{kind}s" in asked]
+    given = listed + [(kind, columns.numbers(kind)) for kind in kinds if kind in columns.entries]
+    if len(given) != 1:
         raise InvalidProblem(
             "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
             "by `arms`, or a list `variances` or `scales` in [problem]."
         )
-    ((kind, values),) = given.items()
+    ((kind, values),) = given
     return values if kind == "variance" else _squares(values)
 
 

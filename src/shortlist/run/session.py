@@ -154,10 +154,10 @@ class Session:
     def _measured(self) -> Arms:
         """Return what is known of every arm, including what was told of the round under way."""
         pulls, sums = self._pulls.copy(), self._sums.copy()
-        told_of = self._asked.take(np.flatnonzero(~np.isnan(self._received)))
-        told, counts = told_of.arms, told_of.counts
-        pulls[told] += counts
-        sums[told] += counts * self._received[~np.isnan(self._received)]
+        places = np.flatnonzero(~np.isnan(self._received))
+        told = self._asked.take(places)
+        pulls[told.arms] += told.counts
+        sums[told.arms] += told.counts * self._received[places]
         with np.errstate(invalid="ignore"):
             return Arms(pulls, sums / pulls)
 

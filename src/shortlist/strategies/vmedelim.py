@@ -32,7 +32,7 @@ State: TypeAlias = Groups | wnelim.State
 def init(problem: Problem, lanes: Lanes = ()) -> State:
     """Return the first state: the arms in their variance groups."""
     groups = tuple(
-        _screening(problem, group, lanes)
+        _screening(problem, group, lanes)  # [ZT22] Alg. 2, line 3
         for group in variance_groups(problem.variances)  # [ZT22] Alg. 2, line 1
     )
     return _next(problem, groups)
@@ -77,9 +77,7 @@ def verdict(state: State) -> Verdict:
 
 
 def _schedule(problem: Problem, n_arms: int) -> Schedule:
-    return medelim.schedule(
-        n_arms, problem.m, problem.epsilon / 2, problem.delta / 2
-    )  # [ZT22] Alg. 2, line 3
+    return medelim.schedule(n_arms, problem.m, problem.epsilon / 2, problem.delta / 2)
 
 
 def _next(problem: Problem, groups: tuple[elimination.State, ...]) -> State:
