@@ -351,3 +351,14 @@ def test_complexity_of_the_homogeneous_case() -> None:
 def test_complexity_does_not_mind_the_unit_of_the_rewards(epsilon: float) -> None:
     terms = sl.complexity(problem([1e-90, 3e-90, 9e-90], m=1, epsilon=epsilon))
     assert math.isfinite(terms.total)
+
+
+def test_groups_of_many_like_arms_are_put_together_exactly() -> None:
+    """Whole blocks of one variance, apart and adjoining, and blocks that mix two."""
+    block = 1 << 14
+    levels = [1.0, 4.0, 4.0, 1.0, 1.0, 16.0]
+    variances = np.repeat(levels, block)
+    variances[5 * block + 3 :: 7] = 4.0
+    groups = variance_groups(np.append(variances, [1.0, 4.0]))
+    expected = [np.flatnonzero(np.append(variances, [1.0, 4.0]) == level) for level in (1.0, 4.0, 16.0)]
+    assert [group.tolist() for group in groups] == [group.tolist() for group in expected]

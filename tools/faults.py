@@ -189,4 +189,11 @@ FAULTS = (
         "(cut - means) - problem.epsilon > rounding",
         "(cut - means) - 2 * problem.epsilon > rounding",
     ),
+    Fault("groups: runs joined across a gap", "heterogeneity.py", "last.stop == start", "True"),
+    Fault(
+        "survivors taken from the first block",
+        "arrays.py",
+        "items.reshape(-1)[block][places]",
+        "items.reshape(-1)[places]",
+    ),
 )
