@@ -9,7 +9,7 @@
 """
 
 from shortlist import instances
-from shortlist.bounds import Complexity, complexity
+from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.errors import (
     Contradiction,
@@ -37,6 +37,7 @@ __all__ = [
     "Heterogeneity",
     "InvalidProblem",
     "Ledger",
+    "LowerBound",
     "MeasurementFailed",
     "NoGuarantee",
     "NotAsked",
@@ -57,6 +58,7 @@ __all__ = [
     "entropy",
     "heterogeneity",
     "instances",
+    "lower_bound",
     "select",
     "simulate",
     "simulated_measure",

@@ -1,5 +1,9 @@
-"""What is possible: the paper's worst-case complexity and the bounds around it."""
+"""What is possible: the paper's worst-case complexity, and the pulls that no algorithm can do without.
+
+The bounds one by one: `null`, `dual`, `exact` and `primal`.
+"""
 
 from shortlist.bounds.complexity import Complexity, complexity
+from shortlist.bounds.lower import LowerBound, Terms, lower_bound
 
-__all__ = ["Complexity", "complexity"]
+__all__ = ["Complexity", "LowerBound", "Terms", "complexity", "lower_bound"]

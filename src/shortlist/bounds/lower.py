@@ -1,0 +1,115 @@
+"""What no algorithm can beat: the largest of all lower bounds, with the others beside it."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from shortlist.bounds.classes import Classes
+from shortlist.problem import Problem
+
+_ROUNDING = 1 - 1e-12  # far above the rounding errors of any bound, so that none is overstated
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The values, in pulls, of the three weightings from which the paper derives its three terms.
+
+    Attributes
+    ----------
+    v1
+        Equal weights on all sets: term I, what confidence costs.
+    v2
+        Product weights inside the large variance groups, G^m: term II. Zero if there are none.
+    v3
+        Equal weights inside L, the 2m noisiest of the reduced set: term III.
+    """
+
+    v1: float
+    v2: float
+    v3: float
+
+
+class LowerBound(float):
+    """A number of pulls that no valid algorithm can promise to stay below, and where it comes from.
+
+    It is a float, so it can be compared and divided; and it knows its proof. *Valid* means: right with
+    probability 1 - delta whatever the means. The number bounds the expected pulls on the worst
+    instance; on an easy instance an algorithm that adapts may do with fewer.
+
+    Attributes
+    ----------
+    name
+        The bound that is largest.
+    candidates
+        All bounds that were computed, by name, the largest first.
+    terms
+        The paper's three values v1, v2 and v3, for readers of its Section 6.
+    """
+
+    name: str
+    candidates: Mapping[str, float]
+    terms: Terms
+
+    def __new__(cls, candidates: Mapping[str, float], terms: Terms) -> "LowerBound":
+        """Return the largest of the candidates."""
+        ranked = dict(sorted(candidates.items(), key=lambda item: -item[1]))
+        name, pulls = next(iter(ranked.items()))
+        made = super().__new__(cls, pulls)
+        made.name, made.terms = name, terms
+        made.candidates = MappingProxyType(ranked)
+        return made
+
+    @property
+    def pulls(self) -> float:
+        """The number itself."""
+        return float(self)
+
+    def __reduce__(self) -> tuple[type["LowerBound"], tuple[Any, ...]]:
+        return LowerBound, (dict(self.candidates), self.terms)
+
+    def __repr__(self) -> str:
+        return f"LowerBound({self.pulls!r}, name={self.name!r})"
+
+
+def lower_bound(problem: Problem) -> LowerBound:
+    """Return the pulls that no valid algorithm can do without on every instance of a problem.
+
+    Examples
+    --------
+    >>> bound = lower_bound(Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 100))
+    >>> bound.name, round(bound.pulls)
+    ('null-instance-shifted', 58794)
+
+    Source
+    ------
+    [ZT22] Section 6 for the dual bounds; the others are proved in `docs/theory.md`.
+    """
+    # scipy is slow to import, and not everyone asks for a bound
+    from shortlist.bounds.dual import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
+    from shortlist.bounds.exact import exact_value  # noqa: PLC0415
+    from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
+
+    n, delta = problem.n, problem.delta
+    side = min(problem.m, n - problem.m)  # selecting m arms is leaving out n - m
+    if side == 0:
+        return LowerBound({"whole-pulls": 0.0}, Terms(0.0, 0.0, 0.0))
+    arms = Classes.of(problem)
+    contenders = arms.noisiest(n - side + 1)
+    values = {
+        "null-instance": null_instance(contenders, delta),
+        "null-instance-shifted": shifted_null_instance(contenders, delta),
+    }
+    if delta < 0.5:  # else the two-point lemma does not apply
+        noisier = arms.noisiest(n - 1)
+        unit = pulls_per_value(delta)
+        values["dual-product"] = unit * best_product_value(noisier, side, delta)
+        if (optimum := exact_value(noisier, side, delta)) is not None:
+            values["dual-exact"] = unit * optimum.value
+    candidates = {name: max(0.0, value) / problem.epsilon / problem.epsilon for name, value in values.items()}
+    candidates["whole-pulls"] = whole_pulls(contenders.n, delta)
+    terms = Terms(*three_values(problem))
+    if delta < 0.5:
+        names = ("dual-uniform", "dual-large-groups", "dual-noisiest")
+        candidates |= dict(zip(names, astuple(terms), strict=True))
+    return LowerBound({name: pulls * _ROUNDING for name, pulls in candidates.items()}, terms)

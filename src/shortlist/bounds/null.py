@@ -1,0 +1,94 @@
+"""Bounds from the null instance, in which nothing is to be found and any answer is right.
+
+All arms but a few have the same mean. Move one of them by epsilon, and there is only one right answer.
+An algorithm that is to give it must have looked at that arm, in the null instance too, since only
+rewards of that arm differ. `docs/theory.md` has the proofs. Every function returns a number V such that
+no valid algorithm can do with fewer than V / epsilon^2 expected pulls on every instance.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from shortlist.arrays import FloatArray
+from shortlist.bounds.classes import Classes
+
+_MOST_SHIFTED = 400
+_LADDER = [*range(2, 20), *range(20, 100, 5), *range(100, _MOST_SHIFTED, 20)]
+"""Numbers of contenders to try where the others move too; beyond some hundreds that does not pay."""
+
+
+def null_instance(contenders: Classes, delta: float) -> float:
+    """Return the least of 2 sum(s kl(p, 1 - delta)) over probabilities p with a sum of at most 1.
+
+    Here s are the variances of the arms that might be the one to find. The multiplier is searched
+    for on few classes, but any multiplier gives a bound, and the value is that of the actual arms.
+    """
+    if contenders.n * (1 - delta) <= 1:
+        return 0.0
+    multiplier = _multiplier(contenders.few(), delta)
+    return max(0.0, 2 * _at_multiplier(contenders, delta, multiplier))
+
+
+def _multiplier(contenders: Classes, delta: float) -> float:
+    """Return the multiplier at which the probabilities of the answers sum to 1."""
+    noisiest = float(contenders.variances[-1])
+    rates = noisiest / contenders.variances
+    logit = math.log1p(-delta) - math.log(delta)
+
+    def excess(scaled: float) -> float:
+        return float((contenders.counts * expit(logit - scaled * rates)).sum()) - 1
+
+    enough = logit + math.log(max(contenders.n - 1, 1.0)) + 1e-6
+    return noisiest * float(brentq(excess, 0.0, enough, xtol=1e-300, rtol=1e-14))
+
+
+def _at_multiplier(contenders: Classes, delta: float, multiplier: float) -> float:
+    """Return the Lagrangian at its least: by weak duality no more than the minimum sought."""
+    likelihoods = np.logaddexp(math.log(delta), math.log1p(-delta) - multiplier / contenders.variances)
+    return -float((contenders.sums * likelihoods).sum()) - multiplier
+
+
+def shifted_null_instance(contenders: Classes, delta: float) -> float:
+    """Return the bound of the null instance when the other contenders move too, the opposite way.
+
+    Then it takes a smaller move of each arm to make an answer wrong, which counts when there are few:
+    with N arms of equal variance the bound is N / (N - 1) times that of the null instance.
+    """
+    if contenders.n < 2:
+        return 0.0
+    some = contenders.noisiest(_MOST_SHIFTED)
+    sizes = [float(size) for size in _LADDER if size < some.n] + [some.n]
+    return max(_of_the_noisiest(some, size, delta) for size in sizes)
+
+
+def _of_the_noisiest(contenders: Classes, n_arms: float, delta: float) -> float:
+    some = contenders.noisiest(n_arms)
+    if n_arms == 2:
+        root_sum = float((some.counts * np.sqrt(some.variances)).sum())
+        each = root_sum**2 / 2
+        return null_instance(Classes.listed(np.array([each]), np.array([2.0])), delta)
+    return max(
+        (
+            null_instance(Classes.listed(effective, some.counts), delta)
+            for halvings in range(6)
+            if (effective := _effective(some, n_arms, 0.5**halvings / n_arms)) is not None
+        ),
+        default=0.0,
+    )
+
+
+def _effective(contenders: Classes, n_arms: float, shift: float) -> FloatArray | None:
+    """Return the variances that stand for the true ones when the others move by this share of epsilon."""
+    lost = shift**2 * contenders.total / (1 - 2 * shift + n_arms * shift**2)
+    if contenders.variances[0] <= lost:
+        return None
+    effective: FloatArray = (contenders.variances - lost) / (1 - 2 * shift)
+    return effective
+
+
+def whole_pulls(n_contenders: float, delta: float) -> float:
+    """Return the pulls that are needed because a pull cannot be divided, whatever epsilon is."""
+    return max(0.0, (1 - delta) * n_contenders - 1)
