@@ -5,7 +5,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help demo test lint bench mutants docs-map clean
+.PHONY: help demo test lint bench mutants docs-map docs-example clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,18 +17,22 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PY) -m pytest -n 2
 
 lint: $(READY)   ## ruff and mypy only
-	$(PY) -m ruff format --check src tests tools benchmarks
-	$(PY) -m ruff check src tests tools benchmarks
+	$(PY) -m ruff format --check src tests tools benchmarks examples
+	$(PY) -m ruff check src tests tools benchmarks examples
 	$(PY) -m mypy
 
 bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.speed
+	$(PY) -m benchmarks.plan
 
 mutants: $(READY)  ## plant faults one at a time; the suite must catch each
 	$(PY) -m tools.mutants
 
 docs-map: $(READY)  ## regenerate docs/paper-map.md from the code
 	$(PY) -m tools.paper_map
+
+docs-example: $(READY)  ## print the tables of docs/illustrative-example.md and redraw its figure
+	@$(PY) examples/illustrative_example.py --figure docs/illustrative-example.svg
 
 clean:           ## remove the virtual environment and caches
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis

@@ -79,7 +79,13 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
 
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_the_output_fits_the_terminal(columns: str) -> None:
-    for arguments in (["run", DRILLING], ["simulate", *SMALL, "--strategy", "wnelim"], ["strategies"]):
+    for arguments in (
+        ["run", DRILLING],
+        ["simulate", *SMALL, "--strategy", "wnelim"],
+        ["strategies"],
+        ["plan", DRILLING],
+        ["plan", DRILLING, "--budget", "20000"],
+    ):
         done = call(*arguments, COLUMNS=columns)
         assert max(len(line.rstrip()) for line in done.out.splitlines()) <= int(columns)
 
@@ -204,6 +210,7 @@ def test_strategies_lists_all_of_them(run: InProcess) -> None:
 
 JSON_CALLS = {
     "run": ["run", DRILLING, "--json"],
+    "plan": ["plan", DRILLING, "--json"],
     "simulate": ["simulate", *SMALL, "--strategy", "wnelim", "--strategy", "lucb", "--json"],
     "strategies": ["strategies", "--json"],
 }

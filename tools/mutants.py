@@ -1,7 +1,8 @@
 """Plant faults one at a time and show which part of the test suite catches each.
 
 `make mutants` runs it; the table goes to benchmarks/results/mutants.md. It exits with 1 if any fault
-goes unseen. Faults are planted in a copy, never in the working tree.
+goes unseen. Faults are planted in a copy, never in the working tree. With names of source files or folders,
+as in `python -m tools.mutants bounds plan.py`, only the faults in those are planted, and their rows renewed.
 """
 
 import os
@@ -22,7 +23,13 @@ SUITES = {
     "ledger": ["tests/proof/test_ledger.py"],
     "oracles": ["tests/test_oracles.py"],
     "paper": ["tests/paper"],
-    "units": ["tests/test_arrays.py", "tests/test_heterogeneity.py", "tests/test_simulate.py"],
+    "units": [
+        "tests/test_arrays.py",
+        "tests/test_heterogeneity.py",
+        "tests/test_plan.py",
+        "tests/test_simulate.py",
+    ],
+    "bounds": ["tests/bounds"],
     "statistical": ["tests/statistical"],
     "panel": ["tests/panel"],
 }
@@ -77,38 +84,48 @@ def _fails(paths: list[str], root: Path) -> bool:
 
 
 def main() -> None:
-    """Plant every fault, print and write the table."""
+    """Plant the faults of the files named on the command line, or all; print and write the table."""
+    parts = sys.argv[1:]
+    faults = [fault for fault in FAULTS if not parts or any(part in fault.file for part in parts)]
     with tempfile.TemporaryDirectory() as folder:
         snapshot(Path(folder))
-        _study(Path(folder))
+        _study(faults, Path(folder))
 
 
-def _study(sound: Path) -> None:
+def _study(faults: list[Fault], sound: Path) -> None:
     if failing := caught_by(None, sound):
         sys.exit(f"without any fault these suites fail: {', '.join(failing)}; mend them first")
-    lines = [f"| fault | {' | '.join(SUITES)} |", "|---" * (len(SUITES) + 1) + "|"]
-    unseen = []
+    rows = _rows_so_far()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for fault, caught in zip(
-            FAULTS, pool.map(lambda fault: caught_by(fault, sound), FAULTS), strict=True
-        ):
-            lines.append(
-                f"| {fault.what} | {' | '.join('x' if suite in caught else '' for suite in SUITES)} |"
-            )
+        found = pool.map(lambda fault: caught_by(fault, sound), faults)
+        for fault, caught in zip(faults, found, strict=True):
+            rows[fault.what] = caught
             print(f"{'caught' if caught else 'UNSEEN'}  {fault.what}: {', '.join(caught)}", flush=True)
-            unseen += [] if caught else [fault.what]
-    counts = {suite: sum(" x " in cell for cell in column) for suite, column in _columns(lines).items()}
-    tally = ", ".join(f"{suite} {count}" for suite, count in counts.items())
-    summary = f"{len(FAULTS) - len(unseen)} of {len(FAULTS)} planted faults caught. By suite: {tally}."
+    known = {fault.what: rows[fault.what] for fault in FAULTS if fault.what in rows}
+    tally = ", ".join(f"{suite} {sum(suite in caught for caught in known.values())}" for suite in SUITES)
+    n_caught = sum(map(bool, known.values()))
+    summary = f"{n_caught} of {len(FAULTS)} planted faults caught. By suite: {tally}."
+    lines = [f"| fault | {' | '.join(SUITES)} |", "|---" * (len(SUITES) + 1) + "|"]
+    for what, caught in known.items():
+        lines.append(f"| {what} | {' | '.join('x' if suite in caught else '' for suite in SUITES)} |")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text("\n".join(["# Planted faults", "", summary, "", *lines, ""]), encoding="utf-8")
     print(summary)
-    sys.exit(bool(unseen))
+    sys.exit(any(not rows[fault.what] for fault in faults))
 
 
-def _columns(lines: list[str]) -> dict[str, list[str]]:
-    rows = [line.split("|")[2:-1] for line in lines[2:]]
-    return {suite: [row[place] for row in rows] for place, suite in enumerate(SUITES)}
+def _rows_so_far() -> dict[str, list[str]]:
+    """Return the table as last written: per fault the suites that caught it."""
+    if not RESULTS.exists():
+        return {}
+    cells = [
+        line.split("|")[1:-1] for line in RESULTS.read_text(encoding="utf-8").splitlines() if "|" in line
+    ]
+    suites = [cell.strip() for cell in cells[0][1:]]
+    return {
+        what.strip(): [suite for suite, mark in zip(suites, marks, strict=True) if mark.strip() == "x"]
+        for what, *marks in cells[2:]
+    }
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 
 from shortlist import instances
 from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
+from shortlist.budget import plan_for_budget
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.errors import (
     Contradiction,
@@ -21,6 +22,7 @@ from shortlist.errors import (
 )
 from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
 from shortlist.measure import Summary, simulated_measure
+from shortlist.plan import Plan, Row, plan
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
 from shortlist.run import Session, Ticket, Tickets, drive, select
@@ -41,8 +43,10 @@ __all__ = [
     "MeasurementFailed",
     "NoGuarantee",
     "NotAsked",
+    "Plan",
     "Problem",
     "Result",
+    "Row",
     "Scope",
     "Session",
     "Share",
@@ -59,6 +63,8 @@ __all__ = [
     "heterogeneity",
     "instances",
     "lower_bound",
+    "plan",
+    "plan_for_budget",
     "select",
     "simulate",
     "simulated_measure",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.errors import InvalidProblem, MeasurementFailed, ShortlistError
+from shortlist.errors import InvalidProblem, MeasurementFailed, NoGuarantee, ShortlistError
 
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
@@ -28,10 +28,75 @@ def shortlist() -> None:
 
     \b
     Start here:
+      shortlist plan examples/drilling.toml        what an answer will cost
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
       shortlist simulate examples/drilling.toml    compare strategies on it
       shortlist strategies                         what each strategy does
     """
+
+
+def _question_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command what says which question it is about: a file, or a built-in instance."""
+    options = [
+        click.argument("file", type=click.Path(path_type=Path), required=False),
+        click.option(
+            "--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5."
+        ),
+        click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance."),
+        click.option("-m", default=5, show_default=True, help="How many arms of the instance to select."),
+        click.option(
+            "--epsilon", default=0.1, show_default=True, help="How far below the m-th best is good enough."
+        ),
+        click.option("--delta", default=0.05, show_default=True, help="The accepted probability of failure."),
+        click.option("--seed", default=0, show_default=True, help="Makes whatever is random reproducible."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@shortlist.command()
+@_question_options
+@click.option("--budget", type=click.IntRange(min=0), help="Find what this many pulls can certify.")
+@click.option(
+    "--vary",
+    type=click.Choice(["epsilon", "delta", "m"]),
+    default="epsilon",
+    show_default=True,
+    help="What to find with --budget: the smallest epsilon or delta, or the largest m.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan(
+    file: Path | None, instance: str | None, budget: int | None, vary: str, as_json: bool, **numbers: Any
+) -> None:
+    """Say what an answer will cost, before anything is measured.
+
+    For every strategy: the most pulls it can take, in how many rounds, and what proves its answer;
+    beside it the pulls that no algorithm can do without. Nothing is measured, so FILE needs no section
+    on measurement. With --budget it answers the reverse question.
+
+    \b
+      shortlist plan examples/drilling.toml
+      shortlist plan examples/drilling.toml --budget 20000
+      shortlist plan --instance equal -n 50 -m 3 --epsilon 0.2 --json
+    """
+    from rich.console import Console
+
+    from shortlist.budget import plan_for_budget
+    from shortlist.plan import plan as planned
+    from shortlist.report.text import plan_text
+
+    problem = _question(file, instance, numbers)
+    found = planned(problem) if budget is None else plan_for_budget(problem, budget, vary=vary)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2))
+        return
+    if budget is not None:
+        which = "largest" if vary == "m" else "smallest"
+        value = getattr(found.problem, vary)
+        click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value:g}.")
+    click.echo(f"{file or instance}: {_asked(found.problem)}")
+    Console(highlight=False).print(plan_text(found))
 
 
 @shortlist.command()
@@ -62,7 +127,7 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
     session = Session(asked.problem, strategy, seed=seed)
     measure = simulated_measure(asked.problem, asked.means, asked.rewards)
     if not as_json:
-        click.echo(_question(file, session, budget))
+        click.echo(_announced(file, session, budget))
     with _progress(session, quiet=as_json) as progress:
         result = drive(session, measure, budget=budget, progress=progress)
     if as_json:
@@ -73,18 +138,12 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
 
 
 @shortlist.command()
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5.")
-@click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance.")
-@click.option("-m", default=5, show_default=True, help="How many arms of the instance to select.")
-@click.option("--epsilon", default=0.1, show_default=True, help="How far below the m-th best is good enough.")
-@click.option("--delta", default=0.05, show_default=True, help="The accepted probability of failure.")
+@_question_options
 @click.option(
     "--strategy", "names", multiple=True, help="May be repeated. By default all with a cap on pulls."
 )
 @click.option("--replications", default=100, show_default=True, help="How many independent runs of each.")
 @click.option("--rewards", help="gaussian, bernoulli, two-point, uniform or noiseless.")
-@click.option("--seed", default=0, show_default=True, help="Makes the simulation reproducible.")
 @click.option("--budget", type=click.IntRange(min=1), help="The most pulls per replication.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def simulate(
@@ -180,6 +239,8 @@ def main() -> None:
         _leave(f"Error: {error}", WRONG)
     except MeasurementFailed as error:
         _leave(f"Error: {error}", TROUBLE)
+    except NoGuarantee as error:
+        _leave(f"Error: {error}", SHORT)
     except ShortlistError as error:
         _leave(f"Error: {error}", WRONG)
     except BrokenPipeError:
@@ -194,28 +255,39 @@ def _leave(message: str, status: int) -> None:
     sys.exit(status)
 
 
+def _question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Problem":
+    """Return the question that a command is about, without where rewards come from."""
+    from shortlist.run.problem_file import read_problem
+
+    _refuse_unclear(file, instance)
+    return _instance(instance, numbers)[0] if file is None else read_problem(file)
+
+
 def _simulated_question(
     file: Path | None, instance: str | None, numbers: dict[str, Any]
 ) -> "tuple[Problem, FloatArray, str]":
-    from shortlist import instances
-    from shortlist.problem import Problem
     from shortlist.run.problem_file import read_problem_file
 
-    if (file is None) == (instance is None):
-        raise InvalidProblem("give either a problem FILE or --instance, and not both; see simulate --help.")
-    _refuse_unused(file, instance)
+    _refuse_unclear(file, instance)
     if file is not None:
         asked = read_problem_file(file)
         return asked.problem, asked.means, asked.rewards
+    return *_instance(instance, numbers), "gaussian"
+
+
+def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
+    from shortlist import instances
+    from shortlist.problem import Problem
+
     if numbers["n"] < 1:
         raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
     shape = {"epsilon": numbers["epsilon"], "delta": numbers["delta"]}
     if instance == "random":
         drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
-        return drawn.problem, drawn.means, "gaussian"
+        return drawn.problem, drawn.means
     if instance is not None and instance.startswith("illustrative-") and instance[13:].isdecimal():
         drawn = instances.illustrative(int(instance[13:]), **shape)
-        return drawn.problem, drawn.means, "gaussian"
+        return drawn.problem, drawn.means
     by_name: dict[str | None, Callable[[Problem], instances.Instance]] = {
         "equal": instances.equal,
         "linear": instances.linear,
@@ -225,7 +297,7 @@ def _simulated_question(
         known = "equal, linear, slippage, random, illustrative-2 to illustrative-5"
         raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
     problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
-    return problem, by_name[instance](problem).means, "gaussian"
+    return problem, by_name[instance](problem).means
 
 
 def _countable(problem: "Problem") -> Iterator[str]:
@@ -240,14 +312,18 @@ def _countable(problem: "Problem") -> Iterator[str]:
             click.echo(f"{name} is left out: {error}", err=True)
 
 
-def _refuse_unused(file: Path | None, instance: str | None) -> None:
-    """Refuse options that were given but would have no effect."""
+def _refuse_unclear(file: Path | None, instance: str | None) -> None:
+    """Refuse two questions, none, and options that were given but would have no effect."""
+    context = click.get_current_context()
+    if (file is None) == (instance is None):
+        raise InvalidProblem(
+            f"give either a problem FILE or --instance, and not both; see {context.info_name} --help."
+        )
     unused = []
     if file is not None:
         unused = ["n", "m", "epsilon", "delta"]
     elif instance is not None and instance.startswith("illustrative"):
         unused = ["n", "m"]
-    context = click.get_current_context()
     for name in unused:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             what = "the file" if file is not None else instance
@@ -255,20 +331,23 @@ def _refuse_unused(file: Path | None, instance: str | None) -> None:
             raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")
 
 
-def _question(file: Path, session: "Session", budget: int | None) -> str:
-    problem, worst = session.problem, session.worst_case_pulls
+def _asked(problem: "Problem") -> str:
     best = "best arm" if problem.m == 1 else f"{problem.m} best"
+    return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
+
+
+def _announced(file: Path, session: "Session", budget: int | None) -> str:
+    problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
-    said = f"{file}: the {best} of {problem.n} arms to within {problem.epsilon:g}\n{session.strategy}: {cap}"
+    said = f"{file}: {_asked(problem)}\n{session.strategy}: {cap}"
     if budget is not None and worst is not None and worst > budget:
         said += f"; the budget of {budget:,} may end first"
     return said
 
 
 def _simulation_dict(one: "Simulation") -> dict[str, Any]:
-    problem = one.problem
     return {
-        "problem": {"n": problem.n, "m": problem.m, "epsilon": problem.epsilon, "delta": problem.delta},
+        "problem": one.problem.to_dict(),
         "rewards": one.rewards,
         "seed": one.seed,
         "strategy": one.strategy,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +25,37 @@ class Instance(NamedTuple):
     source: str
 
 
+class EqualArms(NamedTuple):
+    """How many arms share a variance. Both numbers are exact, and may be too large or small for a float."""
+
+    variance: Fraction
+    n_arms: int
+
+
+def illustrative_classes(k: int) -> tuple[EqualArms, ...]:
+    """Return how many arms of which variance the paper's illustrative example has, the noisiest first.
+
+    There are n = 2^(k^2) arms in all, and m = 2^k of them are wanted. With l = ceil(log2 k) there are 2^i
+    arms of variance 2^-i for each i < l; all others share the variance 2^(-k^2) l / k.
+
+    Source
+    ------
+    [ZT22] Section 5.2, "An illustrative example".
+    """
+    k = whole_number(k, "k", 2)
+    n, levels = 2 ** (k * k), (k - 1).bit_length()  # ceil(log2 k), in whole numbers
+    sizes = [2**i for i in range(levels)]  # [ZT22] Sec. 5.2, illustrative example
+    noisy = [EqualArms(Fraction(1, size), size) for size in sizes]
+    rest = EqualArms(Fraction(levels, k * n), n - 2**levels + 1)  # [ZT22] Sec. 5.2, illustrative example
+    return (*noisy, rest)
+
+
 def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instance:
     """Return the paper's illustrative example: m = 2^k of n = 2^(k^2) arms, a few of them very noisy.
 
-    With l = ceil(log2 k) there are 2^i arms of variance 2^-i for each i < l; all others share the
-    variance 2^(-k^2) l / k. The paper leaves the means open: here the first m arms, among them all the
-    noisy ones, lie just above epsilon over the rest. For k = 5 there are 33,554,432 arms; k = 6 and
-    beyond do not fit into memory.
+    `illustrative_classes` says how noisy. The paper leaves the means open: here the first m arms, among
+    them all the noisy ones, lie just above epsilon over the rest. For k = 5 there are 33,554,432 arms;
+    k = 6 and beyond do not fit into memory.
 
     Source
     ------
@@ -38,12 +63,9 @@ def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instan
     """
     if not is_whole(k) or not 2 <= k <= 5:
         raise InvalidProblem(f"`k` is {k!r}; it must be 2, 3, 4 or 5 (k = 6 would have 2^36 arms).")
-    k = int(k)
-    n, levels = 2 ** (k * k), math.ceil(math.log2(k))
-    variances = np.full(n, 2.0 ** (-k * k) * levels / k)  # [ZT22] Sec. 5.2, illustrative example
-    for i in range(levels):
-        variances[2**i - 1 : 2 ** (i + 1) - 1] = 2.0**-i  # [ZT22] Sec. 5.2, illustrative example
-    problem = Problem(m=2**k, epsilon=epsilon, delta=delta, variances=variances)
+    classes = illustrative_classes(k)
+    variances = np.repeat([float(arms.variance) for arms in classes], [arms.n_arms for arms in classes])
+    problem = Problem(m=2 ** int(k), epsilon=epsilon, delta=delta, variances=variances)
     return Instance(problem, slippage(problem).means, f"illustrative({k})", "[ZT22] Section 5.2")
 
 

@@ -1,9 +1,167 @@
-"""What we promise: which strategy a problem is best given to."""
+"""What we promise: every strategy's certified worst case, beside what no algorithm can beat."""
 
-from shortlist.certificates import Scope
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.bounds import LowerBound, lower_bound
+from shortlist.certificates import Guarantee, Ledger, Scope
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 from shortlist.strategies import strategies, strategy_named
+
+_BEYOND = "more pulls than can be counted"
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one strategy promises for a problem, and at what price.
+
+    Attributes
+    ----------
+    strategy
+        Its name.
+    worst_case_pulls
+        The most pulls it can ever ask for, whatever the rewards; None where there is no finite bound, or
+        one beyond counting.
+    rounds
+        The most batches, one after the other; None where there is no finite bound.
+    guarantee
+        What it promises, with its theorem and its delta ledger; None if nothing is proved.
+    note
+        Why it cannot be recommended; empty if it can.
+    """
+
+    strategy: str
+    worst_case_pulls: int | None
+    rounds: int | None
+    guarantee: Guarantee | None
+    note: str = ""
+
+    @property
+    def certificate(self) -> str | None:
+        """The theorem behind the promise."""
+        return None if self.guarantee is None else self.guarantee.source
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """How delta is divided among the failures that the proof allows for."""
+        return None if self.guarantee is None else self.guarantee.ledger
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it promises the m best arms within a number of pulls known in advance."""
+        return not self.note
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Every strategy's promise for a problem, the best one, and how far from optimal it can be.
+
+    Attributes
+    ----------
+    problem
+        What is asked.
+    rows
+        One per strategy, those that can be recommended first, by rising worst case.
+    lower_bound
+        The pulls that no algorithm can do without on every instance.
+    """
+
+    problem: Problem
+    rows: tuple[Row, ...]
+    lower_bound: LowerBound
+
+    def __getitem__(self, strategy: str) -> Row:
+        for row in self.rows:
+            if row.strategy == strategy:
+                return row
+        raise KeyError(strategy)
+
+    @property
+    def best(self) -> Row:
+        """The strategy with the smallest certified worst case."""
+        return _best(self.problem, self.rows)
+
+    @property
+    def gap(self) -> float:
+        """The worst case of the best strategy as a multiple of the lower bound."""
+        return self.lower_bound.gap(self.best.worst_case_pulls or 0)
+
+    def ratio(self, row: Row) -> float | None:
+        """Return the worst case of a strategy as a multiple of the lower bound.
+
+        None if it has no worst case, or does not promise the m best arms, of which the bound speaks.
+        """
+        return self.lower_bound.gap(row.worst_case_pulls or 0) if row.is_certified else None
+
+    @property
+    def why(self) -> str:
+        """Why the best strategy is recommended, in words."""
+        best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
+        pulls = best.worst_case_pulls or 0
+        if pulls == 0:
+            return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
+        said = (
+            f"{best.strategy} has the smallest certified worst case: it never needs more than {pulls:,} pulls"
+        )
+        if others and (second := others[0].worst_case_pulls):
+            times = second / pulls
+            said += f"; next is {others[0].strategy} with {'as many' if times == 1 else _times(times)}"
+        if not self.lower_bound:
+            return f"{said}."
+        return (
+            f"{said}. No algorithm can promise this with fewer than {math.ceil(self.lower_bound):,} pulls on "
+            f"every instance, so at most a factor of {self.gap:.3g} could be saved."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data, fit for JSON."""
+        return {
+            "problem": self.problem.to_dict(),
+            "best": self.best.strategy,
+            "gap": _finite(self.gap),
+            "why": self.why,
+            "lower_bound": {
+                "pulls": self.lower_bound.pulls,
+                "name": self.lower_bound.name,
+                "candidates": dict(self.lower_bound.candidates),
+                "terms": vars(self.lower_bound.terms),
+            },
+            "strategies": [
+                {
+                    "strategy": row.strategy,
+                    "worst_case_pulls": row.worst_case_pulls,
+                    "rounds": row.rounds,
+                    "ratio": _finite(self.ratio(row)),
+                    "is_certified": row.is_certified,
+                    "note": row.note,
+                    "guarantee": None if row.guarantee is None else row.guarantee.to_dict(),
+                }
+                for row in self.rows
+            ],
+        }
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def plan(problem: Problem) -> Plan:
+    """Return what every strategy promises for a problem, beside the pulls that no algorithm can do without.
+
+    Examples
+    --------
+    >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
+    >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
+    ('wnelim', 10600, 1)
+    >>> round(pl.lower_bound), round(pl.gap, 1)
+    (1029, 10.3)
+    """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
+    rows = _rows(problem)
+    _best(problem, rows)  # a problem that no strategy can answer is refused here
+    return Plan(problem, rows, lower_bound(problem))
 
 
 def best_strategy(problem: Problem) -> str:
@@ -12,25 +170,56 @@ def best_strategy(problem: Problem) -> str:
     Only strategies that promise the m best arms, and never need more than a number of pulls known
     in advance, are considered.
     """
-    certified: dict[str, int] = {}
-    too_long: InvalidProblem | None = None
-    for name in strategies():
-        strategy = strategy_named(name)
-        guarantee = strategy.guarantee(problem)
-        if guarantee is None or guarantee.scope is not Scope.TOP_M:
-            continue
-        try:
-            worst = strategy.worst_case_pulls(problem)
-        except InvalidProblem as error:  # its pulls cannot be counted; another's may
-            too_long = too_long or error
-            continue
-        if worst is not None:
-            certified[name] = worst
-    if not certified:
-        raise too_long or InvalidProblem("no strategy has a certified worst case for this problem.")
-    return min(certified, key=certified.__getitem__)
+    return _best(problem, _rows(problem)).strategy
+
+
+def is_within(problem: Problem, budget: int) -> bool:
+    """Return whether some strategy is certified never to need more pulls than a budget."""
+    return any(
+        row.is_certified and (row.worst_case_pulls or 0) <= budget
+        for row in (_row(name, problem) for name in strategies())
+    )
 
 
 def resolve(name: str, problem: Problem) -> str:
     """Return the strategy meant by a name: itself, or the best one for "auto"."""
     return best_strategy(problem) if name == "auto" else strategy_named(name).name
+
+
+def _rows(problem: Problem) -> tuple[Row, ...]:
+    rows = [_row(name, problem) for name in strategies()]
+    return tuple(sorted(rows, key=lambda row: (not row.is_certified, row.worst_case_pulls or 0)))
+
+
+def _row(name: str, problem: Problem) -> Row:
+    strategy = strategy_named(name)
+    guarantee, rounds, pulls = strategy.guarantee(problem), strategy.n_rounds(problem), None
+    note = ""
+    try:
+        pulls = strategy.worst_case_pulls(problem)
+        if pulls is None:
+            note = "no cap on its pulls"
+    except InvalidProblem:  # its pulls cannot be counted; another's may
+        note = _BEYOND
+    if guarantee is None:
+        note = "nothing is proved about it"
+    elif guarantee.scope is not Scope.TOP_M:
+        note = f"only screens: keeps {strategy.n_selected(problem)} arms"
+    return Row(name, pulls, rounds, guarantee, note)
+
+
+def _best(problem: Problem, rows: tuple[Row, ...]) -> Row:
+    for row in rows:
+        if row.is_certified:
+            return row
+        if row.note == _BEYOND:
+            strategy_named(row.strategy).worst_case_pulls(problem)  # raises, and says what to do
+    raise InvalidProblem("no strategy has a certified worst case for this problem.")
+
+
+def _times(times: float) -> str:
+    return f"{times:.2f} times as many" if times < 10 else f"{times:,.0f} times as many"
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value

@@ -98,6 +98,16 @@ class Problem:
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
         return parts.hexdigest()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what identifies the question as plain data, fit for JSON; not the arms one by one."""
+        return {
+            "n": self.n,
+            "m": self.m,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "digest": self.digest,
+        }
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.digest == other.digest
 

@@ -1,13 +1,16 @@
 """What came out: the arms selected, what is promised of them, and what it took."""
 
+import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates import Guarantee
+from shortlist.bounds import LowerBound, lower_bound
+from shortlist.certificates import Guarantee, Scope
 from shortlist.errors import NoGuarantee
 from shortlist.problem import Problem
 
@@ -78,6 +81,33 @@ class Result:
         rounds = "one round" if self.n_rounds == 1 else f"{self.n_rounds:,} rounds"
         return f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
 
+    @cached_property
+    def lower_bound(self) -> LowerBound:
+        """The pulls that no algorithm can do without on every instance of the problem."""
+        return lower_bound(self.problem)
+
+    @property
+    def gap(self) -> float:
+        """The pulls made as a multiple of the lower bound.
+
+        The bound is for the worst instance. On an easier one a strategy that adapts may stay below it.
+        """
+        return self.lower_bound.gap(self.n_pulls)
+
+    @property
+    def optimality(self) -> str:
+        """How far from optimal the run was, in words; empty where nothing had to be found out."""
+        if not self.lower_bound:
+            return ""
+        least = math.ceil(self.lower_bound)
+        said = f"No algorithm can promise this with fewer than {least:,} pulls on every instance"
+        return f"{said}; this run took {self.gap:.3g} times that."
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the m best arms are certified: neither a screen nor a run that stopped short."""
+        return self.guarantee is not None and self.guarantee.scope is Scope.TOP_M
+
     def require_guarantee(self) -> Guarantee:
         """Return the guarantee; raise NoGuarantee if there is none."""
         if self.guarantee is None:
@@ -91,18 +121,14 @@ class Result:
             "selected": list(self.selected),
             "indices": self.indices.tolist(),
             "stop": self.stop.name.lower(),
-            "guarantee": None if promise is None else _promise_dict(promise),
+            "guarantee": None if promise is None else promise.to_dict(),
             "strategy": self.strategy,
             "seed": self.seed,
             "n_pulls": self.n_pulls,
             "n_rounds": self.n_rounds,
-            "problem": {
-                "n": self.problem.n,
-                "m": self.problem.m,
-                "epsilon": self.problem.epsilon,
-                "delta": self.problem.delta,
-                "digest": self.problem.digest,
-            },
+            "problem": self.problem.to_dict(),
+            "lower_bound": self.lower_bound.pulls,
+            "gap": None if math.isinf(self.gap) else self.gap,
             "arms": [
                 {"name": self.problem.name(int(arm)), "pulls": int(pulls), "mean": _number(mean)}
                 for arm, (pulls, mean) in enumerate(zip(self.arms.pulls, self.arms.means, strict=True))
@@ -115,24 +141,15 @@ class Result:
             f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
             self.cost,
+            self.optimality if self.is_answer else "",
         ]
-        return "\n".join(lines)
+        return "\n".join(filter(None, lines))
 
 
 def best_first(indices: IntArray, means: FloatArray) -> IntArray:
     """Return the arms by falling observed mean; arms never pulled, and ties, keep their order."""
     observed = np.where(np.isnan(means[indices]), -np.inf, means[indices])
     return indices[np.argsort(-observed, kind="stable")]
-
-
-def _promise_dict(guarantee: Guarantee) -> dict[str, Any]:
-    return {
-        "scope": guarantee.scope.name.lower(),
-        "sentence": guarantee.sentence,
-        "source": guarantee.source,
-        "assumption": guarantee.assumption,
-        "ledger": [{"event": share.event, "delta": share.delta} for share in guarantee.ledger.shares],
-    }
 
 
 def _number(value: float) -> float | None:

@@ -198,7 +198,8 @@ def test_a_lane_is_what_it_would_be_alone(name: str, case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_pulls_never_exceed_the_certified_worst_case(name: str, case: str) -> None:
     problem = problem_of(case)
-    worst = strategy_named(name).worst_case_pulls(problem)
+    worst = sl.plan(problem)[name].worst_case_pulls
+    assert worst == strategy_named(name).worst_case_pulls(problem)
     if worst is None:
         assert name in {"lucb", "ugape"}
         return
@@ -208,6 +209,19 @@ def test_pulls_never_exceed_the_certified_worst_case(name: str, case: str) -> No
     noisiest_first = np.argsort(np.argsort(problem.variances, kind="stable"), kind="stable")
     adverse = sl.simulate(problem, 100.0 * noisiest_first, name, replications=1, rewards="noiseless")
     assert adverse.pulls[0] == worst  # the noisiest arms survive: the bound is attained
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_takes_the_rounds_of_the_plan_and_no_fewer_pulls_than_any_algorithm_must(
+    name: str, case: str
+) -> None:
+    problem = problem_of(case)
+    row = sl.plan(problem)[name]
+    played = play(name, problem, gaussian_rewards(means_of(problem), problem.variances, seed=2))
+    assert row.rounds is None or len(played.batches) == row.rounds
+    assert (row.rounds is None) == (row.worst_case_pulls is None)
+    if row.guarantee is not None and row.guarantee.scope is sl.Scope.TOP_M and row.worst_case_pulls:
+        assert row.worst_case_pulls >= sl.lower_bound(problem)
 
 
 def test_the_ledger_spends_at_most_delta(name: str) -> None:

@@ -17,6 +17,7 @@ LAYERS = [
     "certificates",
     "strategies",
     "plan",
+    "budget",
     "result",
     "measure",
     "run",

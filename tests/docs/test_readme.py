@@ -38,8 +38,8 @@ def test_programs_print_what_is_shown(program: str, printed: str) -> None:
 
 
 def test_there_are_programs_and_commands() -> None:
-    assert len(programs()) == 3
-    assert len(commands()) == 6
+    assert len(programs()) == 4
+    assert len(commands()) == 9
 
 
 @pytest.mark.parametrize("command", commands())

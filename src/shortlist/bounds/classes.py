@@ -65,7 +65,7 @@ class Classes:
 
     def noisiest(self, n_arms: float) -> "Classes":
         """Return so many arms with the largest variances, where those within a class are equal."""
-        above = np.cumsum(self.counts[::-1])[::-1] - self.counts
+        above = sums_after(self.counts)
         counts = np.clip(n_arms - above, 0.0, self.counts)
         is_left = counts > 0
         return Classes.listed(self.variances[is_left], counts[is_left])
@@ -89,3 +89,8 @@ class Classes:
             sums=np.add.reduceat(self.sums, starts),
             ratio=self.ratio * float((self.variances[last] / least).max()),
         )
+
+
+def sums_after(counts: FloatArray) -> FloatArray:
+    """Return, for each count, the sum of those after it, summed from the end so that nothing cancels."""
+    return np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)

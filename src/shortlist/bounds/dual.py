@@ -19,6 +19,7 @@ from shortlist.heterogeneity import heterogeneity
 from shortlist.problem import Problem
 
 _MOST_SUBSETS = 48
+_ROUNDING = 1e-12
 
 
 def pulls_per_value(delta: float) -> float:
@@ -65,7 +66,8 @@ def left_out(arms: Classes, size: int) -> FloatArray:
 
     A set is drawn with probability in proportion to the product of its arms' variances. That is how
     independent coins fall, given how many show heads; their bias is chosen so that `size` is expected.
-    The probabilities of such counts come from a Fourier transform whose errors are those of rounding.
+    The probabilities of such counts come from a Fourier transform. Its errors are those of rounding,
+    and an allowance for them is taken off: the probabilities returned are never too large.
     """
     if size == 0:
         return np.ones(len(arms.counts))
@@ -80,8 +82,9 @@ def left_out(arms: Classes, size: int) -> FloatArray:
     together = arms.counts @ _log1p(heads[:, None], tails[:, None], angles)
     weights = np.exp(together - 1j * size * angles)
     weights[1:] *= 2  # a real transform: the other half mirrors this one
-    all_coins = float(weights.real.sum())
-    all_but_one = ((1 / (1 + heads[:, None] * steps)) @ weights).real
+    without = 1 / (1 + heads[:, None] * steps)
+    all_coins = float(weights.real.sum()) + _ROUNDING * float(np.abs(weights).sum())
+    all_but_one = (without @ weights).real - _ROUNDING * (np.abs(without) @ np.abs(weights))
     found: FloatArray = np.clip(tails * all_but_one / all_coins, 0.0, 1.0)
     return found
 

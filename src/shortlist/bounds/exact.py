@@ -17,7 +17,7 @@ from scipy.sparse.linalg import splu
 from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.bounds.classes import Classes
+from shortlist.bounds.classes import Classes, sums_after
 from shortlist.bounds.dual import pulls_per_value
 from shortlist.bounds.two_point import margin
 from shortlist.errors import InvalidProblem
@@ -28,6 +28,7 @@ MOST_COMPOSITIONS = 512
 
 _POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0, -8.0)
 _MOST_STEPS = 100
+_MOST_CELLS = 2 * 10**7
 _MOST_FOR_NEWTON = {1: 10**5, 2: 10**5, 3: 10**4}  # unknowns, by classes; more take too long to eliminate
 
 
@@ -79,10 +80,12 @@ def exact_value(
 ) -> Optimum | None:
     """Return the best value of the dual program put to these arms, where those of a class are equal.
 
-    None if there are more than `most` compositions, the number of unknowns.
+    None if there are more than `most` compositions, the number of unknowns, or far too many classes.
     """
+    if m == 1:  # only the empty set is left
+        return Optimum(margin(delta) * arms.total, margin(delta) * arms.total)
     sets = compositions(arms.counts, m - 1, most)
-    if sets is None:
+    if sets is None or sets.size * len(arms.counts) > _MOST_CELLS:
         return None
     unit = float(arms.variances[-1])
     program = _Program(Classes.listed(arms.variances / unit, arms.counts), sets, m, margin(delta))
@@ -190,7 +193,9 @@ class _Program:
         def mass(level: float) -> float:
             return float(logsumexp(point.weights + (point.slopes - level) / outside))
 
-        level = float(brentq(mass, low, high)) if mass(low) > 0 > mass(high) else point.value
+        level = point.value
+        if mass(low) > 0 > mass(high):
+            level = float(brentq(mass, low, high, maxiter=1000, disp=False))  # what is left, norming mends
         return self._moved(point, (point.slopes - level) / outside)
 
     def newton_step(self, point: _Point) -> _Point:
@@ -239,8 +244,7 @@ def compositions(counts: FloatArray, size: int, most: int) -> IntArray | None:
     None if there are more than `most`.
     """
     found = np.zeros((1, 0), dtype=np.int64)
-    later = np.cumsum(counts[::-1])[::-1] - counts
-    for count, rest in zip(counts, later, strict=True):
+    for count, rest in zip(counts, sums_after(counts), strict=True):
         missing = size - found.sum(axis=1)
         least = np.maximum(0, missing - min(rest, size)).astype(np.int64)
         n_ways = np.minimum(missing, min(count, size)).astype(np.int64) - least + 1

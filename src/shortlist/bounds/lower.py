@@ -1,5 +1,6 @@
 """What no algorithm can beat: the largest of all lower bounds, with the others beside it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from types import MappingProxyType
@@ -65,6 +66,12 @@ class LowerBound(float):
         """The number itself."""
         return float(self)
 
+    def gap(self, pulls: float) -> float:
+        """Return a number of pulls as a multiple of the bound: 1 where nothing could be saved."""
+        if self > 0:
+            return pulls / self.pulls
+        return math.inf if pulls else 1.0
+
     def __reduce__(self) -> tuple[type["LowerBound"], tuple[Any, ...]]:
         return LowerBound, (dict(self.candidates), self.terms)
 
@@ -89,25 +96,27 @@ def lower_bound(problem: Problem) -> LowerBound:
     from shortlist.bounds.dual import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
     from shortlist.bounds.exact import exact_value  # noqa: PLC0415
     from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
+    from shortlist.bounds.swap import swaps  # noqa: PLC0415
 
     n, delta = problem.n, problem.delta
     side = min(problem.m, n - problem.m)  # selecting m arms is leaving out n - m
     if side == 0:
         return LowerBound({"whole-pulls": 0.0}, Terms(0.0, 0.0, 0.0))
     arms = Classes.of(problem)
-    contenders = arms.noisiest(n - side + 1)
+    rivals = arms.noisiest(n - side + 1)
     values = {
-        "null-instance": null_instance(contenders, delta),
-        "null-instance-shifted": shifted_null_instance(contenders, delta),
+        "null-instance": null_instance(rivals, delta),
+        "null-instance-shifted": shifted_null_instance(rivals, delta),
     }
     if delta < 0.5:  # else the two-point lemma does not apply
         noisier = arms.noisiest(n - 1)
         unit = pulls_per_value(delta)
+        values["swaps"] = swaps(arms, side, delta)
         values["dual-product"] = unit * best_product_value(noisier, side, delta)
         if (optimum := exact_value(noisier, side, delta)) is not None:
             values["dual-exact"] = unit * optimum.value
     candidates = {name: max(0.0, value) / problem.epsilon / problem.epsilon for name, value in values.items()}
-    candidates["whole-pulls"] = whole_pulls(contenders.n, delta)
+    candidates["whole-pulls"] = whole_pulls(n, delta)
     terms = Terms(*three_values(problem))
     if delta < 0.5:
         names = ("dual-uniform", "dual-large-groups", "dual-noisiest")

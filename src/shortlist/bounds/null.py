@@ -17,55 +17,60 @@ from shortlist.bounds.classes import Classes
 
 _MOST_SHIFTED = 400
 _LADDER = [*range(2, 20), *range(20, 100, 5), *range(100, _MOST_SHIFTED, 20)]
-"""Numbers of contenders to try where the others move too; beyond some hundreds that does not pay."""
+"""Numbers of rivals to try where the others move too; beyond some hundreds that does not pay."""
 
 
-def null_instance(contenders: Classes, delta: float) -> float:
+def null_instance(rivals: Classes, delta: float) -> float:
     """Return the least of 2 sum(s kl(p, 1 - delta)) over probabilities p with a sum of at most 1.
 
     Here s are the variances of the arms that might be the one to find. The multiplier is searched
     for on few classes, but any multiplier gives a bound, and the value is that of the actual arms.
     """
-    if contenders.n * (1 - delta) <= 1:
+    if rivals.n * (1 - delta) <= 1:
         return 0.0
-    multiplier = _multiplier(contenders.few(), delta)
-    return max(0.0, 2 * _at_multiplier(contenders, delta, multiplier))
+    multiplier = _multiplier(rivals.few(), delta)
+    return max(0.0, 2 * _at_multiplier(rivals, delta, multiplier))
 
 
-def _multiplier(contenders: Classes, delta: float) -> float:
-    """Return the multiplier at which the probabilities of the answers sum to 1."""
-    noisiest = float(contenders.variances[-1])
-    rates = noisiest / contenders.variances
+def _multiplier(rivals: Classes, delta: float) -> float:
+    """Return the multiplier at which the probabilities of the answers sum to 1; roughly will do."""
+    noisiest = float(rivals.variances[-1])
+    rates = noisiest / rivals.variances
     logit = math.log1p(-delta) - math.log(delta)
 
-    def excess(scaled: float) -> float:
-        return float((contenders.counts * expit(logit - scaled * rates)).sum()) - 1
+    def excess(log_scaled: float) -> float:
+        return float((rivals.counts * expit(logit - math.exp(log_scaled) * rates)).sum()) - 1
 
-    enough = logit + math.log(max(contenders.n - 1, 1.0)) + 1e-6
-    return noisiest * float(brentq(excess, 0.0, enough, xtol=1e-300, rtol=1e-14))
+    little = math.log(1e-9) - math.log(float(rates[0]))
+    enough = math.log(logit + math.log(rivals.n - 1) + 1e-6)  # there no probability exceeds 1 / n
+    if excess(little) <= 0 or excess(enough) >= 0:
+        return 0.0  # so little is needed that it is lost in rounding
+    return noisiest * math.exp(float(brentq(excess, little, enough, xtol=1e-14, maxiter=1000, disp=False)))
 
 
-def _at_multiplier(contenders: Classes, delta: float, multiplier: float) -> float:
+def _at_multiplier(rivals: Classes, delta: float, multiplier: float) -> float:
     """Return the Lagrangian at its least: by weak duality no more than the minimum sought."""
-    likelihoods = np.logaddexp(math.log(delta), math.log1p(-delta) - multiplier / contenders.variances)
-    return -float((contenders.sums * likelihoods).sum()) - multiplier
+    scaled = multiplier / rivals.variances
+    near = np.log1p((1 - delta) * np.expm1(-np.minimum(scaled, 0.5)))  # either form of ln(delta + ...)
+    far = np.logaddexp(math.log(delta), math.log1p(-delta) - scaled)  # is exact where the other cancels
+    return -float((rivals.sums * np.where(scaled < 0.5, near, far)).sum()) - multiplier
 
 
-def shifted_null_instance(contenders: Classes, delta: float) -> float:
-    """Return the bound of the null instance when the other contenders move too, the opposite way.
+def shifted_null_instance(rivals: Classes, delta: float) -> float:
+    """Return the bound of the null instance when the other rivals move too, the opposite way.
 
     Then it takes a smaller move of each arm to make an answer wrong, which counts when there are few:
     with N arms of equal variance the bound is N / (N - 1) times that of the null instance.
     """
-    if contenders.n < 2:
+    if rivals.n < 2:
         return 0.0
-    some = contenders.noisiest(_MOST_SHIFTED)
+    some = rivals.noisiest(_MOST_SHIFTED)
     sizes = [float(size) for size in _LADDER if size < some.n] + [some.n]
     return max(_of_the_noisiest(some, size, delta) for size in sizes)
 
 
-def _of_the_noisiest(contenders: Classes, n_arms: float, delta: float) -> float:
-    some = contenders.noisiest(n_arms)
+def _of_the_noisiest(rivals: Classes, n_arms: float, delta: float) -> float:
+    some = rivals.noisiest(n_arms)
     if n_arms == 2:
         root_sum = float((some.counts * np.sqrt(some.variances)).sum())
         each = root_sum**2 / 2
@@ -80,15 +85,15 @@ def _of_the_noisiest(contenders: Classes, n_arms: float, delta: float) -> float:
     )
 
 
-def _effective(contenders: Classes, n_arms: float, shift: float) -> FloatArray | None:
+def _effective(rivals: Classes, n_arms: float, shift: float) -> FloatArray | None:
     """Return the variances that stand for the true ones when the others move by this share of epsilon."""
-    lost = shift**2 * contenders.total / (1 - 2 * shift + n_arms * shift**2)
-    if contenders.variances[0] <= lost:
+    lost = shift**2 * rivals.total / (1 - 2 * shift + n_arms * shift**2)
+    if rivals.variances[0] <= lost:
         return None
-    effective: FloatArray = (contenders.variances - lost) / (1 - 2 * shift)
+    effective: FloatArray = (rivals.variances - lost) / (1 - 2 * shift)
     return effective
 
 
-def whole_pulls(n_contenders: float, delta: float) -> float:
+def whole_pulls(n_arms: float, delta: float) -> float:
     """Return the pulls that are needed because a pull cannot be divided, whatever epsilon is."""
-    return max(0.0, (1 - delta) * n_contenders - 1)
+    return max(0.0, (1 - delta) * n_arms - min(1.0, 2 * delta))

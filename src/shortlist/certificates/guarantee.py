@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from shortlist.certificates.ledger import Ledger
 from shortlist.problem import Problem
@@ -60,6 +61,16 @@ class Guarantee:
             delta=self.delta,
             ordinal=_ordinal(self.m),
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise as plain data, fit for JSON."""
+        return {
+            "scope": self.scope.name.lower(),
+            "sentence": self.sentence,
+            "source": self.source,
+            "assumption": self.assumption,
+            "ledger": [{"event": share.event, "delta": share.delta} for share in self.ledger.shares],
+        }
 
     def __str__(self) -> str:
         return f"{self.sentence} Proof: {self.source}, provided that {self.assumption}."

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
+from shortlist.plan import Plan
 from shortlist.result import Result
 from shortlist.simulate import Simulation, is_bad, is_wrong
 
@@ -33,6 +34,8 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
     parts.append(Text(result.cost))
+    if result.is_answer and result.optimality:
+        parts.append(Text(result.optimality))
     if true_means is not None and len(result.indices):
         parts.append(_truth(result, true_means))
     return Group(*parts)
@@ -65,6 +68,38 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
     bad = is_bad(result.problem, true_means)
     names = [result.problem.name(int(arm)) for arm in result.indices if bad[arm]]
     return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
+
+
+def plan_text(plan: Plan) -> RenderableType:
+    """Return a plan as a table of strategies, the lower bound, and why the first one is recommended."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("strategy", no_wrap=True)
+    for heading in ("most pulls", "x bound", "rounds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("proof, or why not")
+    for row in plan.rows:
+        ratio = plan.ratio(row)
+        table.add_row(
+            row.strategy,
+            "-" if row.worst_case_pulls is None else _large(row.worst_case_pulls),
+            "-"
+            if ratio is None or math.isinf(ratio)
+            else f"{ratio:,.3g}"
+            if ratio < 1000
+            else f"{ratio:,.0f}",
+            "-" if row.rounds is None else f"{row.rounds:,}",
+            Text((row.certificate or "").split(";")[0] if row.is_certified else row.note),
+            style="bold" if row is plan.rows[0] and row.is_certified else "" if row.is_certified else "dim",
+        )
+    bound = plan.lower_bound
+    parts: list[RenderableType] = [table, Text()]
+    parts.append(Text(f"Lower bound: {_large(math.ceil(bound))} pulls ({bound.name}).", style="bold"))
+    parts.append(Text(f"Why this one: {plan.why}"))
+    if (promise := plan.best.guarantee) is not None:
+        parts.append(Text(promise.sentence, style="green"))
+        spent = "; ".join(f"{share.delta:.3g} for: {share.event}" for share in promise.ledger.shares)
+        parts.append(Text(f"Of delta it spends {spent}.", style="dim"))
+    return Group(*parts)
 
 
 def _large(count: float) -> str:

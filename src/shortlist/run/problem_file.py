@@ -19,9 +19,10 @@ Instead of `arms`, the section [problem] may hold `variances` or `scales`, and `
 import csv
 import io
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import checked_means
 from shortlist.problem import Problem
+
+T = TypeVar("T")
 
 _PROBLEM_KEYS = {"m", "epsilon", "delta", "arms", "variances", "scales", "names"}
 _MEASURE_KEYS = {"kind", "rewards", "means"}
@@ -46,8 +49,17 @@ class ProblemFile:
 
 def read_problem_file(path: Path) -> ProblemFile:
     """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear."""
+    return _read(path, _with_rewards)
+
+
+def read_problem(path: Path) -> Problem:
+    """Return the question alone; where rewards come from need not be said."""
+    return _read(path, lambda text, folder: _asked(text, folder)[0])
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
     try:
-        return _parsed(tomllib.loads(_text(path)), path.parent)
+        return parse(tomllib.loads(_text(path)), path.parent)
     except tomllib.TOMLDecodeError as error:
         raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
     except InvalidProblem as error:
@@ -68,9 +80,9 @@ def _text(path: Path) -> str:
         raise InvalidProblem(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _parsed(text: dict[str, Any], folder: Path) -> ProblemFile:
+def _asked(text: dict[str, Any], folder: Path) -> "tuple[Problem, _Columns]":
     _check_keys(text, {"problem", "measure"}, "the file")
-    asked, measured = _section(text, "problem", _PROBLEM_KEYS), _section(text, "measure", _MEASURE_KEYS)
+    asked = _section(text, "problem", _PROBLEM_KEYS)
     missing = {"m", "epsilon", "delta"} - asked.keys()
     if missing:
         lacking = ", ".join(sorted(missing))
@@ -83,6 +95,12 @@ def _parsed(text: dict[str, Any], folder: Path) -> ProblemFile:
         variances=_variances(asked, columns),
         names=_names(asked, columns),
     )
+    return problem, columns
+
+
+def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
+    problem, columns = _asked(text, folder)
+    measured = _section(text, "measure", _MEASURE_KEYS)
     if measured.get("kind") != "simulated":
         raise InvalidProblem(f'[measure] kind is {measured.get("kind")!r}; it must be "simulated".')
     rewards = str(measured.get("rewards", "gaussian"))

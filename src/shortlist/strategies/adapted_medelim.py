@@ -88,7 +88,7 @@ def _guarantee(problem: Problem) -> Guarantee:
         for number, level in enumerate(levels, start=1)
     )
     return Guarantee.of(
-        problem, "[ZT22] Lemma C.1 as corrected in docs/theory.md, section 5", Ledger(tuple(shares))
+        problem, "[ZT22] Lemma C.1, corrected; docs/theory.md, section 5", Ledger(tuple(shares))
     )
 
 

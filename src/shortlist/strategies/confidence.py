@@ -160,9 +160,14 @@ def strategy(
         tell=tells(rule),
         verdict=verdict,
         guarantee=guarantee,
-        worst_case_pulls=lambda problem: 0 if problem.m == problem.n else None,
+        worst_case_pulls=_nothing_or_no_bound,
+        n_rounds=_nothing_or_no_bound,
         take_lanes=take_lanes,
     )
+
+
+def _nothing_or_no_bound(problem: Problem) -> int | None:
+    return 0 if problem.m == problem.n else None
 
 
 def tells(rule: Rule) -> Callable[[State, FloatArray], State]:

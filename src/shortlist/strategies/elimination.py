@@ -82,6 +82,7 @@ def strategy(
         verdict=verdict,
         guarantee=guarantee,
         worst_case_pulls=lambda problem: most_pulls(schedule(problem), problem.variances),
+        n_rounds=lambda problem: len(schedule(problem)),
         n_selected=n_selected,
     )
 

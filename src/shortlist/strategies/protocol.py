@@ -73,6 +73,8 @@ class Strategy(Generic[S]):
         The promise made for a problem, or None where nothing is proved.
     worst_case_pulls
         The most pulls it can ever ask for on a problem, or None where there is no finite bound.
+    n_rounds
+        The most batches it can ask for, one after the other; None where there is no finite bound.
     n_selected
         How many arms it returns.
     take_lanes
@@ -88,6 +90,7 @@ class Strategy(Generic[S]):
     verdict: Callable[[S], Verdict]
     guarantee: Callable[[Problem], Guarantee | None]
     worst_case_pulls: Callable[[Problem], int | None]
+    n_rounds: Callable[[Problem], int | None]
     n_selected: Callable[[Problem], int] = lambda problem: problem.m
     take_lanes: Callable[[S, BoolArray], S] | None = None
 

@@ -110,6 +110,13 @@ def worst_case_pulls(problem: Problem) -> int:
     return countable(total, "Variance-grouped median elimination")
 
 
+def n_rounds(problem: Problem) -> int:
+    """Return the levels of the group that has most of them, and one more for the final batch."""
+    groups = variance_groups(problem.variances)
+    n_kept = sum(min(len(group), 2 * problem.m) for group in groups)
+    return max(len(_schedule(problem, len(group))) for group in groups) + (n_kept > problem.m)
+
+
 def _guarantee(problem: Problem) -> Guarantee:
     screening = Share("screening loses more than epsilon/2 at the m-th best", problem.delta / 2)
     final = Share("the final batch errs by epsilon/4 or more, towards the cut", problem.delta / 2)
@@ -126,4 +133,5 @@ VMEDELIM: Strategy[State] = Strategy(
     verdict=verdict,
     guarantee=_guarantee,
     worst_case_pulls=worst_case_pulls,
+    n_rounds=n_rounds,
 )

@@ -117,4 +117,5 @@ WNELIM: Strategy[State] = Strategy(
     verdict=verdict,
     guarantee=_guarantee,
     worst_case_pulls=worst_case_pulls,
+    n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
 )
