@@ -250,12 +250,6 @@ FAULTS = (
         "side = min(problem.m, n - problem.m)",
         "side = problem.m if problem.m < n else 0",
     ),
-    Fault(
-        "swaps: odd arms swapped and fixed at once",
-        "bounds/swap.py",
-        "n_out = n_arms - n_in if n_in == side else n_in",
-        "n_out = n_arms - n_in",
-    ),
     Fault("swaps: confidence forgotten", "bounds/swap.py", "2 * (1 - delta) * (weight", "2 * (weight"),
     Fault(
         "swaps: the noisiest of a group counts",

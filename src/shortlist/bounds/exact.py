@@ -28,7 +28,7 @@ MOST_COMPOSITIONS = 512
 
 _POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0, -8.0)
 _MOST_STEPS = 100
-_MOST_CELLS = 2 * 10**7
+_CELLS_PER_UNKNOWN = 2000  # of the table of links; that many classes take too long
 _MOST_FOR_NEWTON = {1: 10**5, 2: 10**5, 3: 10**4}  # unknowns, by classes; more take too long to eliminate
 
 
@@ -68,11 +68,11 @@ def exact_dual(problem: Problem, *, most: int = MOST_COMPOSITIONS) -> Optimum:
     found = exact_value(Classes.of(problem).noisiest(problem.n - 1), side, problem.delta, most=most)
     if found is None:
         raise InvalidProblem(
-            f"the dual program of this problem has more than {most:,} unknowns. Raise `most`, or take "
-            f"`lower_bound`, which then uses weights in closed form."
+            f"the dual program of this problem is too large: more than {most:,} unknowns, or too many "
+            f"different variances for them. Raise `most`, or take `lower_bound`, which needs no solver."
         )
     unit = pulls_per_value(problem.delta) / problem.epsilon / problem.epsilon
-    return Optimum(unit * found.value, unit * found.limit)
+    return Optimum(max(0.0, unit * found.value), max(0.0, unit * found.limit))
 
 
 def exact_value(
@@ -85,7 +85,7 @@ def exact_value(
     if m == 1:  # only the empty set is left
         return Optimum(margin(delta) * arms.total, margin(delta) * arms.total)
     sets = compositions(arms.counts, m - 1, most)
-    if sets is None or sets.size * len(arms.counts) > _MOST_CELLS:
+    if sets is None or sets.size * len(arms.counts) > _CELLS_PER_UNKNOWN * most:
         return None
     unit = float(arms.variances[-1])
     program = _Program(Classes.listed(arms.variances / unit, arms.counts), sets, m, margin(delta))
@@ -199,7 +199,7 @@ class _Program:
         return self._moved(point, (point.slopes - level) / outside)
 
     def newton_step(self, point: _Point) -> _Point:
-        """Return a point of larger value in Newton's direction; the same point if there is none nearby."""
+        """Return a point of better value or limit in Newton's direction; the same one if there is none."""
         direction = self._newton_direction(point)
         if direction is None:
             return point
@@ -207,7 +207,8 @@ class _Program:
         step = min(1.0, 8 / max(float(carrying.max(initial=0.0)), 1e-300))
         while step > 1e-3:
             moved = self._moved(point, step * direction)
-            if moved.value > point.value:
+            is_as_good = moved.value >= point.value - 1e-14 * abs(point.value)
+            if moved.value > point.value or (is_as_good and moved.limit < point.limit):
                 return moved
             step /= 2
         return point

@@ -79,7 +79,7 @@ def primal_bound(problem: Problem) -> float:
     if size > MOST_VARIABLES:
         raise InvalidProblem(
             f"the primal program of this problem has {size:,} variables; at most {MOST_VARIABLES} are "
-            f"solved. Use the exact dual, which has the same value."
+            f"solved. Use the exact dual, which has the same value up to m = n/2."
         )
     allowed = problem.delta / constant(problem.delta)  # [ZT22] Sec. 6.1, delta'
     worst = float(program.unit_pulls.max())

@@ -30,7 +30,7 @@ def _groups(arms: Classes, ratio: float) -> list[tuple[float, float]]:
     groups: list[tuple[float, float]] = []
     top = 0.0
     for variance, count in zip(arms.variances[::-1] / unit, arms.counts[::-1], strict=True):
-        if not groups or variance * ratio < top:  # the first of a group
+        if not groups or variance * ratio < top * (1 - 1e-12):  # the first of a group, whatever the unit
             top = float(variance)
             groups.append((0.0, top))
         groups[-1] = (groups[-1][0] + float(count), float(variance))
@@ -41,10 +41,9 @@ def _value(groups: list[tuple[float, float]], side: float, delta: float) -> floa
     weight = logs = 0.0  # W = sum of m_g s_g, and the sum of m_g s_g ln((n_g - m_g) / s_g)
     for n_arms, variance in groups:
         n_in = min(math.floor(n_arms / 2), side)
-        n_out = n_arms - n_in if n_in == side else n_in  # an odd arm stays outside while more are to come
         if n_in:
             weight += n_in * variance
-            logs += n_in * variance * math.log(n_out / variance)
+            logs += n_in * variance * math.log((n_arms - n_in) / variance)
         side -= n_in
     if not weight:
         return 0.0
