@@ -73,8 +73,8 @@ def lower(k: int) -> float:
     """Return the larger of two lower bounds; the others that the library knows are smaller here."""
     rising = illustrative_classes(k)[::-1]
     variances, counts = [float(arms.variance) for arms in rising], [float(arms.n_arms) for arms in rising]
-    contenders = Classes.listed(np.array(variances), np.array(counts)).noisiest(2.0 ** (k * k) - 2**k + 1)
-    return max(null_instance(contenders, DELTA), shifted_null_instance(contenders, DELTA))
+    rivals = Classes.listed(np.array(variances), np.array(counts)).noisiest(2.0 ** (k * k) - 2**k + 1)
+    return max(null_instance(rivals, DELTA), shifted_null_instance(rivals, DELTA))
 
 
 def meeting() -> int:

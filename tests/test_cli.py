@@ -111,7 +111,7 @@ def test_run_ends_with_status_3_when_the_budget_ends_first() -> None:
 def test_run_ends_with_status_3_when_nothing_is_proved(run: InProcess) -> None:
     done = run("run", DRILLING, "--strategy", "adapted-medelim-published")
     assert done.status == 3
-    assert "nothing is proved" in done.out
+    assert "carries no guarantee" in done.out
 
 
 def test_a_budget_of_nothing_still_gives_valid_json(run: InProcess) -> None:
@@ -133,6 +133,44 @@ def test_names_with_brackets_are_printed_as_they_are(run: InProcess, tmp_path: P
         'names = ["[bold]first[/bold]", "second"]\n[measure]\nkind = "simulated"\nmeans = [9.0, 0.0]\n'
     )
     assert "[bold]first[/bold]" in run("run", str(tmp_path / "odd.toml")).out
+
+
+# --- plan -----------------------------------------------------------------------------------------
+
+
+def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
+    done = run("plan", DRILLING)
+    assert done.status == 0
+    text = " ".join(done.out.split())
+    assert "the 5 best of 200 arms to within 0.5" in text
+    assert "Why this one: wnelim has the smallest certified worst case" in text
+    assert "Lower bound: " in text
+    assert "Of delta it spends 0.05" in text
+    assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies())
+
+
+@pytest.mark.parametrize(
+    ("vary", "found"), [("epsilon", "smallest"), ("delta", "smallest"), ("m", "largest")]
+)
+def test_plan_answers_the_reverse_question(run: InProcess, vary: str, found: str) -> None:
+    done = run("plan", DRILLING, "--budget", "5000000", "--vary", vary)
+    assert done.status == 0
+    assert f"With 5,000,000 pulls the {found} {vary} that can be certified is" in done.out
+    data = json.loads(run("plan", DRILLING, "--budget", "5000000", "--vary", vary, "--json").out)
+    assert (data["budget"], data["vary"]) == (5_000_000, vary)
+    assert data["strategies"][0]["worst_case_pulls"] <= 5_000_000
+
+
+def test_a_budget_too_small_to_certify_anything_ends_with_status_3(run: InProcess) -> None:
+    done = run("plan", DRILLING, "--budget", "20")
+    assert done.status == 3
+    assert "each of the 200 arms at least once" in done.err
+
+
+def test_plan_needs_no_measurement(run: InProcess, tmp_path: Path) -> None:
+    (tmp_path / "bare.toml").write_text("[problem]\nm = 1\nepsilon = 1.0\ndelta = 0.1\nscales = [0.1, 0.2]\n")
+    assert run("plan", str(tmp_path / "bare.toml")).status == 0
+    assert run("run", str(tmp_path / "bare.toml")).status == 2
 
 
 # --- simulate and strategies ----------------------------------------------------------------------
@@ -235,6 +273,9 @@ MISTAKES = {
     "bad seed of a simulation": (["simulate", *SMALL, "--seed", "-1"], "seed"),
     "bad seed of a random instance": (["simulate", "--instance", "random", "--seed", "-1"], "seed"),
     "nothing to simulate": (["simulate"], "--instance"),
+    "nothing to plan": (["plan"], "plan --help"),
+    "nothing to vary": (["plan", DRILLING, "--vary", "m"], "--budget"),
+    "a plan with options that mean nothing": (["plan", DRILLING, "--epsilon", "1"], "--epsilon"),
     "too much to simulate": (["simulate", DRILLING, *SMALL], "not both"),
     "unknown instance": (["simulate", "--instance", "easy"], "'easy'"),
     "illustrative too large": (["simulate", "--instance", "illustrative-6"], "`k` is 6"),

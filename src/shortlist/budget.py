@@ -7,11 +7,11 @@ from decimal import Decimal
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.plan import Plan, is_within, plan
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked
 
 _DIGITS = 6
 _EPSILONS = (1e-100, 1e100)
-_DELTAS = (1e-50, 0.5)
+_LEAST_DELTA = 1e-50
 _FEW = 512  # up to so many arms every m is tried
 
 
@@ -25,7 +25,9 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
     budget
         The most pulls.
     vary
-        What to find: the smallest "epsilon" or "delta", to six digits, or the largest "m" below n.
+        What to find: the smallest "epsilon" or "delta", to six digits, or the largest "m" below n (where
+        some strategy's cost does not depend on m, that is n - 1; among more than 512 arms, it is
+        looked for between powers of two).
 
     Returns
     -------
@@ -43,8 +45,7 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
     >>> found.problem.epsilon, found.best.worst_case_pulls
     (0.325525, 1000)
     """
-    if not isinstance(problem, Problem):
-        raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
+    checked(problem)
     budget = whole_number(budget, "budget", 0)
     searches: dict[str, Callable[[Problem, int], Problem]] = {
         "epsilon": _least_epsilon,
@@ -76,12 +77,13 @@ def _least_delta(problem: Problem, budget: int) -> Problem:
     def asked(delta: float) -> Problem:
         return Problem(problem.m, problem.epsilon, delta, problem.variances, problem.names)
 
-    if not _is_enough(asked, _DELTAS[1], budget):
+    most = max(0.5, problem.delta)
+    if not _is_enough(asked, most, budget):
         raise NoGuarantee(
-            f"a budget of {budget:,} pulls certifies nothing within epsilon = {problem.epsilon:g}, even if "
-            f"every other run may fail. Allow more pulls or a larger epsilon."
+            f"a budget of {budget:,} pulls certifies nothing within epsilon = {problem.epsilon:g}, for no "
+            f"delta up to {most:g}. Allow more pulls or a larger epsilon."
         )
-    return asked(_least(lambda delta: _is_enough(asked, delta, budget), *_DELTAS))
+    return asked(_least(lambda delta: _is_enough(asked, delta, budget), _LEAST_DELTA, most))
 
 
 def _largest_m(problem: Problem, budget: int) -> Problem:
@@ -107,8 +109,7 @@ def _falling(last: int) -> list[int]:
     """Return the numbers of arms to try, the largest first: all if they are few, else ever sparser."""
     if last < _FEW:
         return list(range(last, 0, -1))
-    powers = [2**power for power in range(last.bit_length())]
-    return sorted({last, *powers, *(last - power for power in powers if power < last)}, reverse=True)
+    return sorted({last, *(2**power for power in range(last.bit_length()))}, reverse=True)
 
 
 def _is_enough(asked: Callable[[float], Problem], value: float, budget: int) -> bool:

@@ -45,9 +45,17 @@ def _question_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance."),
         click.option("-m", default=5, show_default=True, help="How many arms of the instance to select."),
         click.option(
-            "--epsilon", default=0.1, show_default=True, help="How far below the m-th best is good enough."
+            "--epsilon",
+            default=0.1,
+            show_default=True,
+            help="Of the instance: how far below the m-th best is good enough.",
         ),
-        click.option("--delta", default=0.05, show_default=True, help="The accepted probability of failure."),
+        click.option(
+            "--delta",
+            default=0.05,
+            show_default=True,
+            help="Of the instance: the accepted probability of failure.",
+        ),
         click.option("--seed", default=0, show_default=True, help="Makes whatever is random reproducible."),
     ]
     for option in reversed(options):
@@ -71,9 +79,10 @@ def plan(
 ) -> None:
     """Say what an answer will cost, before anything is measured.
 
-    For every strategy: the most pulls it can take, in how many rounds, and what proves its answer;
-    beside it the pulls that no algorithm can do without. Nothing is measured, so FILE needs no section
-    on measurement. With --budget it answers the reverse question.
+    For every strategy: the most pulls it can take, that number as a multiple of the lower bound ("x
+    bound"), in how many rounds, and what proves its answer. The lower bound is what no algorithm can
+    do without. Nothing is measured, so FILE needs no section on measurement. With --budget it answers
+    the reverse question; the exit status is 3 if the budget is too small to certify anything.
 
     \b
       shortlist plan examples/drilling.toml
@@ -86,15 +95,18 @@ def plan(
     from shortlist.plan import plan as planned
     from shortlist.report.text import plan_text
 
+    if budget is None and _is_given("vary"):
+        raise InvalidProblem("--vary has no effect without --budget. Give both, or leave it out.")
     problem = _question(file, instance, numbers)
     found = planned(problem) if budget is None else plan_for_budget(problem, budget, vary=vary)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        reverse = {} if budget is None else {"budget": budget, "vary": vary}
+        click.echo(json.dumps(found.to_dict() | reverse, indent=2))
         return
     if budget is not None:
+        value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
-        value = getattr(found.problem, vary)
-        click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value:g}.")
+        click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
     click.echo(f"{file or instance}: {_asked(found.problem)}")
     Console(highlight=False).print(plan_text(found))
 
@@ -312,27 +324,31 @@ def _countable(problem: "Problem") -> Iterator[str]:
             click.echo(f"{name} is left out: {error}", err=True)
 
 
+def _is_given(name: str) -> bool:
+    """Return whether an option stands on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def _refuse_unclear(file: Path | None, instance: str | None) -> None:
     """Refuse two questions, none, and options that were given but would have no effect."""
-    context = click.get_current_context()
     if (file is None) == (instance is None):
-        raise InvalidProblem(
-            f"give either a problem FILE or --instance, and not both; see {context.info_name} --help."
-        )
+        path = click.get_current_context().command_path
+        raise InvalidProblem(f"give either a problem FILE or --instance, and not both; see {path} --help.")
     unused = []
     if file is not None:
         unused = ["n", "m", "epsilon", "delta"]
     elif instance is not None and instance.startswith("illustrative"):
         unused = ["n", "m"]
     for name in unused:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+        if _is_given(name):
             what = "the file" if file is not None else instance
             option = {"n": "--arms", "m": "-m"}.get(name, f"--{name}")
             raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")
 
 
 def _asked(problem: "Problem") -> str:
-    best = "best arm" if problem.m == 1 else f"{problem.m} best"
+    best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
     return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
 
 

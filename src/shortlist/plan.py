@@ -7,10 +7,8 @@ from typing import Any
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Guarantee, Ledger, Scope
 from shortlist.errors import InvalidProblem
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked
 from shortlist.strategies import strategies, strategy_named
-
-_BEYOND = "more pulls than can be counted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +28,8 @@ class Row:
         What it promises, with its theorem and its delta ledger; None if nothing is proved.
     note
         Why it cannot be recommended; empty if it can.
+    error
+        What was wrong where its pulls are beyond counting.
     """
 
     strategy: str
@@ -37,6 +37,7 @@ class Row:
     rounds: int | None
     guarantee: Guarantee | None
     note: str = ""
+    error: InvalidProblem | None = None
 
     @property
     def certificate(self) -> str | None:
@@ -81,14 +82,14 @@ class Plan:
     @property
     def best(self) -> Row:
         """The strategy with the smallest certified worst case."""
-        return _best(self.problem, self.rows)
+        return _best(self.rows)
 
     @property
     def gap(self) -> float:
         """The worst case of the best strategy as a multiple of the lower bound."""
         return self.lower_bound.gap(self.best.worst_case_pulls or 0)
 
-    def ratio(self, row: Row) -> float | None:
+    def gap_of(self, row: Row) -> float | None:
         """Return the worst case of a strategy as a multiple of the lower bound.
 
         None if it has no worst case, or does not promise the m best arms, of which the bound speaks.
@@ -111,8 +112,8 @@ class Plan:
         if not self.lower_bound:
             return f"{said}."
         return (
-            f"{said}. No algorithm can promise this with fewer than {math.ceil(self.lower_bound):,} pulls on "
-            f"every instance, so at most a factor of {self.gap:.3g} could be saved."
+            f"{said}. No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls "
+            f"on every instance, so at most a factor of {gap_words(self.gap)} could be saved."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,7 +134,7 @@ class Plan:
                     "strategy": row.strategy,
                     "worst_case_pulls": row.worst_case_pulls,
                     "rounds": row.rounds,
-                    "ratio": _finite(self.ratio(row)),
+                    "gap": _finite(self.gap_of(row)),
                     "is_certified": row.is_certified,
                     "note": row.note,
                     "guarantee": None if row.guarantee is None else row.guarantee.to_dict(),
@@ -157,10 +158,8 @@ def plan(problem: Problem) -> Plan:
     >>> round(pl.lower_bound), round(pl.gap, 1)
     (1029, 10.3)
     """
-    if not isinstance(problem, Problem):
-        raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
-    rows = _rows(problem)
-    _best(problem, rows)  # a problem that no strategy can answer is refused here
+    rows = _rows(checked(problem))
+    _best(rows)  # a problem that no strategy can answer is refused here
     return Plan(problem, rows, lower_bound(problem))
 
 
@@ -170,7 +169,7 @@ def best_strategy(problem: Problem) -> str:
     Only strategies that promise the m best arms, and never need more than a number of pulls known
     in advance, are considered.
     """
-    return _best(problem, _rows(problem)).strategy
+    return _best(_rows(problem)).strategy
 
 
 def is_within(problem: Problem, budget: int) -> bool:
@@ -193,28 +192,31 @@ def _rows(problem: Problem) -> tuple[Row, ...]:
 
 def _row(name: str, problem: Problem) -> Row:
     strategy = strategy_named(name)
-    guarantee, rounds, pulls = strategy.guarantee(problem), strategy.n_rounds(problem), None
-    note = ""
+    guarantee, rounds = strategy.guarantee(problem), strategy.n_rounds(problem)
+    pulls, note, error = None, "", None
     try:
         pulls = strategy.worst_case_pulls(problem)
         if pulls is None:
             note = "no cap on its pulls"
-    except InvalidProblem:  # its pulls cannot be counted; another's may
-        note = _BEYOND
+    except InvalidProblem as caught:  # its pulls cannot be counted; another's may
+        note, error = "more pulls than can be counted", caught
     if guarantee is None:
-        note = "nothing is proved about it"
+        note = "carries no guarantee"
     elif guarantee.scope is not Scope.TOP_M:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"
-    return Row(name, pulls, rounds, guarantee, note)
+    return Row(name, pulls, rounds, guarantee, note, error)
 
 
-def _best(problem: Problem, rows: tuple[Row, ...]) -> Row:
-    for row in rows:
-        if row.is_certified:
-            return row
-        if row.note == _BEYOND:
-            strategy_named(row.strategy).worst_case_pulls(problem)  # raises, and says what to do
-    raise InvalidProblem("no strategy has a certified worst case for this problem.")
+def _best(rows: tuple[Row, ...]) -> Row:
+    if rows[0].is_certified:
+        return rows[0]
+    errors = [row.error for row in rows if row.error is not None and row.guarantee is not None]
+    raise errors[0] if errors else InvalidProblem("no strategy has a certified worst case for this problem.")
+
+
+def gap_words(gap: float) -> str:
+    """Return a multiple as people write it."""
+    return f"{gap:.3g}" if gap < 1000 else f"{gap:,.0f}"
 
 
 def _times(times: float) -> str:

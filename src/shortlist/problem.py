@@ -121,6 +121,13 @@ class Problem:
         return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n})"
 
 
+def checked(problem: Problem) -> Problem:
+    """Return the problem; raise InvalidProblem for anything else."""
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
+    return problem
+
+
 def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], purpose: str) -> IntArray:
     """Return pull counts rounded up to whole pulls, at least one each.
 

@@ -12,6 +12,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Guarantee, Scope
 from shortlist.errors import NoGuarantee
+from shortlist.plan import gap_words
 from shortlist.problem import Problem
 
 
@@ -19,7 +20,7 @@ class Stop(Enum):
     """Why a run ended; the value is the sentence that the user sees."""
 
     CERTIFIED = "The strategy ended by its own rule, and its guarantee holds."
-    UNPROVED = "The strategy ended by its own rule, but nothing is proved about it. Use another strategy."
+    UNPROVED = "The strategy ended by its own rule, but it carries no guarantee. Use another strategy."
     BUDGET = "The budget of pulls ended before the strategy did. Nothing is certified; allow more pulls."
     OPEN = "The run has not ended: some pulls it asked for have not been told."
 
@@ -99,9 +100,10 @@ class Result:
         """How far from optimal the run was, in words; empty where nothing had to be found out."""
         if not self.lower_bound:
             return ""
-        least = math.ceil(self.lower_bound)
-        said = f"No algorithm can promise this with fewer than {least:,} pulls on every instance"
-        return f"{said}; this run took {self.gap:.3g} times that."
+        said = (
+            f"No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls on every"
+        )
+        return f"{said} instance; this run took {gap_words(self.gap)} times that."
 
     @property
     def is_answer(self) -> bool:

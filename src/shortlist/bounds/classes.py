@@ -39,8 +39,13 @@ class Classes:
     @classmethod
     def of(cls, problem: Problem) -> "Classes":
         """Return the classes of a problem."""
-        variances, counts = np.unique(problem.variances, return_counts=True)
-        return cls.listed(variances, counts.astype(np.float64))
+        return cls.of_arms(problem.variances)
+
+    @classmethod
+    def of_arms(cls, variances: FloatArray) -> "Classes":
+        """Return the classes of arms with these variances, in any order."""
+        distinct, counts = np.unique(variances, return_counts=True)
+        return cls.listed(distinct, counts.astype(np.float64))
 
     @classmethod
     def listed(cls, variances: FloatArray, counts: FloatArray) -> "Classes":

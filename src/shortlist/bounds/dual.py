@@ -19,7 +19,7 @@ from shortlist.heterogeneity import heterogeneity
 from shortlist.problem import Problem
 
 _MOST_SUBSETS = 48
-_ROUNDING = 1e-12
+_ALLOWANCE = 1e-12  # for rounding, relative to the sum of all magnitudes
 
 
 def pulls_per_value(delta: float) -> float:
@@ -83,8 +83,8 @@ def left_out(arms: Classes, size: int) -> FloatArray:
     weights = np.exp(together - 1j * size * angles)
     weights[1:] *= 2  # a real transform: the other half mirrors this one
     without = 1 / (1 + heads[:, None] * steps)
-    all_coins = float(weights.real.sum()) + _ROUNDING * float(np.abs(weights).sum())
-    all_but_one = (without @ weights).real - _ROUNDING * (np.abs(without) @ np.abs(weights))
+    all_coins = float(weights.real.sum()) + _ALLOWANCE * float(np.abs(weights).sum())
+    all_but_one = (without @ weights).real - _ALLOWANCE * (np.abs(without) @ np.abs(weights))
     found: FloatArray = np.clip(tails * all_but_one / all_coins, 0.0, 1.0)
     return found
 
@@ -123,13 +123,12 @@ def three_values(problem: Problem) -> tuple[float, float, float]:
     v1 = uniform_value(arms, total, m, delta)  # [ZT22] Sec. 6.2, v_1
     v2 = 0.0
     if len(shape.more):
-        v2 = product_value(_some(problem, shape.more).few(), total, m, delta)  # [ZT22] Sec. 6.2, v_2
-    v3 = uniform_value(_some(problem, shape.largest), total, m, delta)  # [ZT22] Sec. 6.2, v_3
+        v2 = product_value(
+            Classes.of_arms(problem.variances[shape.more]).few(), total, m, delta
+        )  # [ZT22] Sec. 6.2, v_2
+    v3 = uniform_value(
+        Classes.of_arms(problem.variances[shape.largest]), total, m, delta
+    )  # [ZT22] Sec. 6.2, v_3
     corrected = (n - m) / (n - m + 1)  # left out of [ZT22] Lemma 6.3
     unit = corrected * pulls_per_value(delta) / problem.epsilon / problem.epsilon
     return max(0.0, unit * v1), max(0.0, unit * v2), max(0.0, unit * v3)
-
-
-def _some(problem: Problem, arms: np.ndarray) -> Classes:
-    variances, counts = np.unique(problem.variances[arms], return_counts=True)
-    return Classes.listed(variances, counts.astype(np.float64))

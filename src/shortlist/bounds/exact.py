@@ -28,6 +28,7 @@ MOST_COMPOSITIONS = 512
 
 _POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0, -8.0)
 _MOST_STEPS = 100
+_PATIENCE = 20  # steps in which the distance to the certificate must halve
 _CELLS_PER_UNKNOWN = 2000  # of the table of links; that many classes take too long
 _MOST_FOR_NEWTON = {1: 10**5, 2: 10**5, 3: 10**4}  # unknowns, by classes; more take too long to eliminate
 
@@ -69,7 +70,7 @@ def exact_dual(problem: Problem, *, most: int = MOST_COMPOSITIONS) -> Optimum:
     if found is None:
         raise InvalidProblem(
             f"the dual program of this problem is too large: more than {most:,} unknowns, or too many "
-            f"different variances for them. Raise `most`, or take `lower_bound`, which needs no solver."
+            f"different variances for them. Raise `most`, or take `lower_bound`, which can do without."
         )
     unit = pulls_per_value(problem.delta) / problem.epsilon / problem.epsilon
     return Optimum(max(0.0, unit * found.value), max(0.0, unit * found.limit))
@@ -91,8 +92,11 @@ def exact_value(
     program = _Program(Classes.listed(arms.variances / unit, arms.counts), sets, m, margin(delta))
     starts = (program.at(program.power_weights(power)) for power in _POWERS)
     point = max(starts, key=lambda start: start.value)
+    gaps: list[float] = []
     for _ in range(_MOST_STEPS):
-        if point.limit - point.value <= tolerance * abs(point.value):
+        gaps.append(point.limit - point.value)
+        is_stuck = len(gaps) > _PATIENCE and gaps[-1] > gaps[-1 - _PATIENCE] / 2
+        if gaps[-1] <= tolerance * abs(point.value) or is_stuck:
             break
         if len(sets) <= _MOST_FOR_NEWTON.get(len(arms.counts), 2000):
             point = program.newton_step(point)
@@ -167,7 +171,8 @@ class _Program:
     def at(self, weights: FloatArray) -> _Point:
         """Return what the program makes of these weights."""
         sources, classes, targets, members, n_targets = self.links
-        each = weights - self.log_multiplicities  # ln eta_F
+        each = weights - self.log_multiplicities  # ln eta_F,
+        each = each - each.max()  # and since the value per mass is the same for any multiple, a small one
         log_variances = np.log(self.arms.variances)[classes]
         parts = each[sources] + log_variances + np.log(members)
         peaks = np.full(n_targets, -np.inf)

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from shortlist.bounds.classes import Classes
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked
 
-_ROUNDING = 1 - 1e-12  # far above the rounding errors of any bound, so that none is overstated
+_ROUNDING = 1 - 1e-12  # above the rounding errors left in any bound, so that none is overstated
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,15 @@ class LowerBound(float):
 
     It is a float, so it can be compared and divided; and it knows its proof. *Valid* means: right with
     probability 1 - delta whatever the means. The number bounds the expected pulls on the worst
-    instance; on an easy instance an algorithm that adapts may do with fewer.
+    instance; on an easy instance an algorithm that adapts may do with fewer. The names of the bounds, and
+    where `docs/theory.md` proves them:
+
+    - ``null-instance``, ``null-instance-shifted``: all arms but a few are equal (section 10)
+    - ``swaps``: arms that are in and out exchange their means (section 14)
+    - ``dual-exact``: the paper's dual program, solved (section 12); only for few arms or few variances
+    - ``dual-product``: the same, with products of variances as weights (section 13)
+    - ``dual-uniform``, ``dual-large-groups``, ``dual-noisiest``: the paper's v1, v2, v3 (section 13)
+    - ``whole-pulls``: a pull cannot be divided (section 11)
 
     Attributes
     ----------
@@ -65,6 +73,11 @@ class LowerBound(float):
     def pulls(self) -> float:
         """The number itself."""
         return float(self)
+
+    @property
+    def words(self) -> str:
+        """The number as people write it."""
+        return f"{self.pulls:,.0f}" if self >= 100 else f"{self.pulls:.3g}"
 
     def gap(self, pulls: float) -> float:
         """Return a number of pulls as a multiple of the bound: 1 where nothing could be saved."""
@@ -98,7 +111,7 @@ def lower_bound(problem: Problem) -> LowerBound:
     from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
     from shortlist.bounds.swap import swaps  # noqa: PLC0415
 
-    n, delta = problem.n, problem.delta
+    n, delta = checked(problem).n, problem.delta
     side = min(problem.m, n - problem.m)  # selecting m arms is leaving out n - m
     if side == 0:
         return LowerBound({"whole-pulls": 0.0}, Terms(0.0, 0.0, 0.0))
@@ -115,10 +128,13 @@ def lower_bound(problem: Problem) -> LowerBound:
         values["dual-product"] = unit * best_product_value(noisier, side, delta)
         if (optimum := exact_value(noisier, side, delta)) is not None:
             values["dual-exact"] = unit * optimum.value
-    candidates = {name: max(0.0, value) / problem.epsilon / problem.epsilon for name, value in values.items()}
-    candidates["whole-pulls"] = whole_pulls(n, delta)
-    terms = Terms(*three_values(problem))
+    candidates = {
+        name: max(0.0, value) * _ROUNDING / problem.epsilon / problem.epsilon
+        for name, value in values.items()
+    }
+    candidates["whole-pulls"] = whole_pulls(n, delta) * _ROUNDING
+    terms = Terms(*(value * _ROUNDING for value in three_values(problem)))
     if delta < 0.5:
         names = ("dual-uniform", "dual-large-groups", "dual-noisiest")
         candidates |= dict(zip(names, astuple(terms), strict=True))
-    return LowerBound({name: pulls * _ROUNDING for name, pulls in candidates.items()}, terms)
+    return LowerBound(candidates, terms)

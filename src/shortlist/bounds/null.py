@@ -51,9 +51,12 @@ def _multiplier(rivals: Classes, delta: float) -> float:
 def _at_multiplier(rivals: Classes, delta: float, multiplier: float) -> float:
     """Return the Lagrangian at its least: by weak duality no more than the minimum sought."""
     scaled = multiplier / rivals.variances
-    near = np.log1p((1 - delta) * np.expm1(-np.minimum(scaled, 0.5)))  # either form of ln(delta + ...)
+    drops = (1 - delta) * np.expm1(-scaled)
+    near = np.log1p(np.maximum(drops, -0.5))  # either form of ln(delta + (1 - delta) e^-scaled)
     far = np.logaddexp(math.log(delta), math.log1p(-delta) - scaled)  # is exact where the other cancels
-    return -float((rivals.sums * np.where(scaled < 0.5, near, far)).sum()) - multiplier
+    terms = rivals.sums * np.where(drops > -0.5, near, far)
+    rounding = 2e-15 * (float(np.abs(terms).sum()) + multiplier)
+    return -float(terms.sum()) - multiplier - rounding
 
 
 def shifted_null_instance(rivals: Classes, delta: float) -> float:

@@ -104,7 +104,8 @@ def primal_bound(problem: Problem) -> float:
         constraints=constraints,
         options={"maxiter": 1000, "ftol": 1e-13},
     )
-    return _feasible_value(program, np.asarray(found.x[:-1]), allowed) / problem.epsilon / problem.epsilon
+    value = max(0.0, _feasible_value(program, np.asarray(found.x[:-1]), allowed))
+    return value / problem.epsilon / problem.epsilon
 
 
 def _feasible_value(program: _Program, pulls: FloatArray, allowed: float) -> float:

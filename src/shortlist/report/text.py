@@ -8,7 +8,7 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
-from shortlist.plan import Plan
+from shortlist.plan import Plan, gap_words
 from shortlist.result import Result
 from shortlist.simulate import Simulation, is_bad, is_wrong
 
@@ -76,24 +76,20 @@ def plan_text(plan: Plan) -> RenderableType:
     table.add_column("strategy", no_wrap=True)
     for heading in ("most pulls", "x bound", "rounds"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("proof, or why not")
+    table.add_column("proof, or why not", min_width=12)
     for row in plan.rows:
-        ratio = plan.ratio(row)
+        gap = plan.gap_of(row)
         table.add_row(
             row.strategy,
             "-" if row.worst_case_pulls is None else _large(row.worst_case_pulls),
-            "-"
-            if ratio is None or math.isinf(ratio)
-            else f"{ratio:,.3g}"
-            if ratio < 1000
-            else f"{ratio:,.0f}",
+            "-" if gap is None else gap_words(gap),
             "-" if row.rounds is None else f"{row.rounds:,}",
             Text((row.certificate or "").split(";")[0] if row.is_certified else row.note),
-            style="bold" if row is plan.rows[0] and row.is_certified else "" if row.is_certified else "dim",
+            style="bold" if row is plan.best else "" if row.is_certified else "dim",
         )
     bound = plan.lower_bound
     parts: list[RenderableType] = [table, Text()]
-    parts.append(Text(f"Lower bound: {_large(math.ceil(bound))} pulls ({bound.name}).", style="bold"))
+    parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
     if (promise := plan.best.guarantee) is not None:
         parts.append(Text(promise.sentence, style="green"))
