@@ -20,7 +20,7 @@ class Stop(Enum):
     """Why a run ended; the value is the sentence that the user sees."""
 
     CERTIFIED = "The strategy ended by its own rule, and its guarantee holds."
-    UNPROVED = "The strategy ended by its own rule, but it carries no guarantee. Use another strategy."
+    UNPROVED = "The strategy ended by its own rule, but nothing is promised for it. Use another strategy."
     BUDGET = "The budget of pulls ended before the strategy did. Nothing is certified; allow more pulls."
     OPEN = "The run has not ended: some pulls it asked for have not been told."
 

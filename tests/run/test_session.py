@@ -450,7 +450,7 @@ def test_a_finished_run_carries_its_guarantee() -> None:
 def test_a_strategy_without_proof_ends_without_guarantee() -> None:
     result = finished(sl.Session(problem(), "adapted-medelim-published")).result
     assert result.stop is sl.Stop.UNPROVED
-    with pytest.raises(sl.NoGuarantee, match="nothing is proved"):
+    with pytest.raises(sl.NoGuarantee, match="nothing is promised"):
         result.require_guarantee()
 
 
