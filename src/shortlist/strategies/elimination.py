@@ -126,8 +126,8 @@ def verdict(state: State) -> Verdict:
 
 def most_pulls(schedule: Schedule, variances: FloatArray) -> int:
     """Return the most pulls that a schedule can take: the noisiest arms survive every level."""
-    falling = np.argsort(-variances, kind="stable") if schedule else np.empty(0, dtype=np.int64)
-    total = sum(int(_pulls(level, variances, falling[: level.n_arms]).sum()) for level in schedule)
+    falling = np.sort(variances)[::-1]
+    total = sum(int(_pulls(level, falling, np.arange(level.n_arms)).sum()) for level in schedule)
     return countable(total, "Elimination in all its levels")
 
 
