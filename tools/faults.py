@@ -264,4 +264,40 @@ FAULTS = (
         "elif not guarantee.scope:",
     ),
     Fault("budget: one step too small", "budget.py", "float(enough * unit)", "float(short * unit)"),
+    Fault(
+        "convolution: an error of epsilon forgotten",
+        "certificates/convolution.py",
+        "math.fsum([best[-1], *(",
+        "math.fsum([*(",
+    ),
+    Fault(
+        "convolution: bounded from below",
+        "certificates/convolution.py",
+        "(best[:-1] - best[1:]) * others[1:]",
+        "(best[:-1] - best[1:]) * others[:-1]",
+    ),
+    Fault(
+        "convolution: only one best arm",
+        "certificates/convolution.py",
+        "np.clip(m - before, 0.0, counts)",
+        "np.clip(1 - before, 0.0, counts)",
+    ),
+    Fault(
+        "convolution: the best informed arms are best",
+        "certificates/convolution.py",
+        'order = np.argsort(information, kind="stable")',
+        'order = np.argsort(-information, kind="stable")',
+    ),
+    Fault(
+        "single-stage: half the pulls",
+        "strategies/single_stage.py",
+        "return 2 * variances * spread",
+        "return variances * spread",
+    ),
+    Fault(
+        "single-stage: classes informed as their least noisy arm",
+        "strategies/single_stage.py",
+        "noisiest = np.minimum(least * ratio, 1.0)",
+        "noisiest = least",
+    ),
 )

@@ -43,7 +43,7 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
     >>> problem = Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10)
     >>> found = plan_for_budget(problem, 1000)
     >>> found.problem.epsilon, found.best.worst_case_pulls
-    (0.325525, 1000)
+    (0.269817, 1000)
     """
     checked(problem)
     budget = whole_number(budget, "budget", 0)

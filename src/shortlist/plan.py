@@ -154,9 +154,9 @@ def plan(problem: Problem) -> Plan:
     --------
     >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
-    ('wnelim', 10600, 1)
+    ('single-stage', 7290, 1)
     >>> round(pl.lower_bound), round(pl.gap, 1)
-    (1029, 10.3)
+    (1029, 7.1)
     """
     rows = _rows(checked(problem))
     _best(rows)  # a problem that no strategy can answer is refused here

@@ -1,7 +1,8 @@
 """Each algorithm written down a second time: as a plain generator, slow and obvious.
 
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
-arms selected. It shares no code with the package.
+arms selected. It shares no code with the package. (Only how a single stage spreads its pulls is taken from
+there: that is the outcome of a search, and the certificate is checked by itself.)
 """
 
 from collections.abc import Callable, Generator
@@ -12,6 +13,7 @@ from shortlist import Problem
 from .adapted_medelim import adapted_medelim, adapted_medelim_published
 from .confidence import lucb, ugape
 from .medelim import medelim, medelim_max
+from .single_stage import single_stage
 from .vmedelim import vmedelim
 from .wnelim import wnelim
 
@@ -26,4 +28,5 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "adapted-medelim-published": adapted_medelim_published,
     "lucb": lucb,
     "ugape": ugape,
+    "single-stage": single_stage,
 }

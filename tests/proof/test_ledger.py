@@ -6,6 +6,7 @@ The bounds are recomputed here from the batches alone, by the inequalities of th
 
 import math
 from collections.abc import Iterable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -69,6 +70,44 @@ def test_wnelim(problem: sl.Problem) -> None:
     (batch,), _ = played_batches("wnelim", problem)
     spent = sum(tails(batch, batch, problem.variances, problem.epsilon / 2))
     assert spent <= problem.delta * ROUNDING
+
+
+def convolution(best: list[float], others: list[float]) -> float:
+    """How probably the largest error of the best and that of the others add up to more than 1.
+
+    Given is the information of each arm. A sum over many small steps of the former.
+    """
+    u = np.linspace(0.0, 1.0, 20_001)
+    tail_best = 1 - np.prod([1 - np.exp(-x * u**2) for x in best], axis=0)
+    tail_others = 1 - np.prod([1 - np.exp(-x * (1 - u) ** 2) for x in others], axis=0)
+    between = (tail_others[1:] + tail_others[:-1]) / 2
+    return float(tail_best[-1] + ((tail_best[:-1] - tail_best[1:]) * between).sum())
+
+
+@given(
+    variances=st.lists(st.floats(1e-2, 1e2), min_size=2, max_size=7),
+    data=st.data(),
+    delta=st.sampled_from([1e-5, 0.01, 0.05, 0.3, 0.9]),
+)
+@settings(max_examples=40, deadline=None)
+def test_single_stage_whichever_arms_are_best(
+    variances: list[float], data: st.DataObject, delta: float
+) -> None:
+    m = data.draw(st.integers(1, len(variances) - 1))
+    problem = sl.Problem(m=m, epsilon=0.2, delta=delta, variances=variances)
+    (batch,), _ = played_batches("single-stage", problem)
+    information = [problem.epsilon**2 * batch[arm] / (2 * variances[arm]) for arm in range(problem.n)]
+    for best in combinations(range(problem.n), m):
+        others = [information[arm] for arm in range(problem.n) if arm not in best]
+        assert convolution([information[arm] for arm in best], others) <= delta * (1 + 1e-6)
+
+
+def test_single_stage_spends_nearly_all_of_delta() -> None:
+    for n, m in ((2, 1), (20, 3), (100, 1)):
+        problem = sl.Problem(m=m, epsilon=0.01, delta=0.05, variances=[1.0] * n)
+        (batch,), _ = played_batches("single-stage", problem)
+        information = [problem.epsilon**2 * batch[0] / 2] * n
+        assert convolution(information[:m], information[m:]) >= 0.049
 
 
 @given(problem=problems())

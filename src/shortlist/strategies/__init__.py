@@ -11,6 +11,7 @@ from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
+from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.ugape import UGAPE
 from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
@@ -26,6 +27,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     PUBLISHED,
     LUCB,
     UGAPE,
+    SINGLE_STAGE,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 

@@ -1,0 +1,51 @@
+"""The convolution certificate: how probably one batch of pulls selects a bad arm.
+
+Take the m arms with the largest sample means. If a bad arm is among them, some best arm is not, and
+shows no larger a mean; so the error of the one, downwards, and that of the other, upwards, add up to more
+than epsilon. The largest error among the best arms and the largest among the others are independent, so
+the probability that they do is a convolution of two tails. `docs/theory.md` has the proof.
+"""
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+
+STEPS = 2048
+
+
+def failure_probability(information: FloatArray, counts: FloatArray, m: int, *, steps: int = STEPS) -> float:
+    """Return an upper bound on the probability that the m largest sample means include a bad arm.
+
+    Parameters
+    ----------
+    information
+        Per class of arms: epsilon^2 t / (2 s) after t pulls of an arm with variance s.
+    counts
+        How many arms each class has.
+    m
+        How many arms are selected.
+    steps
+        Into how many steps errors from 0 to epsilon are cut. Each step is bounded from above, so the
+        result is a bound for any number of steps, and better for more.
+    """
+    order = np.argsort(information, kind="stable")
+    information, counts = information[order], counts[order]
+    before = np.cumsum(counts) - counts
+    n_best = np.clip(m - before, 0.0, counts)  # which arms are best is unknown: those that err most easily
+    n_others = np.clip(counts.sum() - m - before, 0.0, counts)  # and likewise for the others
+    errors = np.linspace(0.0, 1.0, steps + 1)  # in units of epsilon
+    best = _tail(errors, information, n_best)
+    others = _tail(errors[::-1], information, n_others)
+    return math.fsum([best[-1], *((best[:-1] - best[1:]) * others[1:])])
+
+
+def _tail(errors: FloatArray, information: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return how probably some arm errs by at least so much, to one side, if arms are independent."""
+    is_any = counts > 0
+    each = np.exp(-np.multiply.outer(errors**2, information[is_any]))
+    with np.errstate(divide="ignore"):
+        none = np.log1p(-each) @ counts[is_any]
+    tail: FloatArray = -np.expm1(none)
+    return tail

@@ -1,0 +1,20 @@
+import math
+from collections.abc import Generator
+
+from shortlist import Problem
+from shortlist.strategies.single_stage import allocation
+
+from .wnelim import best
+
+
+def single_stage(problem: Problem) -> Generator[dict[int, int], dict[int, float], set[int]]:
+    n, m, variance = problem.n, problem.m, problem.variances.tolist()
+    if m == n:
+        return set(range(n))
+    spread = allocation(problem)
+    pulls = {}
+    for i in range(n):
+        information = spread.level * (1 + spread.slope * math.log(max(variance) / variance[i]))
+        pulls[i] = math.ceil(2 * variance[i] * information / problem.epsilon / problem.epsilon)
+    means = yield pulls
+    return best(means, m)
