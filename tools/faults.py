@@ -260,7 +260,7 @@ FAULTS = (
     Fault(
         "plan: screens pass for selections",
         "plan.py",
-        "elif guarantee.scope is not Scope.TOP_M:",
+        "elif guarantee.scope is Scope.SCREENING:",
         "elif not guarantee.scope:",
     ),
     Fault("budget: one step too small", "budget.py", "float(enough * unit)", "float(short * unit)"),
@@ -299,5 +299,23 @@ FAULTS = (
         "strategies/single_stage.py",
         "noisiest = np.minimum(least * ratio, 1.0)",
         "noisiest = least",
+    ),
+    Fault(
+        "bechhofer: m best arms counted once",
+        "strategies/bechhofer.py",
+        "(m - 1) * log_ndtr(-z)",
+        "m * log_ndtr(-z)",
+    ),
+    Fault(
+        "bechhofer: promised whatever the noise",
+        "strategies/bechhofer.py",
+        'if problem.noise != "gaussian":',
+        "if problem.noise is None:",
+    ),
+    Fault(
+        "an indifference zone passes for more",
+        "certificates/guarantee.py",
+        'self.scope is Scope.CORRECT and problem.guarantee == "indifference"',
+        "self.scope is Scope.CORRECT",
     ),
 )

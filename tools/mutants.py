@@ -25,6 +25,7 @@ SUITES = {
     "paper": ["tests/paper"],
     "units": [
         "tests/test_arrays.py",
+        "tests/test_bechhofer.py",
         "tests/test_convolution.py",
         "tests/test_heterogeneity.py",
         "tests/test_plan.py",

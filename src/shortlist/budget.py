@@ -63,7 +63,7 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
 
 def _least_epsilon(problem: Problem, budget: int) -> Problem:
     def asked(epsilon: float) -> Problem:
-        return Problem(problem.m, epsilon, problem.delta, problem.variances, problem.names)
+        return problem.changed(epsilon=epsilon)
 
     if not _is_enough(asked, _EPSILONS[1], budget):
         raise NoGuarantee(
@@ -75,7 +75,7 @@ def _least_epsilon(problem: Problem, budget: int) -> Problem:
 
 def _least_delta(problem: Problem, budget: int) -> Problem:
     def asked(delta: float) -> Problem:
-        return Problem(problem.m, problem.epsilon, delta, problem.variances, problem.names)
+        return problem.changed(delta=delta)
 
     most = max(0.5, problem.delta)
     if not _is_enough(asked, most, budget):
@@ -88,7 +88,7 @@ def _least_delta(problem: Problem, budget: int) -> Problem:
 
 def _largest_m(problem: Problem, budget: int) -> Problem:
     def asked(m: float) -> Problem:
-        return Problem(int(m), problem.epsilon, problem.delta, problem.variances, problem.names)
+        return problem.changed(m=int(m))
 
     last = problem.n - 1  # to select all arms takes no pulls
     for m in _falling(last):

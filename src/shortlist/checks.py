@@ -30,6 +30,13 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
+    """Return a word, if it is one of those allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidProblem(f"`{name}` is {value!r}; it must be one of: {', '.join(allowed)}.")
+    return value
+
+
 def real_numbers(given: Any, name: str, advice: str = "Give one real number per arm.") -> FloatArray:
     """Return values as an array of floats, if they are real numbers and nothing else."""
     if np.ma.is_masked(given):

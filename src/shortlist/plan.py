@@ -202,8 +202,10 @@ def _row(name: str, problem: Problem) -> Row:
         note, error = "more pulls than can be counted", caught
     if guarantee is None:
         note = "carries no guarantee"
-    elif guarantee.scope is not Scope.TOP_M:
+    elif guarantee.scope is Scope.SCREENING:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"
+    elif not guarantee.answers(problem):
+        note = "only with an indifference zone"
     return Row(name, pulls, rounds, guarantee, note, error)
 
 

@@ -35,6 +35,12 @@ class Problem:
         For Gaussian rewards that is the variance; for rewards in [a, b], ``(b - a)**2 / 4`` will do.
     names
         One distinct name per arm; by default ``arm-0``, ``arm-1`` and so on.
+    noise
+        What is known of the rewards: "sub-gaussian" (always allowed) or "gaussian", with these variances.
+        Some strategies are proved for Gaussian rewards only.
+    guarantee
+        What must be promised: "pac", that no selected arm lies more than epsilon below the m-th best; or
+        only "indifference", that the m best are selected if they lie at least epsilon above all others.
 
     Examples
     --------
@@ -52,6 +58,8 @@ class Problem:
     delta: float
     variances: FloatArray
     names: tuple[str, ...] | None = None
+    noise: str = "sub-gaussian"
+    guarantee: str = "pac"
 
     def __init__(
         self,
@@ -60,6 +68,8 @@ class Problem:
         delta: float,
         variances: ArrayLike,
         names: Sequence[str] | None = None,
+        noise: str = "sub-gaussian",
+        guarantee: str = "pac",
     ) -> None:
         checked = checks.variances(variances)
         values = {
@@ -68,6 +78,8 @@ class Problem:
             "delta": checks.delta(delta),
             "variances": checked,
             "names": None if names is None else checks.names(names, len(checked)),
+            "noise": checks.one_of(noise, "noise", ("sub-gaussian", "gaussian")),
+            "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -96,6 +108,9 @@ class Problem:
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
+        for word in (self.noise, self.guarantee):
+            if word in {"gaussian", "indifference"}:  # what is usual leaves no mark
+                parts.update(f"\0{word}".encode())
         return parts.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,8 +120,15 @@ class Problem:
             "m": self.m,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "noise": self.noise,
+            "guarantee": self.guarantee,
             "digest": self.digest,
         }
+
+    def changed(self, **changes: Any) -> "Problem":
+        """Return the same question with some of its parts replaced."""
+        parts = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee")
+        return Problem(**({part: getattr(self, part) for part in parts} | changes))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.digest == other.digest
@@ -115,7 +137,8 @@ class Problem:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
-        return Problem, (self.m, self.epsilon, self.delta, self.variances, self.names)
+        parts = (self.m, self.epsilon, self.delta, self.variances, self.names, self.noise, self.guarantee)
+        return Problem, parts
 
     def __repr__(self) -> str:
         return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n})"

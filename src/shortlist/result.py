@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
-from shortlist.certificates import Guarantee, Scope
+from shortlist.certificates import Guarantee
 from shortlist.errors import NoGuarantee
 from shortlist.plan import gap_words
 from shortlist.problem import Problem
@@ -107,8 +107,8 @@ class Result:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the m best arms are certified: neither a screen nor a run that stopped short."""
-        return self.guarantee is not None and self.guarantee.scope is Scope.TOP_M
+        """Whether what was asked is certified: neither a screen nor a run that stopped short."""
+        return self.guarantee is not None and self.guarantee.answers(self.problem)
 
     def require_guarantee(self) -> Guarantee:
         """Return the guarantee; raise NoGuarantee if there is none."""

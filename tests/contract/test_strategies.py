@@ -229,7 +229,7 @@ def test_the_ledger_spends_at_most_delta(name: str) -> None:
         problem = problem_of(case)
         guarantee = strategy_named(name).guarantee(problem)
         if guarantee is None:
-            assert name == "adapted-medelim-published"
+            assert name in {"adapted-medelim-published", "bechhofer"}
             continue
         assert guarantee.ledger.total <= problem.delta * (1 + 1e-12)
         assert all(share.delta > 0 and share.event for share in guarantee.ledger.shares)

@@ -1,8 +1,8 @@
 """Each algorithm written down a second time: as a plain generator, slow and obvious.
 
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
-arms selected. It shares no code with the package. (Only how a single stage spreads its pulls is taken from
-there: that is the outcome of a search, and the certificate is checked by itself.)
+arms selected. It shares no code with the package. (Only the outcomes of numerical searches are taken from
+there, and checked by themselves: how a single stage spreads its pulls, and Bechhofer's constant.)
 """
 
 from collections.abc import Callable, Generator
@@ -11,6 +11,7 @@ from typing import TypeAlias
 from shortlist import Problem
 
 from .adapted_medelim import adapted_medelim, adapted_medelim_published
+from .bechhofer import bechhofer
 from .confidence import lucb, ugape
 from .medelim import medelim, medelim_max
 from .single_stage import single_stage
@@ -29,4 +30,5 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "lucb": lucb,
     "ugape": ugape,
     "single-stage": single_stage,
+    "bechhofer": bechhofer,
 }

@@ -15,6 +15,10 @@ class Scope(Enum):
         "With probability at least {confidence}, {subject} has a true mean no more than {epsilon:g} "
         "below the true {ordinal}best."
     )
+    CORRECT = (
+        "With probability at least {confidence}, the {m} best arms are selected, provided that the true "
+        "{ordinal}best mean exceeds all others by at least {epsilon:g}."
+    )
     SCREENING = (
         "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th best of the "
         "arms kept has a true mean no more than {epsilon:g} below the true k-th best of all."
@@ -49,6 +53,12 @@ class Guarantee:
     def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
         """Return the guarantee of a problem as `source` proves it."""
         return cls(scope, problem.epsilon, problem.delta, problem.m, source, ledger)
+
+    def answers(self, problem: Problem) -> bool:
+        """Return whether this is what the problem asks to be promised, or more."""
+        return self.scope is Scope.TOP_M or (
+            self.scope is Scope.CORRECT and problem.guarantee == "indifference"
+        )
 
     @property
     def sentence(self) -> str:

@@ -13,7 +13,8 @@
     rewards = "gaussian"
     means = "mean"                # a column of the CSV file, or a list
 
-Instead of `arms`, the section [problem] may hold `variances` or `scales`, and `names`, as lists.
+[problem] may also say ``noise = "gaussian"`` and ``guarantee = "indifference"``; see `Problem`.
+Instead of `arms`, the section may hold `variances` or `scales`, and `names`, as lists.
 """
 
 import csv
@@ -34,7 +35,7 @@ from shortlist.problem import Problem
 
 T = TypeVar("T")
 
-_PROBLEM_KEYS = {"m", "epsilon", "delta", "arms", "variances", "scales", "names"}
+_PROBLEM_KEYS = {"m", "epsilon", "delta", "arms", "variances", "scales", "names", "noise", "guarantee"}
 _MEASURE_KEYS = {"kind", "rewards", "means"}
 
 
@@ -94,6 +95,8 @@ def _asked(text: dict[str, Any], folder: Path) -> "tuple[Problem, _Columns]":
         delta=asked["delta"],
         variances=_variances(asked, columns),
         names=_names(asked, columns),
+        noise=asked.get("noise", "sub-gaussian"),
+        guarantee=asked.get("guarantee", "pac"),
     )
     return problem, columns
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from shortlist.errors import InvalidProblem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
+from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
@@ -28,6 +29,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     LUCB,
     UGAPE,
     SINGLE_STAGE,
+    BECHHOFER,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 

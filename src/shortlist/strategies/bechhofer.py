@@ -1,0 +1,134 @@
+"""Bechhofer's single-sample procedure for any m: the classic of ranking and selection.
+
+Every sample mean gets the same variance, epsilon^2 / h^2, and the m largest are selected. The constant h
+makes the selection right with probability 1 - delta if all m best means equal one number and all others lie
+exactly epsilon below it, the least favourable case. It promises less than the other strategies, nothing if
+a mean lies within epsilon of the cut, and it needs Gaussian rewards; for that it takes few pulls.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.problem import Problem, whole_pulls
+from shortlist.strategies.protocol import (
+    Batch,
+    Done,
+    Lanes,
+    Strategy,
+    Verdict,
+    all_arms,
+    decided,
+    nothing_to_ask,
+    undecided,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Every arm awaits its one batch."""
+
+    problem: Problem
+    lanes: Lanes
+
+
+State: TypeAlias = Open | Done
+
+
+def init(problem: Problem, lanes: Lanes = ()) -> State:
+    """Return the first state."""
+    return Done(all_arms(problem, lanes)) if problem.m == problem.n else Open(problem, lanes)
+
+
+def ask(state: State) -> Batch:
+    """Return the pulls still needed."""
+    if isinstance(state, Done):
+        return nothing_to_ask(state.selected.shape[:-1])
+    arms = all_arms(state.problem, state.lanes)
+    return Batch(arms, np.broadcast_to(pulls(state.problem), arms.shape))
+
+
+def tell(state: State, means: FloatArray) -> State:
+    """Return the final state: the m arms with the largest means are selected."""
+    return state if isinstance(state, Done) else Done(largest(means, state.problem.m))
+
+
+def verdict(state: State) -> Verdict:
+    """Return the selection, once there is one."""
+    return decided(state.selected) if isinstance(state, Done) else undecided(state.lanes)
+
+
+def pulls(problem: Problem) -> IntArray:
+    """Return how often to pull each arm."""
+    root = constant(problem.n, problem.m, problem.delta) / problem.epsilon
+
+    def amounts(block: slice) -> FloatArray:
+        return problem.variances[block] * root**2  # [B54] N_i
+
+    return whole_pulls(problem.variances.shape, amounts, "Bechhofer's procedure")
+
+
+@lru_cache(maxsize=256)
+def constant(n: int, m: int, delta: float) -> float:
+    """Return h: standard normal means, m of them raised by h, come out on top with probability 1 - delta."""
+    from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
+
+    def excess(h: float) -> float:
+        return delta - failure_in_the_least_favourable_case(h, n, m)
+
+    most = 2 * math.sqrt(-2 * math.log(delta / n)) + 2  # there a union bound on both sides has been enough
+    if excess(0.0) >= 0:  # a guess is right often enough
+        return 0.0
+    return float(brentq(excess, 0.0, most, xtol=1e-10))
+
+
+def failure_in_the_least_favourable_case(h: float, n: int, m: int) -> float:
+    """Return how probably the m raised means are not the m largest.
+
+    The least of the raised ones has the density m (1 - Phi)^(m - 1) phi, and must exceed the others.
+    """
+    from scipy.special import log_ndtr  # noqa: PLC0415  (scipy is slow to import)
+
+    z = np.linspace(-12.0 - h, 12.0, 6001)  # the trapezoidal rule is exact to rounding for such integrands
+    log_density = math.log(m) + (m - 1) * log_ndtr(-z) - z**2 / 2 - math.log(2 * math.pi) / 2
+    log_right = (n - m) * log_ndtr(z + h)
+    return float((np.exp(log_density) * -np.expm1(log_right)).sum() * (z[1] - z[0]))  # [B54] P(CS), any m
+
+
+def worst_case_pulls(problem: Problem) -> int:
+    """Return the number of pulls, which is the same on every instance."""
+    return 0 if problem.m == problem.n else int(pulls(problem).sum())
+
+
+def _guarantee(problem: Problem) -> Guarantee | None:
+    if problem.noise != "gaussian":
+        return None
+    event = "some arm that is not among the m best shows a larger mean than one that is"
+    return Guarantee(
+        Scope.CORRECT,
+        problem.epsilon,
+        problem.delta,
+        problem.m,
+        "[B54]",
+        Ledger((Share(event, problem.delta),)),
+        assumption="rewards are independent, and Gaussian with the stated variances",
+    )
+
+
+BECHHOFER: Strategy[State] = Strategy(
+    name="bechhofer",
+    summary="Bechhofer's single sample: Gaussian rewards and an indifference zone, few pulls.",
+    source="[B54]",
+    init=init,
+    ask=ask,
+    tell=tell,
+    verdict=verdict,
+    guarantee=_guarantee,
+    worst_case_pulls=worst_case_pulls,
+    n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
+)
