@@ -10,6 +10,7 @@ from scipy.integrate import quad
 
 import shortlist as sl
 from shortlist.certificates.convolution import failure_probability
+from shortlist.strategies import strategy_named
 from shortlist.strategies.single_stage import allocation
 
 
@@ -89,3 +90,14 @@ def test_the_allocation_depends_on_ratios_only() -> None:
     one = allocation(sl.Problem(m=2, epsilon=0.3, delta=0.1, variances=variances))
     other = allocation(sl.Problem(m=2, epsilon=5.0, delta=0.1, variances=4.0 * variances[::-1]))
     assert (one.level, one.slope) == (other.level, other.slope)
+
+
+def test_equal_pulls_are_a_single_stage_if_variances_are_equal_and_cost_more_otherwise() -> None:
+    equal = sl.plan(sl.Problem(m=3, epsilon=0.1, delta=0.05, variances=[2.0] * 20))
+    assert equal["uniform"].worst_case_pulls == equal["single-stage"].worst_case_pulls
+    unequal = sl.plan(sl.Problem(m=3, epsilon=0.1, delta=0.05, variances=2.0 ** np.arange(20)))
+    assert (unequal["uniform"].worst_case_pulls or 0) > 5 * (unequal["single-stage"].worst_case_pulls or 0)
+    assert (
+        len(set(strategy_named("uniform").ask(strategy_named("uniform").init(unequal.problem, ())).counts))
+        == 1
+    )

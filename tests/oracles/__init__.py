@@ -14,7 +14,7 @@ from .adapted_medelim import adapted_medelim, adapted_medelim_published
 from .bechhofer import bechhofer
 from .confidence import lucb, ugape
 from .medelim import medelim, medelim_max
-from .single_stage import single_stage
+from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
 
@@ -30,5 +30,6 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "lucb": lucb,
     "ugape": ugape,
     "single-stage": single_stage,
+    "uniform": uniform,
     "bechhofer": bechhofer,
 }

@@ -3,6 +3,7 @@ from collections.abc import Generator
 
 from shortlist import Problem
 from shortlist.strategies.single_stage import allocation
+from shortlist.strategies.uniform import level
 
 from .wnelim import best
 
@@ -17,4 +18,13 @@ def single_stage(problem: Problem) -> Generator[dict[int, int], dict[int, float]
         information = spread.level * (1 + spread.slope * math.log(max(variance) / variance[i]))
         pulls[i] = math.ceil(2 * variance[i] * information / problem.epsilon / problem.epsilon)
     means = yield pulls
+    return best(means, m)
+
+
+def uniform(problem: Problem) -> Generator[dict[int, int], dict[int, float], set[int]]:
+    n, m, variance = problem.n, problem.m, problem.variances.tolist()
+    if m == n:
+        return set(range(n))
+    each = math.ceil(2 * max(variance) * level(problem) / problem.epsilon / problem.epsilon)
+    means = yield dict.fromkeys(range(n), each)
     return best(means, m)

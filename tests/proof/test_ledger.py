@@ -90,12 +90,13 @@ def convolution(best: list[float], others: list[float]) -> float:
     delta=st.sampled_from([1e-5, 0.01, 0.05, 0.3, 0.9]),
 )
 @settings(max_examples=40, deadline=None)
-def test_single_stage_whichever_arms_are_best(
-    variances: list[float], data: st.DataObject, delta: float
+@pytest.mark.parametrize("name", ["single-stage", "uniform"])
+def test_one_batch_whichever_arms_are_best(
+    name: str, variances: list[float], data: st.DataObject, delta: float
 ) -> None:
     m = data.draw(st.integers(1, len(variances) - 1))
     problem = sl.Problem(m=m, epsilon=0.2, delta=delta, variances=variances)
-    (batch,), _ = played_batches("single-stage", problem)
+    (batch,), _ = played_batches(name, problem)
     information = [problem.epsilon**2 * batch[arm] / (2 * variances[arm]) for arm in range(problem.n)]
     for best in combinations(range(problem.n), m):
         others = [information[arm] for arm in range(problem.n) if arm not in best]

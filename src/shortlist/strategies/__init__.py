@@ -14,6 +14,7 @@ from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.ugape import UGAPE
+from shortlist.strategies.uniform import UNIFORM
 from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
 
@@ -29,6 +30,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     LUCB,
     UGAPE,
     SINGLE_STAGE,
+    UNIFORM,
     BECHHOFER,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}

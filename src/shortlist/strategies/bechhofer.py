@@ -7,60 +7,14 @@ a mean lies within epsilon of the cut, and it needs Gaussian rewards; for that i
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem, whole_pulls
-from shortlist.strategies.protocol import (
-    Batch,
-    Done,
-    Lanes,
-    Strategy,
-    Verdict,
-    all_arms,
-    decided,
-    nothing_to_ask,
-    undecided,
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Open:
-    """Every arm awaits its one batch."""
-
-    problem: Problem
-    lanes: Lanes
-
-
-State: TypeAlias = Open | Done
-
-
-def init(problem: Problem, lanes: Lanes = ()) -> State:
-    """Return the first state."""
-    return Done(all_arms(problem, lanes)) if problem.m == problem.n else Open(problem, lanes)
-
-
-def ask(state: State) -> Batch:
-    """Return the pulls still needed."""
-    if isinstance(state, Done):
-        return nothing_to_ask(state.selected.shape[:-1])
-    arms = all_arms(state.problem, state.lanes)
-    return Batch(arms, np.broadcast_to(pulls(state.problem), arms.shape))
-
-
-def tell(state: State, means: FloatArray) -> State:
-    """Return the final state: the m arms with the largest means are selected."""
-    return state if isinstance(state, Done) else Done(largest(means, state.problem.m))
-
-
-def verdict(state: State) -> Verdict:
-    """Return the selection, once there is one."""
-    return decided(state.selected) if isinstance(state, Done) else undecided(state.lanes)
+from shortlist.strategies.one_batch import strategy
 
 
 def pulls(problem: Problem) -> IntArray:
@@ -100,11 +54,6 @@ def failure_in_the_least_favourable_case(h: float, n: int, m: int) -> float:
     return float((np.exp(log_density) * -np.expm1(log_right)).sum() * (z[1] - z[0]))  # [B54] P(CS), any m
 
 
-def worst_case_pulls(problem: Problem) -> int:
-    """Return the number of pulls, which is the same on every instance."""
-    return 0 if problem.m == problem.n else int(pulls(problem).sum())
-
-
 def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
@@ -120,15 +69,10 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     )
 
 
-BECHHOFER: Strategy[State] = Strategy(
-    name="bechhofer",
-    summary="Bechhofer's single sample: Gaussian rewards and an indifference zone, few pulls.",
-    source="[B54]",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
+BECHHOFER = strategy(
+    "bechhofer",
+    "Bechhofer's single sample: Gaussian rewards and an indifference zone, few pulls.",
+    "[B54]",
+    pulls=pulls,
     guarantee=_guarantee,
-    worst_case_pulls=worst_case_pulls,
-    n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
 )

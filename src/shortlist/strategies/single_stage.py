@@ -9,26 +9,15 @@ for the problem.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds.classes import Classes
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.convolution import failure_probability
 from shortlist.problem import Problem, whole_pulls
-from shortlist.strategies.protocol import (
-    Batch,
-    Done,
-    Lanes,
-    Strategy,
-    Verdict,
-    all_arms,
-    decided,
-    nothing_to_ask,
-    undecided,
-)
+from shortlist.strategies.one_batch import strategy
 
 _SLOPES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 _MOST_CLASSES = 64
@@ -51,45 +40,9 @@ class Allocation:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Open:
-    """Every arm awaits its one batch."""
-
-    problem: Problem
-    allocation: Allocation
-    lanes: Lanes
-
-
-State: TypeAlias = Open | Done
-
-
-def init(problem: Problem, lanes: Lanes = ()) -> State:
-    """Return the first state."""
-    if problem.m == problem.n:
-        return Done(all_arms(problem, lanes))
-    return Open(problem, allocation(problem), lanes)
-
-
-def ask(state: State) -> Batch:
-    """Return the pulls still needed."""
-    if isinstance(state, Done):
-        return nothing_to_ask(state.selected.shape[:-1])
-    arms = all_arms(state.problem, state.lanes)
-    return Batch(arms, np.broadcast_to(pulls(state.problem, state.allocation), arms.shape))
-
-
-def tell(state: State, means: FloatArray) -> State:
-    """Return the final state: the m arms with the largest means are selected."""
-    return state if isinstance(state, Done) else Done(largest(means, state.problem.m))
-
-
-def verdict(state: State) -> Verdict:
-    """Return the selection, once there is one."""
-    return decided(state.selected) if isinstance(state, Done) else undecided(state.lanes)
-
-
-def pulls(problem: Problem, spread: Allocation) -> IntArray:
+def pulls(problem: Problem) -> IntArray:
     """Return how often to pull each arm: information x takes 2 s x / epsilon^2 pulls."""
+    spread = allocation(problem)
 
     def amounts(block: slice) -> FloatArray:
         variances = problem.variances[block]
@@ -143,25 +96,16 @@ def _cheapest(
     return found, slope
 
 
-def worst_case_pulls(problem: Problem) -> int:
-    """Return the number of pulls, which is the same on every instance."""
-    return 0 if problem.m == problem.n else int(pulls(problem, allocation(problem)).sum())
-
-
-def _guarantee(problem: Problem) -> Guarantee:
+def guarantee(problem: Problem) -> Guarantee:
+    """Return the promise of one batch that the convolution certificate allows."""
     event = "two errors, towards the cut, add up to more than epsilon"
     return Guarantee.of(problem, "docs/theory.md, section 16", Ledger((Share(event, problem.delta),)))
 
 
-SINGLE_STAGE: Strategy[State] = Strategy(
-    name="single-stage",
-    summary="One batch for every arm, as small as the convolution certificate allows.",
-    source="docs/theory.md, section 16",
-    init=init,
-    ask=ask,
-    tell=tell,
-    verdict=verdict,
-    guarantee=_guarantee,
-    worst_case_pulls=worst_case_pulls,
-    n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
+SINGLE_STAGE = strategy(
+    "single-stage",
+    "One batch for every arm, as small as the convolution certificate allows.",
+    "docs/theory.md, section 16",
+    pulls=pulls,
+    guarantee=guarantee,
 )

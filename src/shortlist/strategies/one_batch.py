@@ -1,0 +1,85 @@
+"""Strategies of one batch: pull every arm so often, select the m largest sample means.
+
+They differ only in how often each arm is pulled, and in what that proves. What they share is written here,
+once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates import Guarantee
+from shortlist.problem import Problem
+from shortlist.strategies.protocol import (
+    Batch,
+    Done,
+    Lanes,
+    Strategy,
+    Verdict,
+    all_arms,
+    decided,
+    nothing_to_ask,
+    undecided,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Every arm awaits its one batch; `counts` says how often to pull each."""
+
+    problem: Problem
+    counts: IntArray
+    lanes: Lanes
+
+
+State: TypeAlias = Open | Done
+
+
+def strategy(
+    name: str,
+    summary: str,
+    source: str,
+    *,
+    pulls: Callable[[Problem], IntArray],
+    guarantee: Callable[[Problem], Guarantee | None],
+) -> Strategy[State]:
+    """Return the strategy that pulls each arm so often, once. If all arms are wanted, it pulls none."""
+
+    def init(problem: Problem, lanes: Lanes = ()) -> State:
+        if problem.m == problem.n:
+            return Done(all_arms(problem, lanes))
+        return Open(problem, pulls(problem), lanes)
+
+    return Strategy(
+        name=name,
+        summary=summary,
+        source=source,
+        init=init,
+        ask=ask,
+        tell=tell,
+        verdict=verdict,
+        guarantee=guarantee,
+        worst_case_pulls=lambda problem: 0 if problem.m == problem.n else int(pulls(problem).sum()),
+        n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
+    )
+
+
+def ask(state: State) -> Batch:
+    """Return the pulls still needed."""
+    if isinstance(state, Done):
+        return nothing_to_ask(state.selected.shape[:-1])
+    arms = all_arms(state.problem, state.lanes)
+    return Batch(arms, np.broadcast_to(state.counts, arms.shape))
+
+
+def tell(state: State, means: FloatArray) -> State:
+    """Return the final state: the m arms with the largest means are selected."""
+    return state if isinstance(state, Done) else Done(largest(means, state.problem.m))
+
+
+def verdict(state: State) -> Verdict:
+    """Return the selection, once there is one."""
+    return decided(state.selected) if isinstance(state, Done) else undecided(state.lanes)
