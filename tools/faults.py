@@ -26,8 +26,8 @@ FAULTS = (
         "share = 2 * delta / variances",
     ),
     Fault(
-        "wnelim: selects the worst means",
-        "strategies/wnelim.py",
+        "one batch: selects the worst means",
+        "strategies/one_batch.py",
         "at_largest(state.arms, means, state.m)",
         "at_largest(state.arms, -means, state.m)",
     ),
@@ -61,8 +61,8 @@ FAULTS = (
     Fault(
         "vmedelim: final batch spends all of delta",
         "strategies/vmedelim.py",
-        "problem.m, problem.epsilon / 2, problem.delta / 2, kept",
-        "problem.m, problem.epsilon / 2, problem.delta, kept",
+        "problem.variances[kept], problem.epsilon / 2, problem.delta / 2",
+        "problem.variances[kept], problem.epsilon / 2, problem.delta",
     ),
     Fault(
         "vmedelim: means given to the wrong group",

@@ -257,7 +257,7 @@ def test_what_the_page_says_about_constants() -> None:
     assert f"`k = {meeting()}`, with `2^{meeting() ** 2:,}` arms" in PAGE
     problem = sl.instances.illustrative(4).problem
     needed = math.floor(sl.lower_bound(problem))
-    said = (round(wnelim.closed_form_pulls(problem)), wnelim.worst_case_pulls(problem), needed)
+    said = (round(wnelim.closed_form_pulls(problem)), wnelim.WNELIM.worst_case_pulls(problem), needed)
     assert [f"{pulls:,}" in PAGE for pulls in said] == [True] * 3
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.arrays import FloatArray, IntArray, at_largest
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
@@ -28,11 +28,11 @@ from shortlist.strategies.protocol import (
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """Every arm awaits its one batch; `counts` says how often to pull each."""
+    """The arms given, which may differ from lane to lane, await their one batch; m of them are wanted."""
 
-    problem: Problem
+    m: int
+    arms: IntArray
     counts: IntArray
-    lanes: Lanes
 
 
 State: TypeAlias = Open | Done
@@ -49,9 +49,8 @@ def strategy(
     """Return the strategy that pulls each arm so often, once. If all arms are wanted, it pulls none."""
 
     def init(problem: Problem, lanes: Lanes = ()) -> State:
-        if problem.m == problem.n:
-            return Done(all_arms(problem, lanes))
-        return Open(problem, pulls(problem), lanes)
+        arms = all_arms(problem, lanes)
+        return Done(arms) if problem.m == problem.n else Open(problem.m, arms, pulls(problem))
 
     return Strategy(
         name=name,
@@ -71,15 +70,16 @@ def ask(state: State) -> Batch:
     """Return the pulls still needed."""
     if isinstance(state, Done):
         return nothing_to_ask(state.selected.shape[:-1])
-    arms = all_arms(state.problem, state.lanes)
-    return Batch(arms, np.broadcast_to(state.counts, arms.shape))
+    return Batch(state.arms, np.broadcast_to(state.counts, state.arms.shape))
 
 
 def tell(state: State, means: FloatArray) -> State:
     """Return the final state: the m arms with the largest means are selected."""
-    return state if isinstance(state, Done) else Done(largest(means, state.problem.m))
+    if isinstance(state, Done):
+        return state
+    return Done(at_largest(state.arms, means, state.m))  # [ZT22] Sec. 5.1, WNElim: the m largest means
 
 
 def verdict(state: State) -> Verdict:
     """Return the selection, once there is one."""
-    return decided(state.selected) if isinstance(state, Done) else undecided(state.lanes)
+    return decided(state.selected) if isinstance(state, Done) else undecided(state.arms.shape[:-1])

@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.heterogeneity import variance_groups
 from shortlist.problem import Problem, countable
-from shortlist.strategies import elimination, medelim, wnelim
+from shortlist.strategies import elimination, medelim, one_batch, wnelim
 from shortlist.strategies.elimination import Schedule
 from shortlist.strategies.protocol import Batch, Done, Lanes, Strategy, Verdict, decided, undecided
 
@@ -26,7 +26,7 @@ class Groups:
     groups: tuple[elimination.State, ...]
 
 
-State: TypeAlias = Groups | wnelim.State
+State: TypeAlias = Groups | one_batch.State
 
 
 def init(problem: Problem, lanes: Lanes = ()) -> State:
@@ -47,7 +47,7 @@ def _screening(problem: Problem, group: IntArray, lanes: Lanes) -> elimination.S
 def ask(state: State) -> Batch:
     """Return the next level's pulls of every open group, or the final batch."""
     if not isinstance(state, Groups):
-        return wnelim.ask(state)
+        return one_batch.ask(state)
     batches = [elimination.ask(group) for group in state.groups if group.levels]
     return Batch(_joined([b.arms for b in batches]), _joined([b.counts for b in batches]))
 
@@ -55,7 +55,7 @@ def ask(state: State) -> Batch:
 def tell(state: State, means: FloatArray) -> State:
     """Return the state after a level of every open group, or after the final batch."""
     if not isinstance(state, Groups):
-        return wnelim.tell(state, means)
+        return one_batch.tell(state, means)
     after: list[elimination.State] = []
     told = 0
     for group in state.groups:
@@ -84,9 +84,10 @@ def _next(problem: Problem, groups: tuple[elimination.State, ...]) -> State:
     if any(group.levels for group in groups):
         return Groups(problem, groups)
     kept = np.sort(_joined([group.arms for group in groups]), axis=-1)  # [ZT22] Alg. 2, line 4
-    return wnelim.start(  # [ZT22] Alg. 2, line 5
-        problem.m, problem.epsilon / 2, problem.delta / 2, kept, problem.variances[kept]
-    )
+    if kept.shape[-1] <= problem.m:
+        return Done(kept)
+    counts = wnelim.pulls(problem.variances[kept], problem.epsilon / 2, problem.delta / 2)
+    return one_batch.Open(problem.m, kept, counts)  # [ZT22] Alg. 2, line 5
 
 
 def _joined(parts: list[IntArray]) -> IntArray:
