@@ -41,6 +41,36 @@ def failure_probability(information: FloatArray, counts: FloatArray, m: int, *, 
     return math.fsum([best[-1], *((best[:-1] - best[1:]) * others[1:])])
 
 
+def least_level(
+    shape: FloatArray,
+    counts: FloatArray,
+    m: int,
+    delta: float,
+    *,
+    steps: int = STEPS,
+    tolerance: float = 1e-9,
+) -> float:
+    """Return about the least level at which information ``level * shape`` fails with probability delta.
+
+    No entry of `shape` is below 1.
+    """
+    from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
+
+    def excess(level: float) -> float:
+        return math.log(failure_probability(level * shape, counts, m, steps=steps) / delta)
+
+    enough = 4 * math.log(counts.sum() / delta) + 1  # where even naive elimination is certified
+    return float(brentq(excess, 0.0, enough, xtol=tolerance))
+
+
+def certified_level(shape: FloatArray, counts: FloatArray, m: int, delta: float) -> float:
+    """Return the least level, up to rounding, at which it fails with probability delta at most."""
+    level = least_level(shape, counts, m, delta)
+    while failure_probability(level * shape, counts, m) > delta:
+        level *= 1 + 1e-9
+    return level
+
+
 def _tail(errors: FloatArray, information: FloatArray, counts: FloatArray) -> FloatArray:
     """Return how probably some arm errs by at least so much, to one side, if arms are independent."""
     is_any = counts > 0

@@ -6,7 +6,6 @@ takes about half as many pulls. How the information is spread over arms of diffe
 for the problem.
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +14,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds.classes import Classes
 from shortlist.certificates import Guarantee, Ledger, Share
-from shortlist.certificates.convolution import failure_probability
+from shortlist.certificates.convolution import certified_level, least_level
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.one_batch import strategy
 
@@ -71,29 +70,19 @@ def _frozen(arms: Classes) -> tuple[tuple[float, float, float], ...]:
 def _cheapest(
     m: int, delta: float, arms: tuple[tuple[float, float, float], ...], ratio: float
 ) -> tuple[float, float]:
-    """Return the level and the slope of the cheapest allocation, roughly first and then exactly."""
-    from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
-
+    """Return the level and the slope of the cheapest allocation: the slope by rough levels."""
     least, counts, sums = (np.array(column) for column in zip(*arms, strict=True))
     noisiest = np.minimum(least * ratio, 1.0)  # in each class; it gets the least information
 
     def shape(slope: float, variances: FloatArray) -> FloatArray:
         return np.asarray(1 - slope * np.log(variances))
 
-    def level(slope: float, steps: int, tolerance: float) -> float:
-        def excess(level: float) -> float:
-            return math.log(
-                failure_probability(level * shape(slope, noisiest), counts, m, steps=steps) / delta
-            )
+    def rough_cost(slope: float) -> float:
+        level = least_level(shape(slope, noisiest), counts, m, delta, steps=256, tolerance=1e-3)
+        return level * float(sums @ shape(slope, least))
 
-        enough = 4 * math.log(counts.sum() / delta) + 1  # where even naive elimination is certified
-        return float(brentq(excess, 0.0, enough, xtol=tolerance))
-
-    slope = min(_SLOPES, key=lambda slope: level(slope, 256, 1e-3) * float(sums @ shape(slope, least)))
-    found = level(slope, 2048, 1e-9)
-    while failure_probability(found * shape(slope, noisiest), counts, m) > delta:
-        found *= 1 + 1e-9
-    return found, slope
+    slope = min(_SLOPES, key=rough_cost)
+    return certified_level(shape(slope, noisiest), counts, m, delta), slope
 
 
 def guarantee(problem: Problem) -> Guarantee:

@@ -4,13 +4,11 @@ What most people do by hand. With equal variances it is a single stage; with une
 quiet arms as often as the noisy ones need.
 """
 
-import math
-
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds.classes import Classes
-from shortlist.certificates.convolution import failure_probability
+from shortlist.certificates.convolution import certified_level
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.one_batch import strategy
 from shortlist.strategies.single_stage import guarantee
@@ -31,20 +29,10 @@ def pulls(problem: Problem) -> IntArray:
 
 def level(problem: Problem) -> float:
     """Return the information that the noisiest arm needs if all arms are pulled equally often."""
-    from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
-
     unit = float(problem.variances.max())
     arms = Classes.of_arms(problem.variances / unit).few(_MOST_CLASSES)
     shape = 1 / np.minimum(arms.variances * arms.ratio, 1.0)  # information relative to the noisiest arm's
-
-    def excess(needed: float) -> float:
-        return math.log(failure_probability(needed * shape, arms.counts, problem.m) / problem.delta)
-
-    enough = 4 * math.log(problem.n / problem.delta) + 1  # where even naive elimination is certified
-    found = float(brentq(excess, 0.0, enough, xtol=1e-9))
-    while excess(found) > 0:
-        found *= 1 + 1e-9
-    return found
+    return certified_level(shape, arms.counts, problem.m, problem.delta)
 
 
 UNIFORM = strategy(
