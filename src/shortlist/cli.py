@@ -318,7 +318,8 @@ def _countable(problem: "Problem") -> Iterator[str]:
 
     for name in strategies():
         try:
-            if strategy_named(name).worst_case_pulls(problem) is not None:
+            rules = strategy_named(name)
+            if not rules.unfit(problem) and rules.worst_case_pulls(problem) is not None:
                 yield name
         except InvalidProblem as error:
             click.echo(f"{name} is left out: {error}", err=True)

@@ -182,7 +182,11 @@ def is_within(problem: Problem, budget: int) -> bool:
 
 def resolve(name: str, problem: Problem) -> str:
     """Return the strategy meant by a name: itself, or the best one for "auto"."""
-    return best_strategy(problem) if name == "auto" else strategy_named(name).name
+    if name == "auto":
+        return best_strategy(problem)
+    if reason := strategy_named(name).unfit(problem):
+        raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
+    return name
 
 
 def _rows(problem: Problem) -> tuple[Row, ...]:
@@ -192,6 +196,8 @@ def _rows(problem: Problem) -> tuple[Row, ...]:
 
 def _row(name: str, problem: Problem) -> Row:
     strategy = strategy_named(name)
+    if reason := strategy.unfit(problem):
+        return Row(name, None, None, None, reason)
     guarantee, rounds = strategy.guarantee(problem), strategy.n_rounds(problem)
     pulls, note, error = None, "", None
     try:

@@ -158,10 +158,20 @@ class _Arms:
     draw: Draw
 
     def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        if not batch.counts.all():  # lanes ask for different numbers of arms: each draws for its own only
+            return self._pull_lane_by_lane(rngs, batch)
         drawn = np.empty(batch.arms.shape)
         for block in blocks(batch.arms.shape):
             means, variances = self._of(batch.arms[:, block])
             self.draw(drawn[:, block], rngs, means, variances, batch.counts[:, block])
+        return drawn
+
+    def _pull_lane_by_lane(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        drawn = np.zeros(batch.arms.shape)
+        for lane, rng in enumerate(rngs):
+            asked = np.flatnonzero(batch.counts[lane])
+            one = Batch(batch.arms[lane, asked][None], batch.counts[lane, asked][None])
+            drawn[lane, asked] = self.pull([rng], one)[0]
         return drawn
 
     def _of(self, arms: IntArray) -> tuple[FloatArray, FloatArray]:

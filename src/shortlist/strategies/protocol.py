@@ -29,7 +29,8 @@ class Batch:
     arms
         The arms to pull, each at most once per lane; shape ``(*lanes, k)``.
     counts
-        How often to pull each; same shape. Zero where a lane has ended before the others.
+        How often to pull each; same shape. Zero where a lane asks for fewer arms than others: what stands
+        there in `arms` means nothing.
     """
 
     arms: IntArray
@@ -79,6 +80,8 @@ class Strategy(Generic[S]):
         How many arms it returns.
     take_lanes
         ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
+    unfit
+        Why it cannot take a problem at all; empty if it can.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Strategy(Generic[S]):
     n_rounds: Callable[[Problem], int | None]
     n_selected: Callable[[Problem], int] = lambda problem: problem.m
     take_lanes: Callable[[S, BoolArray], S] | None = None
+    unfit: Callable[[Problem], str] = lambda _: ""
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

@@ -1,0 +1,130 @@
+"""Strategies written for one run, given lanes: each lane keeps a state of its own.
+
+Where lanes ask for different arms at different times, arrays over all lanes would hold mostly nothing. So
+such a strategy is written for a single run, and `strategy` makes it one that runs any number side by side.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray
+from shortlist.certificates import Guarantee
+from shortlist.problem import Problem
+from shortlist.strategies.protocol import (
+    Batch,
+    Done,
+    Lanes,
+    Strategy,
+    Verdict,
+    all_arms,
+    decided,
+    nothing_to_ask,
+    undecided,
+)
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, eq=False)
+class Abreast(Generic[S]):
+    """The states of all lanes, in order."""
+
+    lanes: Lanes
+    states: tuple[S | Done, ...]
+
+
+State: TypeAlias = S | Done | Abreast[S]
+
+
+def strategy(
+    name: str,
+    summary: str,
+    source: str,
+    *,
+    init: Callable[[Problem], S],
+    ask: Callable[[S], Batch],
+    tell: Callable[[S, FloatArray], S | Done],
+    guarantee: Callable[[Problem], Guarantee | None],
+    worst_case_pulls: Callable[[Problem], int | None],
+    n_rounds: Callable[[Problem], int | None],
+    unfit: Callable[[Problem], str] = lambda _: "",
+) -> Strategy[Any]:
+    """Return the strategy of a single run's functions, for any lanes. If all arms are wanted, it pulls none.
+
+    A run has ended once `tell` returns `Done`; `init` and `ask` see problems and states that are open.
+    """
+
+    def first(problem: Problem) -> S | Done:
+        return Done(all_arms(problem, ())) if problem.m == problem.n else init(problem)
+
+    def ask_one(state: S | Done) -> Batch:
+        return nothing_to_ask(()) if isinstance(state, Done) else ask(state)
+
+    def tell_one(state: S | Done, means: FloatArray) -> S | Done:
+        return state if isinstance(state, Done) else tell(state, means)
+
+    def init_all(problem: Problem, lanes: Lanes = ()) -> State[S]:
+        return Abreast(lanes, (first(problem),) * prod(lanes)) if lanes else first(problem)
+
+    def ask_all(state: State[S]) -> Batch:
+        if not isinstance(state, Abreast):
+            return ask_one(state)
+        return _side_by_side(state.lanes, [ask_one(one) for one in state.states])
+
+    def tell_all(state: State[S], means: FloatArray) -> State[S]:
+        if not isinstance(state, Abreast):
+            return tell_one(state, np.ascontiguousarray(means))
+        rows = means.reshape(len(state.states), -1)
+        told = (
+            tell_one(one, np.ascontiguousarray(row[: len(ask_one(one).arms)]))
+            for one, row in zip(state.states, rows, strict=True)
+        )
+        return Abreast(state.lanes, tuple(told))
+
+    return Strategy(
+        name=name,
+        summary=summary,
+        source=source,
+        init=init_all,
+        ask=ask_all,
+        tell=tell_all,
+        verdict=_verdict,
+        guarantee=guarantee,
+        worst_case_pulls=lambda problem: 0 if problem.m == problem.n else worst_case_pulls(problem),
+        n_rounds=lambda problem: 0 if problem.m == problem.n else n_rounds(problem),
+        take_lanes=_take_lanes,
+        unfit=unfit,
+    )
+
+
+def _side_by_side(lanes: Lanes, batches: list[Batch]) -> Batch:
+    """Return the batches as one. Where a lane asks for fewer arms than others, it ends with zero pulls."""
+    width = max((len(batch.arms) for batch in batches), default=0)
+    arms, counts = np.zeros((2, len(batches), width), dtype=np.int64)
+    for lane, batch in enumerate(batches):
+        arms[lane, : len(batch.arms)] = batch.arms
+        counts[lane, : len(batch.arms)] = batch.counts
+    return Batch(arms.reshape(*lanes, width), counts.reshape(*lanes, width))
+
+
+def _verdict(state: State[Any]) -> Verdict:
+    if not isinstance(state, Abreast):
+        return decided(state.selected) if isinstance(state, Done) else undecided(())
+    ended = [one.selected if isinstance(one, Done) else None for one in state.states]
+    is_final = np.array([one is not None for one in ended], dtype=np.bool_).reshape(state.lanes)
+    if not is_final.any():
+        return undecided(state.lanes)
+    width = max(len(one) for one in ended if one is not None)
+    nothing = np.zeros(width, dtype=np.int64)
+    selected = np.array([nothing if one is None else one for one in ended])
+    return Verdict(selected.reshape(*state.lanes, width), is_final)
+
+
+def _take_lanes(state: State[Any], is_kept: BoolArray) -> State[Any]:
+    several = cast("Abreast[Any]", state)
+    kept = tuple(one for one, is_one in zip(several.states, is_kept.reshape(-1), strict=True) if is_one)
+    return Abreast((len(kept),), kept)
