@@ -85,9 +85,9 @@ def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() 
         for guarantee in ("pac", "indifference")
     }
     assert best == {
-        ("sub-gaussian", "pac"): "single-stage",
-        ("sub-gaussian", "indifference"): "single-stage",
-        ("gaussian", "pac"): "single-stage",
+        ("sub-gaussian", "pac"): "race",
+        ("sub-gaussian", "indifference"): "race",
+        ("gaussian", "pac"): "race",
         ("gaussian", "indifference"): "bechhofer",
     }
     assert sl.plan(asked.changed(noise="gaussian"))["bechhofer"].note == "only with an indifference zone"

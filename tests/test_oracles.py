@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from tests.oracles import ORACLES
-from tests.playing import gaussian_rewards, play, play_oracle
+from tests.playing import Reward, gaussian_rewards, play, play_oracle
 
-ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape"})
+ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race"})
 
 
 def test_every_strategy_has_an_oracle() -> None:
@@ -72,6 +72,96 @@ def test_confidence_strategies_follow_their_oracles_through_exact_ties(name: str
     oracle = play_oracle(ORACLES[name](problem), lambda arm, _number, _count: float(means[arm]))
     assert ours.batches == oracle.batches
     assert ours.selected == oracle.selected == {0, 1, 2}
+
+
+@st.composite
+def races(draw: st.DrawFn) -> sl.Problem:
+    n = draw(st.integers(2, 24))
+    m = draw(st.sampled_from([1, 1, 2, n // 2, n - 1]).filter(lambda m: 1 <= m < n))
+    variances = [draw(st.sampled_from([0.1, 1.0, 7.0]))] * n
+    if draw(st.booleans()):
+        variances = [s * 2 ** draw(st.floats(-3, 3)) for s in variances]
+    return sl.Problem(
+        m=m,
+        epsilon=draw(st.sampled_from([0.1, 0.5, 1.3])),
+        delta=draw(st.sampled_from([1e-6, 0.01, 0.05, 0.3, 0.9])),
+        variances=variances,
+        noise=draw(st.sampled_from(["sub-gaussian", "gaussian"])),
+    )
+
+
+def surprising_rewards(problem: sl.Problem, seed: int, rate: float, size: float) -> Reward:
+    """Rewards whose means change from one level to the next: incumbents fall, and arms must catch up."""
+
+    rng = np.random.default_rng(seed)
+    mean, means = np.zeros(problem.n), []
+    for _ in range(48):
+        mean = np.where(rng.random(problem.n) < rate, size * rng.standard_normal(problem.n), mean)
+        means.append(mean)
+    noise = np.sqrt(problem.variances) * rng.standard_normal((48, problem.n))
+
+    def reward(arm: int, number: int, count: int) -> float:
+        return float(problem.epsilon * means[number][arm] + noise[number, arm] / np.sqrt(count))
+
+    return reward
+
+
+@given(
+    problem=races(),
+    seed=st.integers(0, 2**32),
+    rate=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
+    size=st.sampled_from([0.3, 1.0, 4.0, 40.0]),
+)
+@settings(max_examples=150, deadline=None)
+def test_the_race_pulls_and_selects_as_its_oracle_whatever_the_surprises(
+    problem: sl.Problem, seed: int, rate: float, size: float
+) -> None:
+    reward = surprising_rewards(problem, seed, rate, size)
+    ours, oracle = play("race", problem, reward), play_oracle(ORACLES["race"](problem), reward)
+    assert ours.batches == oracle.batches
+    assert ours.selected == oracle.selected
+
+
+@pytest.mark.parametrize("noise", ["sub-gaussian", "gaussian"])
+@pytest.mark.parametrize(("n", "m"), [(3, 1), (6, 4), (9, 3), (20, 2), (40, 1)])
+@pytest.mark.parametrize("spread", [1.0, 9.0])
+def test_the_race_follows_its_oracle_when_the_best_arms_collapse(
+    n: int, m: int, noise: str, spread: float
+) -> None:
+    """The contenders turn bad at once, in the middle, so that arms left behind become incumbents."""
+    variances = np.geomspace(1.0, spread, n)
+    problem = sl.Problem(m=m, epsilon=0.1, delta=0.1, variances=variances, noise=noise)
+
+    def reward(arm: int, number: int, count: int) -> float:
+        error = 0.1 * np.random.default_rng((n, arm, number)).standard_normal() / np.sqrt(count)
+        if arm <= m:
+            return float((1.0 if number < 28 else -30.0) + error)
+        return float(-1.0 + 0.01 * arm * number + error)
+
+    ours, oracle = play("race", problem, reward), play_oracle(ORACLES["race"](problem), reward)
+    assert ours.batches == oracle.batches
+    assert ours.selected == oracle.selected
+    front, n_late = -1, 0
+    reached = dict.fromkeys(range(n), -1)
+    for batch in ours.batches:
+        for arm in batch:
+            reached[arm] += 1
+        n_late += max(reached[arm] for arm in batch) <= front
+        front = max(front, *reached.values())
+    assert n_late > 0  # arms did catch up
+
+
+def test_the_race_follows_its_oracle_through_exact_ties() -> None:
+    for noise in ("sub-gaussian", "gaussian"):
+        problem = sl.Problem(m=3, epsilon=0.2, delta=0.1, variances=[1.0] * 12, noise=noise)
+        for means in (np.zeros(12), np.repeat([1.0, 0.0], 6), np.repeat([0.0, 0.1, 0.3], 4)):
+            ours = play("race", problem, lambda arm, _number, _count, means=means: float(means[arm]))  # type: ignore[misc]
+            oracle = play_oracle(
+                ORACLES["race"](problem),
+                lambda arm, _number, _count, means=means: float(means[arm]),  # type: ignore[misc]
+            )
+            assert ours.batches == oracle.batches
+            assert ours.selected == oracle.selected
 
 
 def test_sizes_of_adapted_medelim_are_exact_where_sums_tie() -> None:

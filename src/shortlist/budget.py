@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
-from shortlist.plan import Plan, is_within, plan
+from shortlist.plan import Plan, is_within, plan_within
 from shortlist.problem import Problem, checked
 
 _DIGITS = 6
@@ -58,7 +58,7 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
         raise InvalidProblem(
             "all arms are to be selected: that takes no pulls, whatever epsilon and delta are."
         )
-    return plan(searches[vary](problem, budget))
+    return plan_within(searches[vary](problem, budget), budget)
 
 
 def _least_epsilon(problem: Problem, budget: int) -> Problem:

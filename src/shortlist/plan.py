@@ -64,7 +64,7 @@ class Plan:
     problem
         What is asked.
     rows
-        One per strategy, those that can be recommended first, by rising worst case.
+        One per strategy: the best one, then others that can be recommended, by rising worst case.
     lower_bound
         The pulls that no algorithm can do without on every instance.
     """
@@ -81,8 +81,12 @@ class Plan:
 
     @property
     def best(self) -> Row:
-        """The strategy with the smallest certified worst case."""
-        return _best(self.rows)
+        """The strategy to take: of those with a certified worst case, the one that should need least.
+
+        A strategy that adapts is preferred to one of a fixed size unless its worst case is twice as large;
+        but what is promised never exceeds the worst case of `wnelim` or `vmedelim`.
+        """
+        return self.rows[0]
 
     @property
     def gap(self) -> float:
@@ -103,12 +107,16 @@ class Plan:
         pulls = best.worst_case_pulls or 0
         if pulls == 0:
             return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
-        said = (
-            f"{best.strategy} has the smallest certified worst case: it never needs more than {pulls:,} pulls"
-        )
+        if strategy_named(best.strategy).usual_share < 1:
+            said = (
+                f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually half of them"
+            )
+        else:
+            said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
-            times = second / pulls
-            said += f"; next is {others[0].strategy} with {'as many' if times == 1 else _times(times)}"
+            said += (
+                f"; {others[0].strategy} would take {'' if others[0].rounds == 1 else 'at most '}{second:,}"
+            )
         if not self.lower_bound:
             return f"{said}."
         return (
@@ -154,22 +162,25 @@ def plan(problem: Problem) -> Plan:
     --------
     >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
-    ('single-stage', 7290, 1)
+    ('race', 7574, 4992)
     >>> round(pl.lower_bound), round(pl.gap, 1)
-    (1029, 7.1)
+    (1029, 7.4)
     """
-    rows = _rows(checked(problem))
-    _best(rows)  # a problem that no strategy can answer is refused here
-    return Plan(problem, rows, lower_bound(problem))
+    return Plan(problem, _rows(checked(problem)), lower_bound(problem))
+
+
+def plan_within(problem: Problem, budget: int) -> Plan:
+    """Return the plan whose best strategy stays within a budget that some strategy stays within."""
+    return Plan(problem, _rows(problem, budget), lower_bound(problem))
 
 
 def best_strategy(problem: Problem) -> str:
-    """Return the name of the strategy with the smallest certified worst case.
+    """Return the name of the strategy to take: the best one of the plan.
 
     Only strategies that promise the m best arms, and never need more than a number of pulls known
     in advance, are considered.
     """
-    return _best(_rows(problem)).strategy
+    return _rows(problem)[0].strategy
 
 
 def is_within(problem: Problem, budget: int) -> bool:
@@ -189,9 +200,11 @@ def resolve(name: str, problem: Problem) -> str:
     return name
 
 
-def _rows(problem: Problem) -> tuple[Row, ...]:
+def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [_row(name, problem) for name in strategies()]
-    return tuple(sorted(rows, key=lambda row: (not row.is_certified, row.worst_case_pulls or 0)))
+    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls or 0))
+    best = _best(rows, math.inf if budget is None else budget)
+    return (best, *(row for row in rows if row is not best))
 
 
 def _row(name: str, problem: Problem) -> Row:
@@ -215,20 +228,24 @@ def _row(name: str, problem: Problem) -> Row:
     return Row(name, pulls, rounds, guarantee, note, error)
 
 
-def _best(rows: tuple[Row, ...]) -> Row:
-    if rows[0].is_certified:
-        return rows[0]
-    errors = [row.error for row in rows if row.error is not None and row.guarantee is not None]
-    raise errors[0] if errors else InvalidProblem("no strategy has a certified worst case for this problem.")
+def _best(rows: list[Row], budget: float) -> Row:
+    certified = [row for row in rows if row.is_certified]
+    if not certified:  # a problem that no strategy can answer is refused here
+        errors = [row.error for row in rows if row.error is not None and row.guarantee is not None]
+        missing = InvalidProblem("no strategy has a certified worst case for this problem.")
+        raise errors[0] if errors else missing
+    paper = [row.worst_case_pulls or 0 for row in certified if row.strategy in {"wnelim", "vmedelim"}]
+    within = [row for row in certified if (row.worst_case_pulls or 0) <= min([budget, *paper])]
+    return min(within or certified, key=_usual_pulls)
+
+
+def _usual_pulls(row: Row) -> float:
+    return strategy_named(row.strategy).usual_share * (row.worst_case_pulls or 0)
 
 
 def gap_words(gap: float) -> str:
     """Return a multiple as people write it."""
     return f"{gap:.3g}" if gap < 1000 else f"{gap:,.0f}"
-
-
-def _times(times: float) -> str:
-    return f"{times:.2f} times as many" if times < 10 else f"{times:,.0f} times as many"
 
 
 def _finite(value: float | None) -> float | None:

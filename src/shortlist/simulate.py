@@ -95,7 +95,7 @@ def simulate(
     means
         The true mean of every arm.
     strategy
-        A name from `shortlist.strategies()`, or "auto" for the smallest certified worst case.
+        A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
     replications
         How many independent runs.
     seed

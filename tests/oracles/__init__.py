@@ -2,7 +2,8 @@
 
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
 arms selected. It shares no code with the package. (Only the outcomes of numerical searches are taken from
-there, and checked by themselves: how a single stage spreads its pulls, and Bechhofer's constant.)
+there, and checked by themselves: how a single stage spreads its pulls, Bechhofer's constant, and the levels
+of a race.)
 """
 
 from collections.abc import Callable, Generator
@@ -14,6 +15,7 @@ from .adapted_medelim import adapted_medelim, adapted_medelim_published
 from .bechhofer import bechhofer
 from .confidence import lucb, ugape
 from .medelim import medelim, medelim_max
+from .race import race
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
@@ -32,4 +34,5 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "single-stage": single_stage,
     "uniform": uniform,
     "bechhofer": bechhofer,
+    "race": race,
 }

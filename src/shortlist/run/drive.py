@@ -32,7 +32,7 @@ def select(
     problem
         What is asked.
     strategy
-        A name from `shortlist.strategies()`, or "auto" for the smallest certified worst case.
+        A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
     seed
         Makes the run reproducible.
     budget

@@ -29,7 +29,7 @@ class Session:
     problem
         What is asked.
     strategy
-        A name from `shortlist.strategies()`, or "auto" for the smallest certified worst case.
+        A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
     seed
         The seed from which measurements derive their randomness.
 

@@ -12,6 +12,7 @@ from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
+from shortlist.strategies.race import RACE
 from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.ugape import UGAPE
 from shortlist.strategies.uniform import UNIFORM
@@ -32,6 +33,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     SINGLE_STAGE,
     UNIFORM,
     BECHHOFER,
+    RACE,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 

@@ -52,6 +52,7 @@ def strategy(
     worst_case_pulls: Callable[[Problem], int | None],
     n_rounds: Callable[[Problem], int | None],
     unfit: Callable[[Problem], str] = lambda _: "",
+    usual_share: float = 1.0,
 ) -> Strategy[Any]:
     """Return the strategy of a single run's functions, for any lanes. If all arms are wanted, it pulls none.
 
@@ -98,6 +99,7 @@ def strategy(
         n_rounds=lambda problem: 0 if problem.m == problem.n else n_rounds(problem),
         take_lanes=_take_lanes,
         unfit=unfit,
+        usual_share=usual_share,
     )
 
 

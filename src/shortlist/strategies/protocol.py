@@ -82,6 +82,9 @@ class Strategy(Generic[S]):
         ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
     unfit
         Why it cannot take a problem at all; empty if it can.
+    usual_share
+        What part of its worst case it takes on hard instances, roughly; below 1 if it adapts. Only the
+        choice among certified strategies depends on it, never a guarantee.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Strategy(Generic[S]):
     n_selected: Callable[[Problem], int] = lambda problem: problem.m
     take_lanes: Callable[[S, BoolArray], S] | None = None
     unfit: Callable[[Problem], str] = lambda _: ""
+    usual_share: float = 1.0
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

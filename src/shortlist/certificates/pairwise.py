@@ -1,0 +1,71 @@
+"""The pairwise certificate: from when on it is a fact that one arm does not beat another by epsilon.
+
+Arms are pulled in levels; a level adds the same weight to every arm's record. If arm i beats arm j by
+epsilon or more, the evidence below is, whatever else is pulled and whenever, a supermartingale that starts
+at 1. So it ever exceeds a price 1/p with probability p at most, and once it does, the pair is *settled*.
+`docs/theory.md` has the proof.
+
+All quantities are in units of epsilon. The *level* is the sum x of the weights so far, an arm's *score*
+twice the weighted sum of its batch means, its *spread* the sum of weight^2 * 2s / (epsilon^2 t) over its
+batches of t pulls: x itself if every batch has just the pulls that the level asks for, less if it has more.
+"""
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+
+TILTS = np.array([0.5, 0.75, 1.2, 2.0])
+"""A lead of d epsilon is seen soonest with tilt (1 + d) / 2: the first is for ties, the last for giants."""
+
+WEIGHTS = np.array([0.4, 0.25, 0.2, 0.15])
+
+
+def log_evidence(lead: FloatArray, level: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the logarithm of the evidence that the arm behind does not beat the other by epsilon.
+
+    Parameters
+    ----------
+    lead
+        The score of the arm ahead minus that of the arm behind.
+    level
+        The level at which both scores stand.
+    spread
+        The sum of the spreads of both.
+    """
+    terms = np.asarray(lead + 2 * level)[..., None] * TILTS - np.asarray(spread)[..., None] * TILTS**2
+    terms += np.log(WEIGHTS)
+    top = terms.max(axis=-1)
+    found: FloatArray = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+    return found
+
+
+def settling_lead(level: FloatArray, spread: FloatArray, log_price: float) -> FloatArray:
+    """Return the least lead with which a pair is settled, never less than it truly is but for rounding."""
+    spread = np.asarray(spread)
+    alone = (log_price - np.log(WEIGHTS) + spread[..., None] * TILTS**2) / TILTS - 2 * np.asarray(level)[
+        ..., None
+    ]
+    lead: FloatArray = alone.min(axis=-1)  # here one tilt pays the price by itself
+    for _ in range(50):  # the evidence is convex in the lead, so Newton's steps from above stay above
+        excess = log_evidence(lead, level, spread) - log_price
+        if (excess <= 1e-13 * log_price).all():
+            break
+        lead = lead - excess / _slope(lead, level, spread)
+    return lead
+
+
+def enough(log_price: float) -> float:
+    """Return the level at which no lead is needed, whatever the pair: there the larger score decides."""
+    low, high = 0.0, 8 * log_price + 8
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        is_enough = log_evidence(np.zeros(()), np.array(middle), np.array(2 * middle)) >= log_price
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high * (1 + 1e-9)
+
+
+def _slope(lead: FloatArray, level: FloatArray, spread: FloatArray) -> FloatArray:
+    terms = (lead + 2 * level)[..., None] * TILTS - spread[..., None] * TILTS**2 + np.log(WEIGHTS)
+    shares = np.exp(terms - terms.max(axis=-1, keepdims=True))
+    slope: FloatArray = (shares * TILTS).sum(axis=-1) / shares.sum(axis=-1)
+    return slope
