@@ -5,7 +5,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help demo test lint bench mutants docs-map docs-example clean
+.PHONY: help demo test lint bench bench-pulls mutants docs-map docs-example clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,9 @@ lint: $(READY)   ## ruff and mypy only
 bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.speed
 	$(PY) -m benchmarks.plan
+
+bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
+	$(PY) -m benchmarks.pulls
 
 mutants: $(READY)  ## plant faults one at a time; the suite must catch each
 	$(PY) -m tools.mutants

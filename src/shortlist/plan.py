@@ -162,7 +162,7 @@ def plan(problem: Problem) -> Plan:
     --------
     >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
-    ('race', 7574, 4992)
+    ('race', 7574, 4800)
     >>> round(pl.lower_bound), round(pl.gap, 1)
     (1029, 7.4)
     """

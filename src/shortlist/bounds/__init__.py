@@ -1,6 +1,7 @@
 """What is possible: the paper's worst-case complexity, and the pulls that no algorithm can do without.
 
-The bounds one by one: `null`, `swap`, `dual` (on `two_point`), `exact` and, to check it, `primal`.
+The bounds one by one: `null`, `swap`, `dual` (on `two_point`), `exact` and, to check it, `primal`. What an
+instance itself demands: `characteristic` (on `alternatives`).
 """
 
 from shortlist.bounds.complexity import Complexity, complexity

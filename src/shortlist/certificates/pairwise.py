@@ -2,8 +2,9 @@
 
 Arms are pulled in levels; a level adds the same weight to every arm's record. If arm i beats arm j by
 epsilon or more, the evidence below is, whatever else is pulled and whenever, a supermartingale that starts
-at 1. So it ever exceeds a price 1/p with probability p at most, and once it does, the pair is *settled*.
-`docs/theory.md` has the proof.
+at 1. So it ever exceeds a price 1/p with probability p at most [V39], and once it does, the pair is
+*settled*. `docs/theory.md` has the proof; mixtures of several tilts go back to [R70], and [HRMS20] and
+[HRMS21] have the general theory.
 
 All quantities are in units of epsilon. The *level* is the sum x of the weights so far, an arm's *score*
 twice the weighted sum of its batch means, its *spread* the sum of weight^2 * 2s / (epsilon^2 t) over its

@@ -4,7 +4,8 @@ Swap the rewards of two arms. A rule that treats arms alike would then have sett
 and if one arm beats the other by epsilon, its score leads by S with a likelihood exp(S) times that of the
 swapped rewards, at least. So the probability of settling a pair falsely is at most the expected *charge*
 exp(-S) of settling it rightly. Charges go to the account of the arm ahead. If the m fullest accounts never
-exceed delta together, neither does the probability of any false settlement: `docs/theory.md`.
+exceed delta together, neither does the probability of any false settlement: `docs/theory.md`. The weights
+exp(score) are those of [F14].
 """
 
 import numpy as np

@@ -168,9 +168,9 @@ def _entered(record: Record | None, arms: IntArray, scores: FloatArray, kinds: I
 def _with_incumbents(state: Open) -> Open:
     """Return the state with incumbents chosen anew: the best means, with some loyalty to the old ones."""
     levels = state.course.levels
-    means = state.scores / (2 * levels[state.reached])
-    means[state.incumbents] += LOYALTY * (1 - levels[state.front] / levels[-1])
-    return replace(state, incumbents=largest(means, state.course.problem.m))
+    scores = state.scores * (levels[-1] / levels[state.reached])  # as if at the last level; there unrounded
+    scores[state.incumbents] += 2 * LOYALTY * (levels[-1] - levels[state.front])
+    return replace(state, incumbents=largest(scores, state.course.problem.m))
 
 
 def _open_outsiders(state: Open) -> BoolArray:
@@ -290,7 +290,7 @@ def _guarantee(problem: Problem) -> Guarantee:
 def _n_rounds(problem: Problem) -> int:
     """Return the most rounds: before each level every arm may have to catch up from the first, four times."""
     n_levels = course(problem).n_levels
-    return 2 * n_levels**2 + 8 * n_levels
+    return 2 * n_levels**2 + 4 * n_levels
 
 
 RACE = lanes.strategy(

@@ -117,6 +117,8 @@ def course(problem: Problem) -> Course:
     delta_pairs = problem.delta * (SHARE if is_swapping else 1.0)
     unit = 2 * problem.variances / problem.epsilon**2
     rate, levels = _rates_and_levels(problem, enough(_log_price(problem, delta_pairs)), is_swapping)
+    if is_swapping:
+        levels = _whole(levels, float(unit[0]))
     needs, counts = np.unique(unit * rate, return_counts=True)
     totals = tuple(int(_batch(needs, weight) @ counts) for weight in np.diff(levels, prepend=0.0))
     countable(math.ceil((1 + FAVOURED) * sum(totals)), "The race")
@@ -176,6 +178,13 @@ def _rates_and_levels(problem: Problem, last: float, is_swapping: bool) -> tuple
 def _geometric(number: int, last: float) -> FloatArray:
     first = FIRST * (NUMBERS[0] / number) ** 0.7 * last
     return np.geomspace(min(first, last), last, number) if number > 1 else np.array([last])
+
+
+def _whole(levels: FloatArray, unit: float) -> FloatArray:
+    """Return the levels that whole batches truly reach: then all pulls weigh alike, as swapping asks."""
+    pulls = _batch(np.full(len(levels), unit), np.diff(levels, prepend=0.0))
+    reached: FloatArray = np.cumsum(pulls) / unit * (1 - 1e-12)  # rounding must not ask for one pull more
+    return reached
 
 
 def _n_classes(unit: FloatArray, rate: FloatArray, levels: FloatArray) -> int:

@@ -1,0 +1,31 @@
+"""What the certificates ask of the course of a race, and that a race ends whatever the rewards."""
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.strategies import race
+from shortlist.strategies.protocol import Done
+from shortlist.strategies.race_course import course
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.37, 0.7, 1.0, 1.5, 5.0])
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (10, 3), (64, 32)])
+def test_where_rewards_are_swapped_all_pulls_weigh_alike(n: int, m: int, epsilon: float) -> None:
+    laid_out = course(sl.Problem(m, epsilon, 0.05, np.full(n, 0.7), noise="gaussian"))
+    levels = np.arange(laid_out.n_levels)
+    pulls = laid_out.usual_batch(levels, np.zeros_like(levels))
+    assert laid_out.is_swapping
+    assert np.allclose(pulls / laid_out.weights, laid_out.unit[0], rtol=1e-9)
+    assert pulls.sum() * n == laid_out.worst_case_pulls
+
+
+@pytest.mark.parametrize("noise", ["sub-gaussian", "gaussian"])
+@pytest.mark.parametrize("mean", [14203787.957292609, 1781117588.8174708, 18050029.237453803, 1.9430561e9])
+def test_it_ends_where_means_differ_in_their_last_bit(mean: float, noise: str) -> None:
+    problem = sl.Problem(1, 0.1, 0.05, np.ones(2), noise=noise)
+    means = np.array([mean, np.nextafter(mean, np.inf)])
+    state: race.Open | Done = race.init(problem)
+    while not isinstance(state, Done):
+        state = race.tell(state, means[state.arms])
+    assert len(state.selected) == 1
