@@ -318,4 +318,46 @@ FAULTS = (
         'self.scope is Scope.CORRECT and problem.guarantee == "indifference"',
         "self.scope is Scope.CORRECT",
     ),
+    Fault(
+        "kn: a pair's share is delta",
+        "strategies/kn.py",
+        "math.log1p(-problem.delta) / (problem.n - 1)",
+        "math.log1p(-problem.delta)",
+    ),
+    Fault(
+        "kn: both sides of the triangle charged", "strategies/kn.py", "math.log(2 * beta)", "math.log(beta)"
+    ),
+    Fault(
+        "kn: bar falls twice as fast", "strategies/kn.py", "- problem.epsilon / 2\n", "- problem.epsilon\n"
+    ),
+    Fault(
+        "kn: only one of the variances counts", "strategies/kn.py", "gaps - a * spreads", "gaps - 0 * spreads"
+    ),
+    Fault(
+        "kn: promised whatever the noise", "strategies/kn.py", 'problem.noise != "gaussian"', "not problem"
+    ),
+    Fault(
+        "kn: the cap forgets that the noisiest has a rival",
+        "strategies/kn.py",
+        "[places[0], *places]",
+        "[places[-1], *places]",
+    ),
+    Fault(
+        "biz: dropped arms are not charged",
+        "strategies/biz.py",
+        "hurdle * float(left[0] / left[n_out])",
+        "hurdle",
+    ),
+    Fault(
+        "biz: odds of twice the gap", "strategies/biz.py", "problem.epsilon * b", "2 * problem.epsilon * b"
+    ),
+    Fault(
+        "biz: arms dropped too easily",
+        "strategies/biz.py",
+        "math.log1p(-problem.delta) / (problem.n - 1)",
+        "math.log1p(-problem.delta)",
+    ),
+    Fault(
+        "biz: promised for unequal variances", "strategies/biz.py", "np.ptp(problem.variances) > 0", "False"
+    ),
 )

@@ -29,6 +29,7 @@ SUITES = {
         "tests/test_convolution.py",
         "tests/test_heterogeneity.py",
         "tests/test_plan.py",
+        "tests/test_ranking.py",
         "tests/test_simulate.py",
     ],
     "bounds": ["tests/bounds"],

@@ -12,7 +12,9 @@ from shortlist import Problem
 
 from .adapted_medelim import adapted_medelim, adapted_medelim_published
 from .bechhofer import bechhofer
+from .biz import biz
 from .confidence import lucb, ugape
+from .kn import kn
 from .medelim import medelim, medelim_max
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
@@ -32,4 +34,6 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "single-stage": single_stage,
     "uniform": uniform,
     "bechhofer": bechhofer,
+    "kn": kn,
+    "biz": biz,
 }

@@ -8,6 +8,8 @@ from typing import Any
 from shortlist.errors import InvalidProblem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
+from shortlist.strategies.biz import BIZ
+from shortlist.strategies.kn import KN
 from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
@@ -32,6 +34,8 @@ _ALL: tuple[Strategy[Any], ...] = (
     SINGLE_STAGE,
     UNIFORM,
     BECHHOFER,
+    KN,
+    BIZ,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 
