@@ -28,6 +28,7 @@ SUITES = {
         "tests/test_bechhofer.py",
         "tests/test_convolution.py",
         "tests/test_heterogeneity.py",
+        "tests/test_mixture.py",
         "tests/test_plan.py",
         "tests/test_ranking.py",
         "tests/test_simulate.py",

@@ -2,7 +2,8 @@
 
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
 arms selected. It shares no code with the package. (Only the outcomes of numerical searches are taken from
-there, and checked by themselves: how a single stage spreads its pulls, and Bechhofer's constant.)
+there, and checked by themselves: how a single stage spreads its pulls,
+Bechhofer's constant, and when the intervals of a mixture are short enough.)
 """
 
 from collections.abc import Callable, Generator
@@ -16,6 +17,7 @@ from .biz import biz
 from .confidence import lucb, ugape
 from .kn import kn
 from .medelim import medelim, medelim_max
+from .mixture import lucb_mixture, racing, top_two
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
@@ -36,4 +38,7 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "bechhofer": bechhofer,
     "kn": kn,
     "biz": biz,
+    "racing": racing,
+    "lucb-mixture": lucb_mixture,
+    "top-two": top_two,
 }
