@@ -96,7 +96,7 @@ def test_top_two_selects_one_arm_only() -> None:
         sl.simulate(twenty(3), np.zeros(20), "top-two")
 
 
-@pytest.mark.parametrize("name", ["racing", "lucb-mixture"])
+@pytest.mark.parametrize("name", ["racing", "lucb-mixture", "kn"])
 def test_pulls_beyond_counting_are_refused(name: str) -> None:
     problem = sl.Problem(m=1, epsilon=3e-7, delta=1e-40, variances=[1.0] * 50)
     with pytest.raises(sl.InvalidProblem, match=r"2\*\*53"):

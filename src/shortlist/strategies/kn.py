@@ -36,6 +36,7 @@ class Open:
 
 def init(problem: Problem) -> Open:
     """Return the first state."""
+    worst_case_pulls(problem)  # refuses what could not be counted
     return Open(problem, problem.arms, np.zeros(problem.n), 0)
 
 
