@@ -9,7 +9,7 @@ another mean lies within epsilon of the best. It spends all of delta, so it take
 The promise is proved for equal variances only. With unequal ones pulls in proportion to the variance are
 rounded up to whole pulls, the arms are then not exactly equally well known, and no guarantee is given.
 
-A departure from the paper: batches grow, by a 64th of the pulls so far (docs/theory.md, section 18).
+A departure from the paper: batches grow, by a 64th of the pulls so far (docs/theory.md, section 22).
 """
 
 import math
@@ -115,7 +115,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
         problem.epsilon,
         problem.delta,
         problem.m,
-        "[F14]; docs/theory.md, section 18",
+        "[F14]; docs/theory.md, section 22",
         Ledger((share,)),
         assumption="rewards are independent, and Gaussian with the stated variances, which are equal",
     )

@@ -6,7 +6,7 @@ grow, down to nothing, so the pulls have a cap. Like `bechhofer` it needs Gaussi
 nothing if another mean lies within epsilon of the best; for that it takes few pulls.
 
 A departure from the papers: survivors are compared after 1, 2, 3, ... pulls at first, later less and less
-often, whenever a 128th has been added. The error probability does not rise (docs/theory.md, section 17).
+often, whenever a 128th has been added. The error probability does not rise (docs/theory.md, section 21).
 """
 
 import math
@@ -125,7 +125,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
         problem.epsilon,
         problem.delta,
         problem.m,
-        "[P64] and [KN01]; docs/theory.md, section 17",
+        "[P64] and [KN01]; docs/theory.md, section 21",
         Ledger((share,)),
         assumption="rewards are independent, and Gaussian with the stated variances",
     )

@@ -3,7 +3,7 @@
 For one arm, `exp(x S - x^2 s t / 2)` is a supermartingale, S being the sum of t errors, for every x. So is a
 mixture over x > 0; with a half-normal weight it can be written down, and it exceeds 1/alpha at any time with
 probability at most alpha. Where the weight sits, `_PRIOR`, affects the widths but not the proof
-(docs/theory.md, section 19).
+(docs/theory.md, section 23).
 """
 
 import numpy as np

@@ -121,7 +121,7 @@ def n_rounds(problem: Problem) -> int:
 
 def _guarantee(problem: Problem) -> Guarantee:
     share = Share("some arm's mean leaves its interval, towards the cut, at some time", problem.delta)
-    return Guarantee.of(problem, "[EMM06] with [HRMS21]; docs/theory.md, section 20", Ledger((share,)))
+    return Guarantee.of(problem, "[EMM06] with [HRMS21]; docs/theory.md, section 24", Ledger((share,)))
 
 
 RACING = strategy(

@@ -76,7 +76,7 @@ def evidence(problem: Problem, means: FloatArray, counts: FloatArray, leader: in
 def _guarantee(problem: Problem) -> Guarantee:
     event = "for some other arm, the evidence against the best one exceeds its bar at some time"
     share = Share(event, problem.delta)
-    return Guarantee.of(problem, "[JDK23] with [R70]; docs/theory.md, section 21", Ledger((share,)))
+    return Guarantee.of(problem, "[JDK23] with [R70]; docs/theory.md, section 25", Ledger((share,)))
 
 
 TOP_TWO = strategy(
