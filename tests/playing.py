@@ -58,6 +58,11 @@ def play(name: str, problem: Problem, reward: Reward, most_batches: int = 10**9)
     return played
 
 
+def fitting(name: str, problem: Problem) -> Problem:
+    """Return the problem, asking for one arm only if the strategy can select no more."""
+    return problem.changed(m=1) if name != "auto" and strategy_named(name).unfit(problem) else problem
+
+
 def gaussian_rewards(means: Any, variances: Any, seed: int) -> Reward:
     """Gaussian batch means that depend on the arm and the number of its batch alone."""
 

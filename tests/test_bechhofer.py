@@ -95,14 +95,14 @@ def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() 
 
 def test_a_result_names_its_guarantee() -> None:
     asked = sl.Problem(
-        m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 4, noise="gaussian", guarantee="indifference"
+        m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 4, noise="gaussian", guarantee="indifference"
     )
-    result = sl.select(sl.simulated_measure(asked, [0.0, 2.0, 0.0, 0.0]), asked)
+    result = sl.select(sl.simulated_measure(asked, [0.0, 2.0, 2.0, 0.0]), asked)
     assert result.strategy == "bechhofer"
     assert result.is_answer
     assert result.to_dict()["guarantee"]["scope"] == "correct"
     other = sl.select(
-        sl.simulated_measure(asked, [0.0, 2.0, 0.0, 0.0]), asked.changed(guarantee="pac"), "bechhofer"
+        sl.simulated_measure(asked, [0.0, 2.0, 2.0, 0.0]), asked.changed(guarantee="pac"), "bechhofer"
     )
     assert not other.is_answer
 

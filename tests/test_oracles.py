@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist as sl
+from shortlist.strategies import strategy_named
 from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
 
-ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race"})
+ONE_BY_ONE = ["lucb-mixture", "top-two"]
+ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", *ONE_BY_ONE})
 
 
 def test_every_strategy_has_an_oracle() -> None:
@@ -38,10 +40,25 @@ def problems(draw: st.DrawFn) -> sl.Problem:
 @given(problem=problems(), seed=st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_elimination_pulls_and_selects_as_its_oracle(name: str, problem: sl.Problem, seed: int) -> None:
+    if strategy_named(name).unfit(problem):
+        problem = problem.changed(m=1)
     means = np.random.default_rng(seed).standard_normal(problem.n) * problem.epsilon
     reward = gaussian_rewards(means, problem.variances, seed)
     ours, oracle = play(name, problem, reward), play_oracle(ORACLES[name](problem), reward)
     assert ours.pulls == oracle.pulls
+    assert ours.selected == oracle.selected
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@given(problem=problems(), seed=st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_mixtures_pull_and_select_as_their_oracles(name: str, problem: sl.Problem, seed: int) -> None:
+    if strategy_named(name).unfit(problem):
+        problem = problem.changed(m=1)
+    means = np.random.default_rng(seed).standard_normal(problem.n) * 4 * problem.epsilon
+    reward = gaussian_rewards(means, problem.variances, seed)
+    ours, oracle = play(name, problem, reward), play_oracle(ORACLES[name](problem), reward)
+    assert ours.batches == oracle.batches
     assert ours.selected == oracle.selected
 
 

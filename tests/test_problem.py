@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from tests.playing import fitting
 
 GOOD: dict[str, Any] = {"m": 2, "epsilon": 0.1, "delta": 0.05, "variances": [1.0, 4.0, 9.0]}
 
@@ -268,8 +269,8 @@ def test_a_strategy_refuses_what_it_could_not_count() -> None:
 @pytest.mark.parametrize("unit", [2.0**-150, 2.0**150])
 def test_the_same_question_in_other_units_needs_the_same_pulls(strategy: str, unit: float) -> None:
     variances = np.array([1.0, 1.0, 4.0, 1.5, 2.5, 1.0])  # only variance / epsilon^2 matters
-    usual = problem(epsilon=0.125, variances=variances)
-    other = problem(epsilon=0.125 * unit, variances=variances * unit * unit)
+    usual = fitting(strategy, problem(epsilon=0.125, variances=variances))
+    other = usual.changed(epsilon=0.125 * unit, variances=variances * unit * unit)
     counts = sl.Session(usual, strategy).ask().counts
     assert sl.Session(other, strategy).ask().counts.tolist() == counts.tolist()
 

@@ -318,4 +318,126 @@ FAULTS = (
         'self.scope is Scope.CORRECT and problem.guarantee == "indifference"',
         "self.scope is Scope.CORRECT",
     ),
+    Fault(
+        "kn: a pair's share is delta",
+        "strategies/kn.py",
+        "math.log1p(-problem.delta) / (problem.n - 1)",
+        "math.log1p(-problem.delta)",
+    ),
+    Fault(
+        "kn: both sides of the triangle charged", "strategies/kn.py", "math.log(2 * beta)", "math.log(beta)"
+    ),
+    Fault(
+        "kn: bar falls twice as fast", "strategies/kn.py", "- problem.epsilon / 2\n", "- problem.epsilon\n"
+    ),
+    Fault(
+        "kn: only one of the variances counts", "strategies/kn.py", "gaps - a * spreads", "gaps - 0 * spreads"
+    ),
+    Fault(
+        "kn: promised whatever the noise", "strategies/kn.py", 'problem.noise != "gaussian"', "not problem"
+    ),
+    Fault(
+        "kn: the cap forgets that the noisiest has a rival",
+        "strategies/kn.py",
+        "[places[0], *places]",
+        "[places[-1], *places]",
+    ),
+    Fault(
+        "biz: dropped arms are not charged",
+        "strategies/biz.py",
+        "hurdle * float(left[0] / left[n_out])",
+        "hurdle",
+    ),
+    Fault(
+        "biz: odds of twice the gap", "strategies/biz.py", "problem.epsilon * b", "2 * problem.epsilon * b"
+    ),
+    Fault(
+        "biz: arms dropped too easily",
+        "strategies/biz.py",
+        "math.log1p(-problem.delta) / (problem.n - 1)",
+        "math.log1p(-problem.delta)",
+    ),
+    Fault(
+        "biz: promised for unequal variances", "strategies/biz.py", "np.ptp(problem.variances) > 0", "False"
+    ),
+    Fault("mixture: one of the m best pays for all", "strategies/mixture.py", "delta / (2 * m)", "delta / 2"),
+    Fault(
+        "mixture: lower bounds without a union",
+        "strategies/mixture.py",
+        "delta / (2 * (n - m))",
+        "delta / 2",
+    ),
+    Fault(
+        "mixture: holds at one time only",
+        "strategies/mixture.py",
+        "np.sqrt(1 + counts / prior) / alpha",
+        "1 / alpha",
+    ),
+    Fault(
+        "mixture: the weight costs nothing",
+        "strategies/mixture.py",
+        "(counts + prior) * logs",
+        "counts * logs",
+    ),
+    Fault(
+        "racing: an arm goes out if m may lie above it",
+        "strategies/racing.py",
+        "least = np.sort(lower[~is_in])[-wanted]",
+        "least = np.sort(upper[~is_in])[-wanted]",
+    ),
+    Fault("racing: comes in too easily", "strategies/racing.py", "rival - epsilon", "rival - 2 * epsilon"),
+    Fault(
+        "racing: a rival too few",
+        "strategies/racing.py",
+        "ranked[wanted], ranked[wanted - 1])",
+        "ranked[-1], ranked[-1])",
+    ),
+    Fault(
+        "racing: goes out though one of m - 1",
+        "strategies/racing.py",
+        "np.sort(lower[~is_in])[-wanted]",
+        "np.sort(lower[~is_in])[-1]",
+    ),
+    Fault(
+        "lucb-mixture: stops at twice epsilon",
+        "strategies/lucb_mixture.py",
+        "<= problem.epsilon or not",
+        "<= 2 * problem.epsilon or not",
+    ),
+    Fault(
+        "lucb-mixture: the strongest in for the weakest",
+        "strategies/lucb_mixture.py",
+        "lower[selected].argmin()",
+        "lower[selected].argmax()",
+    ),
+    Fault(
+        "lucb-mixture: contenders rest too soon",
+        "strategies/lucb_mixture.py",
+        "counts[pair] < state.most[pair]",
+        "4 * counts[pair] < state.most[pair]",
+    ),
+    Fault(
+        "top-two: no union over arms",
+        "strategies/top_two.py",
+        "(problem.n - 1) / problem.delta",
+        "1 / problem.delta",
+    ),
+    Fault(
+        "top-two: the leader's own cost forgotten",
+        "strategies/top_two.py",
+        "+ costs + costs[leader]",
+        "+ costs",
+    ),
+    Fault(
+        "top-two: epsilon counted twice",
+        "strategies/top_two.py",
+        "- means + problem.epsilon",
+        "- means + 2 * problem.epsilon",
+    ),
+    Fault(
+        "top-two: the leader's mean is taken for exact",
+        "strategies/top_two.py",
+        "(spreads + spreads[leader])",
+        "spreads",
+    ),
 )

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 import shortlist as sl
+from shortlist.strategies import strategy_named
 
 RECORDED = Path(__file__).parent.parent / "tests" / "panel" / "recorded.json"
 
 
 def questions() -> dict[str, tuple[sl.Problem, np.ndarray[Any, np.dtype[np.float64]], str]]:
     """Return the instances of the panel: problem, means and rewards by name."""
+    one = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 4.0, 0.5, 2.0, 1.0, 3.0, 0.25, 1.0])
     mixed = sl.instances.random(80, 4, epsilon=0.8, spread=8.0, seed=7)
     level = sl.Problem(m=3, epsilon=0.9, delta=0.1, variances=[1.0] * 30)
     coins = sl.Problem(m=2, epsilon=0.4, delta=0.1, variances=[0.25] * 12)
@@ -27,14 +29,17 @@ def questions() -> dict[str, tuple[sl.Problem, np.ndarray[Any, np.dtype[np.float
         "slippage, two-point": (level, sl.instances.slippage(level, 1.5).means, "two-point"),
         "linear, bernoulli": (coins, sl.instances.linear(coins).means, "bernoulli"),
         "illustrative, gaussian": (tiny.problem, tiny.means, "gaussian"),
+        "one arm, gaussian": (one, sl.instances.slippage(one, 0.6).means, "gaussian"),
     }
 
 
 def panel() -> dict[str, Any]:
-    """Return pulls and selections of a few replications of every strategy on every instance."""
+    """Return pulls and selections of a few replications of every strategy on every instance it can take."""
     found: dict[str, Any] = {}
     for title, (problem, means, rewards) in questions().items():
         for name in sl.strategies():
+            if strategy_named(name).unfit(problem):
+                continue
             outcome = sl.simulate(problem, means, name, replications=3, seed=2022, rewards=rewards)
             found[f"{title}: {name}"] = {
                 "pulls": outcome.pulls.tolist(),

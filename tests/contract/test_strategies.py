@@ -222,7 +222,7 @@ def test_pulls_never_exceed_the_certified_worst_case(name: str, case: str) -> No
     worst = sl.plan(problem)[name].worst_case_pulls
     assert worst == strategy_named(name).worst_case_pulls(problem)
     if worst is None:
-        assert name in {"lucb", "ugape"}
+        assert name in {"lucb", "ugape", "biz", "top-two"}
         return
     for seed in range(5):
         outcome = sl.simulate(problem, means_of(problem, seed), name, replications=20, seed=seed)
@@ -254,7 +254,7 @@ def test_the_ledger_spends_at_most_delta(name: str) -> None:
         problem = problem_of(case)
         guarantee = strategy_named(name).guarantee(problem)
         if guarantee is None:
-            assert name in {"adapted-medelim-published", "bechhofer"}
+            assert name in {"adapted-medelim-published", "bechhofer", "kn", "biz"}
             continue
         assert guarantee.ledger.total <= problem.delta * (1 + 1e-12)
         assert all(share.delta > 0 and share.event for share in guarantee.ledger.shares)

@@ -2,8 +2,8 @@
 
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
 arms selected. It shares no code with the package. (Only the outcomes of numerical searches are taken from
-there, and checked by themselves: how a single stage spreads its pulls, Bechhofer's constant, and the levels
-of a race.)
+there, and checked by themselves: how a single stage spreads its pulls, Bechhofer's constant, the levels of
+a race, and when the intervals of a mixture are short enough.)
 """
 
 from collections.abc import Callable, Generator
@@ -13,8 +13,11 @@ from shortlist import Problem
 
 from .adapted_medelim import adapted_medelim, adapted_medelim_published
 from .bechhofer import bechhofer
+from .biz import biz
 from .confidence import lucb, ugape
+from .kn import kn
 from .medelim import medelim, medelim_max
+from .mixture import lucb_mixture, racing, top_two
 from .race import race
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
@@ -35,4 +38,9 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "uniform": uniform,
     "bechhofer": bechhofer,
     "race": race,
+    "kn": kn,
+    "biz": biz,
+    "racing": racing,
+    "lucb-mixture": lucb_mixture,
+    "top-two": top_two,
 }

@@ -156,6 +156,82 @@ def test_intervals_that_hold_give_a_right_answer(name: str, seed: int, n: int, m
     assert kth_best(selected, means, m) >= kth_best(set(range(n)), means, m) - 1.0
 
 
+def half_width(count: float, variance: float, alpha: float) -> float:
+    """The mixture's half-width at epsilon = 1, where the weight is worth as many pulls as the variance."""
+    log = math.log(math.sqrt((count + variance) / variance) / (2 * alpha) + 0.5)
+    return math.sqrt(2 * variance * (count + variance) * log) / count
+
+
+def _adverse(
+    name: str, problem: sl.Problem, error: Callable[[int, float], float], means: FloatArray
+) -> set[int]:
+    """Play with sample means that are always off by ``error(arm, count)``."""
+    strategy = strategy_named(name)
+    state: Any = strategy.init(problem, ())
+    counts, sums = np.zeros(problem.n), np.zeros(problem.n)
+    for _ in range(20_000):
+        if strategy.verdict(state).is_final:
+            break
+        batch = strategy.ask(state)
+        counts[batch.arms] += batch.counts
+        targets = [counts[arm] * (means[arm] + error(arm, counts[arm])) for arm in batch.arms.tolist()]
+        rewards = (np.array(targets) - sums[batch.arms]) / batch.counts
+        sums[batch.arms] = targets
+        state = strategy.tell(state, rewards)
+    assert strategy.verdict(state).is_final
+    return set(strategy.verdict(state).selected.tolist())
+
+
+@pytest.mark.parametrize("name", ["racing", "lucb-mixture"])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (4, 1), (10, 3), (10, 8), (60, 3)])
+@pytest.mark.parametrize("beyond", ["nothing", "good arms shown low", "leaders shown high"])
+def test_mixtures_that_hold_give_a_right_answer(name: str, seed: int, n: int, m: int, beyond: str) -> None:
+    """Upper bounds of the best arms and lower bounds of the others only just hold, at all times.
+
+    The other bounds may fail: good arms that are not among the m best may show anything low, and those that
+    are anything high.
+    """
+    problem, means = instance(seed, n, m, spread=9.0)
+    problem = sl.Problem(m=m, epsilon=1.0, delta=0.5, variances=problem.variances * 3)
+    *leaders, last = np.argsort(-means, kind="stable")[:m].tolist()
+
+    def error(arm: int, count: float) -> float:
+        above = half_width(count, problem.variances[arm], 0.5 / (2 * m))
+        below = half_width(count, problem.variances[arm], 0.5 / (2 * (n - m)))
+        if arm in leaders and beyond == "leaders shown high":
+            return below + 0.7 * above
+        if arm == last or arm in leaders:
+            return -0.999 * above
+        is_good = means[arm] >= means[last] - 1.0
+        return -1e3 if is_good and beyond == "good arms shown low" else 0.999 * below
+
+    selected = _adverse(name, problem, error, means)
+    assert kth_best(selected, means, m) >= kth_best(set(range(n)), means, m) - 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.7, 1.0])
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [2, 5, 12, 40])
+def test_top_two_is_right_while_the_mixture_over_both_means_stays_below_its_bar(
+    seed: int, n: int, share: float
+) -> None:
+    """The best arm uses up a share of what its pair with any other may, and every other arm the rest."""
+    problem, means = instance(seed, n, 1, spread=9.0)
+    problem = sl.Problem(m=1, epsilon=1.0, delta=0.5, variances=problem.variances * 3)
+    best = int(np.argmax(means))
+
+    def error(arm: int, count: float) -> float:
+        variance = problem.variances[arm]
+        part = (share if arm == best else 1 - share) * math.log((n - 1) / 0.5)
+        allowed = part + math.log1p(count / variance) / 2
+        size = math.sqrt(2 * allowed * variance * (count + variance)) / count
+        return (-0.999 if arm == best else 0.999) * size
+
+    (selected,) = _adverse("top-two", problem, error, means)
+    assert means[selected] >= means[best] - 1.0
+
+
 def _played(name: str, problem: sl.Problem, shown: Callable[[int, list[int]], FloatArray]) -> set[int]:
     strategy = strategy_named(name)
     state, level = strategy.init(problem, ()), 1

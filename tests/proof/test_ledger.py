@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.heterogeneity import variance_groups
-from shortlist.strategies import lucb, strategy_named, ugape
+from shortlist.strategies import lucb, mixture, strategy_named, top_two, ugape
 from tests.playing import gaussian_rewards, play
 
 ROUNDING = 1 + 1e-9
@@ -196,3 +196,60 @@ def test_intervals_are_as_wide_as_their_rate_says(name: str) -> None:
         state = strategy.tell(state, rng.standard_normal(len(batch.arms)))
     assert state.n_pulls == state.seen.counts.sum()
     np.testing.assert_allclose(state.seen.radii**2 * state.seen.counts / (2 * problem.variances), 1.0)
+
+
+def log_mixture(total: float, intrinsic: float, rho: float, *, one_sided: bool) -> float:
+    """The log of the mixture of exp(x S - x^2 V / 2) over x, normal of variance 1/rho, or over x > 0."""
+    spread = 1 / math.sqrt(intrinsic + rho)
+    middle = total * spread**2
+    low = 0.0 if one_sided else middle - 12 * spread
+    x = np.linspace(low, max(middle, 0.0) + 12 * spread, 40_001)
+    exponents = x * total - x**2 * (intrinsic + rho) / 2
+    heights = np.exp(exponents - exponents.max())
+    area = float(((heights[1:] + heights[:-1]) / 2).sum() * (x[1] - x[0]))
+    weight = math.sqrt(rho / (2 * math.pi)) * (2 if one_sided else 1)
+    return float(exponents.max()) + math.log(area * weight)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (10, 3), (10, 8), (1000, 1)])
+@pytest.mark.parametrize("delta", [1e-6, 0.05, 0.9])
+def test_bounds_of_mixtures_over_all_times(n: int, m: int, delta: float) -> None:
+    """By Ville's inequality an arm's mean crosses its bound with probability 1 / mixture there, at most."""
+    problem = sl.Problem(m=m, epsilon=0.3, delta=delta, variances=[2.5] * n)
+    zero = np.zeros(1)
+    for count in (1.0, 10.0, 333.0, 1e4, 1e7):
+        lower, upper = mixture.bounds(problem, zero, np.array([count]), np.array([2.5]))
+        totals = (-lower[0] * count, upper[0] * count)
+        rho = 2.5 * 2.5 / 0.3**2
+        too_high, too_low = (math.exp(-log_mixture(s, 2.5 * count, rho, one_sided=True)) for s in totals)
+        spent = m * too_low + (n - m) * too_high
+        assert spent <= delta * (1 + 1e-6)
+        assert spent >= 0.6 * delta  # the bound on the normal tail is not wasteful
+    for name in ("racing", "lucb-mixture"):
+        guarantee = strategy_named(name).guarantee(problem)
+        assert guarantee is not None
+        assert guarantee.ledger.total == delta
+
+
+@pytest.mark.parametrize("n", [2, 30])
+@pytest.mark.parametrize("counts", [(1.0, 1.0), (10.0, 500.0), (4000.0, 70.0)])
+def test_the_bar_of_top_two_over_all_times(n: int, counts: tuple[float, float]) -> None:
+    """Where the evidence just suffices, the mixture over both means is (n - 1)/delta or more."""
+    variances = np.array([1.0, 3.0] + [1.0] * (n - 2))
+    problem = sl.Problem(m=1, epsilon=0.2, delta=0.05, variances=variances)
+    given = np.array([*counts] + [1.0] * (n - 2))
+    low, high = 0.0, 1e4  # by how much the leader, arm 0, must lead arm 1
+    for _ in range(200):
+        middle = (low + high) / 2
+        means = np.array([middle, 0.0] + [-1e6] * (n - 2))
+        is_enough = top_two.evidence(problem, means, given, 0)[1] >= 0
+        low, high = (low, middle) if is_enough else (middle, high)
+    shift = high + problem.epsilon  # the errors of both add up to this at least, if arm 1 is epsilon better
+    least = min(
+        sum(
+            log_mixture(part * shift * count, s * count, s**2 / 0.2**2, one_sided=False)
+            for part, count, s in ((share, counts[0], 1.0), (1 - share, counts[1], 3.0))
+        )
+        for share in np.linspace(0.0, 1.0, 201)
+    )
+    assert math.log((n - 1) / 0.05) * (1 - 1e-6) <= least <= math.log((n - 1) / 0.05) + 0.05

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.measure import generator_for
 from shortlist.strategies import strategy_named
+from tests.playing import fitting
 
 MEANS = [0.0, 0.3, 0.9, 1.0, 2.0, 2.1]
 
@@ -63,7 +64,7 @@ def outcome(session: sl.Session) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("strategy", sl.strategies())
 def test_asking_again_returns_the_same(strategy: str) -> None:
-    session = sl.Session(problem(), strategy)
+    session = sl.Session(fitting(strategy, problem()), strategy)
     for _ in range(3):
         before = contents(session)
         first, second = session.ask(), session.ask()
@@ -398,7 +399,7 @@ def test_old_and_new_answers_in_one_call() -> None:
 
 @pytest.mark.parametrize("strategy", sl.strategies())
 def test_replaying_the_events_gives_the_same_session(strategy: str) -> None:
-    asked = problem(epsilon=2.0)
+    asked = fitting(strategy, problem(epsilon=2.0))
     live = sl.Session(asked, strategy, seed=3)
     checkpoints = 0
     while (tickets := live.ask(limit=4)) and checkpoints < 40:
@@ -428,7 +429,7 @@ def test_replaying_events_of_another_question_is_refused() -> None:
 
 @pytest.mark.parametrize("strategy", sl.strategies())
 def test_a_result_while_open_promises_nothing(strategy: str) -> None:
-    session = sl.Session(problem(), strategy)
+    session = sl.Session(fitting(strategy, problem()), strategy)
     session.tell(session.ask(limit=1), means=[0.0])
     result = session.result
     assert result.stop is sl.Stop.OPEN
@@ -506,11 +507,13 @@ def simulated(asked: sl.Problem) -> Any:
 
 @pytest.mark.parametrize("strategy", ["auto", *sl.strategies()])
 def test_select_finds_the_best_and_is_reproducible(strategy: str) -> None:
-    asked = problem(epsilon=1.0)
+    asked = fitting(strategy, problem(epsilon=1.0))
     one, other = (sl.select(simulated(asked), asked, strategy, seed=5) for _ in range(2))
     assert one.to_dict() == other.to_dict()
     assert one.arms.means.tobytes() == other.arms.means.tobytes()
-    assert {"arm-4", "arm-5"} <= set(one.selected)
+    assert {"arm-4", "arm-5"} <= set(one.selected) or (
+        asked.m == 1 and set(one.selected) < {"arm-4", "arm-5"}
+    )
     assert one.seed == 5
 
 
@@ -618,7 +621,7 @@ def test_progress_is_called_after_every_measurement() -> None:
 
 @pytest.mark.parametrize("strategy", sl.strategies())
 def test_a_result_is_plain_data(strategy: str) -> None:
-    open_session = sl.Session(problem(epsilon=1.0), strategy)
+    open_session = sl.Session(fitting(strategy, problem(epsilon=1.0)), strategy)
     for result in (open_session.result, finished(open_session).result):
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == result.to_dict()
 

@@ -8,12 +8,17 @@ from typing import Any
 from shortlist.errors import InvalidProblem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
+from shortlist.strategies.biz import BIZ
+from shortlist.strategies.kn import KN
 from shortlist.strategies.lucb import LUCB
+from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
+from shortlist.strategies.racing import RACING
 from shortlist.strategies.single_stage import SINGLE_STAGE
+from shortlist.strategies.top_two import TOP_TWO
 from shortlist.strategies.ugape import UGAPE
 from shortlist.strategies.uniform import UNIFORM
 from shortlist.strategies.vmedelim import VMEDELIM
@@ -34,6 +39,11 @@ _ALL: tuple[Strategy[Any], ...] = (
     UNIFORM,
     BECHHOFER,
     RACE,
+    KN,
+    BIZ,
+    RACING,
+    LUCB_MIXTURE,
+    TOP_TWO,
 )
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 
