@@ -24,6 +24,7 @@ lint: $(READY)   ## ruff and mypy only
 bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.speed
 	$(PY) -m benchmarks.plan
+	$(PY) -m benchmarks.race
 
 bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
 	$(PY) -m benchmarks.pulls

@@ -10,8 +10,8 @@ from shortlist.strategies import strategy_named
 from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
 
-ONE_BY_ONE = ["lucb-mixture", "top-two"]
-ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", *ONE_BY_ONE})
+MANY_ROUNDS = ["kn", "biz", "racing", "lucb-mixture", "top-two"]
+ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", *MANY_ROUNDS})
 
 
 def test_every_strategy_has_an_oracle() -> None:
@@ -49,10 +49,12 @@ def test_elimination_pulls_and_selects_as_its_oracle(name: str, problem: sl.Prob
     assert ours.selected == oracle.selected
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", MANY_ROUNDS)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 @settings(max_examples=15, deadline=None)
-def test_mixtures_pull_and_select_as_their_oracles(name: str, problem: sl.Problem, seed: int) -> None:
+def test_strategies_of_many_rounds_pull_and_select_as_their_oracles(
+    name: str, problem: sl.Problem, seed: int
+) -> None:
     if strategy_named(name).unfit(problem):
         problem = problem.changed(m=1)
     means = np.random.default_rng(seed).standard_normal(problem.n) * 4 * problem.epsilon
