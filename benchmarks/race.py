@@ -67,8 +67,8 @@ def main() -> None:
         "# Races over many arms",
         "",
         f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}. Unit variances, "
-        "epsilon 0.1, delta 0.05, slippage; one run each, simulated from end to end. Seconds are for comparison "
-        "only; beside them stands how many times as long as drawing its normals alone the run took.",
+        "epsilon 0.1, delta 0.05, slippage; one run each, simulated from end to end. Seconds are for "
+        "comparison only; beside them stands how many times as long as drawing its normals the run took.",
         "",
         "| n | m | pulls | average information | rounds | errors | seconds | times | peak memory |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -21,10 +21,10 @@ def charges(ahead: FloatArray, behind: FloatArray, lead: float = -np.inf) -> Flo
     if not len(behind):
         return np.zeros(len(ahead))
     ordered = np.sort(behind)
-    sums = np.concatenate(([0.0], np.cumsum(np.exp(ordered - ordered[-1]))))
+    log_sums = np.concatenate(([-np.inf], np.logaddexp.accumulate(ordered)))
     n_behind = np.searchsorted(ordered, ahead - lead, side="right")
-    with np.errstate(divide="ignore"):
-        charged: FloatArray = np.exp(np.log(sums[n_behind]) + ordered[-1] - ahead)
+    with np.errstate(over="ignore"):  # a charge that is beyond all numbers is never paid
+        charged: FloatArray = np.exp(log_sums[n_behind] - ahead)
     return charged
 
 
