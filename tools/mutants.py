@@ -3,6 +3,7 @@
 `make mutants` runs it; the table goes to benchmarks/results/mutants.md. It exits with 1 if any fault
 goes unseen. Faults are planted in a copy, never in the working tree. With names of source files or folders,
 as in `python -m tools.mutants bounds plan.py`, only the faults in those are planted, and their rows renewed.
+With `--first` the suites are tried one by one, and the first that catches a fault is enough.
 """
 
 import os
@@ -32,6 +33,7 @@ SUITES = {
         "tests/test_mixture.py",
         "tests/test_pairwise.py",
         "tests/test_plan.py",
+        "tests/test_race_course.py",
         "tests/test_ranking.py",
         "tests/test_simulate.py",
         "tests/test_swap.py",
@@ -40,6 +42,18 @@ SUITES = {
     "statistical": ["tests/statistical"],
     "panel": ["tests/panel"],
 }
+_QUICKEST = (  # in this order where the first that catches a fault is enough
+    "units",
+    "ledger",
+    "decisions",
+    "race",
+    "oracles",
+    "bounds",
+    "contract",
+    "paper",
+    "panel",
+    "statistical",
+)
 TIME_LIMIT = 300  # a fault may make a strategy run for ever; that counts as caught
 
 
@@ -61,14 +75,15 @@ def snapshot(root: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", root)
 
 
-def caught_by(fault: Fault | None, sound: Path) -> list[str]:
-    """Return the suites that fail with this fault (or none) planted in a copy of the sound tree."""
+def caught_by(fault: Fault | None, sound: Path, *, is_first_enough: bool = False) -> list[str]:
+    """Return the suites, or the first suite, that fail with this fault (or none) planted in a copy."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "copy"
         shutil.copytree(sound, root)
         if fault is not None:
             plant(fault, root)
-        return [suite for suite, paths in SUITES.items() if _fails(paths, root)]
+        failing = (suite for suite in _QUICKEST if _fails(SUITES[suite], root))
+        return [suite for suite in [next(failing, "")] if suite] if is_first_enough else list(failing)
 
 
 def _fails(paths: list[str], root: Path) -> bool:
@@ -92,19 +107,20 @@ def _fails(paths: list[str], root: Path) -> bool:
 
 def main() -> None:
     """Plant the faults of the files named on the command line, or all; print and write the table."""
-    parts = sys.argv[1:]
+    is_first_enough = "--first" in sys.argv
+    parts = [given for given in sys.argv[1:] if given != "--first"]
     faults = [fault for fault in FAULTS if not parts or any(part in fault.file for part in parts)]
     with tempfile.TemporaryDirectory() as folder:
         snapshot(Path(folder))
-        _study(faults, Path(folder))
+        _study(faults, Path(folder), is_first_enough)
 
 
-def _study(faults: list[Fault], sound: Path) -> None:
+def _study(faults: list[Fault], sound: Path, is_first_enough: bool) -> None:
     if failing := caught_by(None, sound):
         sys.exit(f"without any fault these suites fail: {', '.join(failing)}; mend them first")
     rows = _rows_so_far()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda fault: caught_by(fault, sound), faults)
+        found = pool.map(lambda fault: caught_by(fault, sound, is_first_enough=is_first_enough), faults)
         for fault, caught in zip(faults, found, strict=True):
             rows[fault.what] = caught
             print(f"{'caught' if caught else 'UNSEEN'}  {fault.what}: {', '.join(caught)}", flush=True)
