@@ -209,20 +209,31 @@ def _behind(state: Open, is_open: BoolArray) -> IntArray:
         return np.flatnonzero(state.reached < state.front)
     late = state.incumbents[state.reached[state.incumbents] < state.front]
     if len(late) and state.climbs < 2:
-        is_wanted = np.array([_is_open_above(state, int(arm)) for arm in late])
+        is_wanted = _is_open_above(state, late)
         late = late if is_wanted.any() and state.climbs == 1 else late[is_wanted]
     return late if len(late) else np.flatnonzero(is_open & (state.reached < state.front))
 
 
-def _is_open_above(state: Open, incumbent: int) -> bool:
-    """Return whether an incumbent has an open pair with an outsider that has come farther."""
-    record = state.records[level := int(state.reached[incumbent])]
-    is_above = state.reached > level
-    is_above[state.incumbents] = False
-    needed = (
-        record.scores[is_above] + state.course.leads[level, record.kinds[is_above], record.kinds[incumbent]]
-    )
-    return bool((needed > record.scores[incumbent]).any())
+def _is_open_above(state: Open, incumbents: IntArray) -> BoolArray:
+    """Return which of these incumbents have an open pair with an outsider that has come farther."""
+    is_found = np.zeros(len(incumbents), dtype=np.bool_)
+    reached = state.reached[incumbents]
+    for level in np.unique(reached).tolist():
+        is_above = state.reached > level
+        is_above[state.incumbents] = False
+        there = reached == level
+        is_found[there] = _is_open_at(state, level, incumbents[there], is_above)
+    return is_found
+
+
+def _is_open_at(state: Open, level: int, incumbents: IntArray, is_outside: BoolArray) -> BoolArray:
+    """Return which of these incumbents have an open pair, by the record of a level, with one of some arms."""
+    record, leads = state.records[level], state.course.leads[level]
+    highest = np.full(len(leads), -np.inf)
+    np.maximum.at(highest, record.kinds[is_outside], record.scores[is_outside])
+    needed = (highest[:, None] + leads).max(axis=0)[record.kinds[incumbents]]
+    is_open: BoolArray = needed > record.scores[incumbents]
+    return is_open
 
 
 def _climbing(state: Open, arms: IntArray) -> Open:
@@ -235,15 +246,12 @@ def _climbing(state: Open, arms: IntArray) -> Open:
 
 def _advancing(state: Open, is_open: BoolArray) -> Open:
     """Return the state in which all arms of open pairs await the batch of the next level."""
-    record, leads, level = state.records[-1], state.course.leads[state.front], state.front + 1
-    highest = np.full(len(leads), -np.inf)
-    np.maximum.at(highest, record.kinds[is_open], record.scores[is_open])
     here = state.incumbents[state.reached[state.incumbents] == state.front]
-    needed = (highest[:, None] + leads).max(axis=0)[record.kinds[here]]
-    arms = np.sort(np.concatenate([np.flatnonzero(is_open), here[needed > record.scores[here]]]))
+    doubted = here[_is_open_at(state, state.front, here, is_open)]
+    arms, level = np.sort(np.concatenate([np.flatnonzero(is_open), doubted])), state.front + 1
     counts = state.course.usual_batch(level, arms)
     if excess := state.course.excess(level):
-        best_first = np.argsort(-record.scores[arms], kind="stable")
+        best_first = np.argsort(-state.scores[arms], kind="stable")
         favoured = best_first[np.cumsum(counts[best_first]) * (FAVOUR - 1) <= excess]
         counts[favoured] *= FAVOUR
     return replace(state, arms=arms, counts=counts)
