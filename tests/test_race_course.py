@@ -25,7 +25,7 @@ def test_where_rewards_are_swapped_all_pulls_weigh_alike(n: int, m: int, epsilon
 def test_it_ends_where_means_differ_in_their_last_bit(mean: float, noise: str) -> None:
     problem = sl.Problem(1, 0.1, 0.05, np.ones(2), noise=noise)
     means = np.array([mean, np.nextafter(mean, np.inf)])
-    state: race.Open | Done = race.init(problem)
+    state: race.Open | Done = race.init(course(problem))
     while not isinstance(state, Done):
         state = race.tell(state, means[state.arms])
     assert len(state.selected) == 1

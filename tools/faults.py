@@ -539,8 +539,8 @@ FAULTS = (
     Fault(
         "swap: all of delta beside the evidence's share",
         "strategies/race_course.py",
-        "delta_swaps = problem.delta - delta_pairs",
-        "delta_swaps = problem.delta if is_swapping else 0.0",
+        "return delta_pairs, problem.delta - delta_pairs",
+        "return delta_pairs, problem.delta if is_swappable(problem) else 0.0",
     ),
     Fault(
         "swap: incumbents that came later count as present",

@@ -211,10 +211,10 @@ def _row(name: str, problem: Problem) -> Row:
     strategy = strategy_named(name)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)
-    guarantee, rounds = strategy.guarantee(problem), strategy.n_rounds(problem)
-    pulls, note, error = None, "", None
+    guarantee = strategy.guarantee(problem)
+    pulls, rounds, note, error = None, None, "", None
     try:
-        pulls = strategy.worst_case_pulls(problem)
+        pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
         if pulls is None:
             note = "no cap on its pulls"
     except InvalidProblem as caught:  # its pulls cannot be counted; another's may

@@ -38,6 +38,7 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "uniform": uniform,
     "bechhofer": bechhofer,
     "race": race,
+    "short-race": lambda problem: race(problem, most_levels=6),
     "kn": kn,
     "biz": biz,
     "racing": racing,

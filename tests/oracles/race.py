@@ -24,10 +24,10 @@ def fullest(accounts: dict[int, float], m: int) -> float:
     return sum(sorted(accounts.values(), reverse=True)[:m])
 
 
-def race(problem: Problem) -> Generator[dict[int, int], dict[int, float], set[int]]:
+def race(problem: Problem, most_levels: int = 48) -> Generator[dict[int, int], dict[int, float], set[int]]:
     if problem.m == problem.n:
         return set(range(problem.n))
-    run = Race(problem)
+    run = Race(problem, most_levels)
     asked: dict[int, int] | None = {i: run.usual(i, 0) for i in range(problem.n)}
     while asked:
         run.enter(asked, (yield asked))
@@ -38,9 +38,9 @@ def race(problem: Problem) -> Generator[dict[int, int], dict[int, float], set[in
 class Race:
     """All pairs are looked at one by one, each time. Only levels, rates and classes are taken as planned."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, most_levels: int) -> None:
         n, m, delta = problem.n, problem.m, problem.delta
-        plan = course(problem)
+        plan = course(problem, most_levels)
         level: list[float] = plan.levels.tolist()
         self.problem, self.n, self.m, self.level = problem, n, m, level
         self.rate: list[float] = plan.rate.tolist()

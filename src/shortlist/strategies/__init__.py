@@ -15,7 +15,7 @@ from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
-from shortlist.strategies.race import RACE
+from shortlist.strategies.race import RACE, SHORT_RACE
 from shortlist.strategies.racing import RACING
 from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.top_two import TOP_TWO
@@ -39,6 +39,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     UNIFORM,
     BECHHOFER,
     RACE,
+    SHORT_RACE,
     KN,
     BIZ,
     RACING,

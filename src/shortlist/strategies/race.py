@@ -10,6 +10,7 @@ advance: see `race_course`. Pairs are never listed; an outsider is compared with
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.swap import charges, spent
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Batch, Done
-from shortlist.strategies.race_course import FAVOUR, Course, course
+from shortlist.strategies.protocol import Batch, Done, Strategy
+from shortlist.strategies.race_course import FAVOUR, Course, course, shares_of_delta
 
 LOYALTY = 0.3  # an incumbent keeps its place until it is behind by so much (of epsilon), less at later levels
 
@@ -82,9 +83,9 @@ class Open:
         return len(self.records) - 1
 
 
-def init(problem: Problem) -> Open:
+def init(laid_out: Course) -> Open:
     """Return the first state: every arm awaits its first batch."""
-    laid_out = course(problem)
+    problem = laid_out.problem
     nobody, none = np.zeros(problem.n, dtype=np.bool_), np.empty(0, dtype=np.int64)
     return Open(
         course=laid_out,
@@ -283,33 +284,41 @@ def _is_swap_enough(state: Open, is_open: BoolArray) -> bool:
 
 
 def _guarantee(problem: Problem) -> Guarantee:
-    laid_out = course(problem) if problem.m < problem.n else None
+    delta_pairs, delta_swaps = shares_of_delta(problem)
     pairs = "some best arm beats another arm by epsilon or more, and the pair is settled by its evidence"
-    if laid_out is None or not laid_out.is_swapping:
+    if not delta_swaps:
         return Guarantee.of(
-            problem, "docs/theory.md, sections 17 and 19", Ledger((Share(pairs, problem.delta),))
+            problem, "docs/theory.md, sections 17 and 19", Ledger((Share(pairs, delta_pairs),))
         )
     swaps = "some best arm beats another by more than epsilon, and the pair is settled at equal information"
-    shares = (Share(pairs, laid_out.delta_pairs), Share(swaps, laid_out.delta_swaps))
-    proved = Guarantee.of(problem, "docs/theory.md, sections 17 to 19", Ledger(shares))
+    ledger = Ledger((Share(pairs, delta_pairs), Share(swaps, delta_swaps)))
+    proved = Guarantee.of(problem, "docs/theory.md, sections 17 to 19", ledger)
     return replace(proved, assumption="rewards are independent, and Gaussian with the stated variances")
 
 
-def _n_rounds(problem: Problem) -> int:
-    """Return the most rounds: before each level every arm may have to catch up from the first, four times."""
-    n_levels = course(problem).n_levels
-    return 2 * n_levels**2 + 4 * n_levels
+def _strategy(name: str, summary: str, most_levels: int, usual_share: float) -> Strategy[Any]:
+    def n_rounds(problem: Problem) -> int:
+        """Return the most rounds: at each level all arms may have to catch up from the first, four times."""
+        n_levels = course(problem, most_levels).n_levels
+        return 2 * n_levels**2 + 4 * n_levels
+
+    return lanes.strategy(
+        name,
+        summary,
+        "docs/theory.md, section 19",
+        init=lambda problem: init(course(problem, most_levels)),
+        ask=ask,
+        tell=tell,
+        guarantee=_guarantee,
+        worst_case_pulls=lambda problem: course(problem, most_levels).worst_case_pulls,
+        n_rounds=n_rounds,
+        usual_share=usual_share,
+    )
 
 
-RACE = lanes.strategy(
-    "race",
-    "Pulls only arms still in doubt, level by level, until every pair is settled.",
-    "docs/theory.md, section 19",
-    init=init,
-    ask=ask,
-    tell=tell,
-    guarantee=_guarantee,
-    worst_case_pulls=lambda problem: course(problem).worst_case_pulls,
-    n_rounds=_n_rounds,
-    usual_share=0.5,
+RACE = _strategy(
+    "race", "Pulls only arms still in doubt, level by level, until every pair is settled.", 48, 0.5
+)
+SHORT_RACE = _strategy(
+    "short-race", "The race in six levels: about five rounds, a third more pulls.", 6, 0.65
 )

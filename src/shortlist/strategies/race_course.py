@@ -110,20 +110,26 @@ class Course:
         return np.clip(np.floor(powers - 1e-9), 0, self.n_classes - 1).astype(np.int8)
 
 
+def shares_of_delta(problem: Problem) -> tuple[float, float]:
+    """Return what may be spent on settlements by evidence, and by the swap certificate where it is used."""
+    delta_pairs = problem.delta * (SHARE if is_swappable(problem) else 1.0)
+    return delta_pairs, problem.delta - delta_pairs
+
+
 @lru_cache(maxsize=8)
-def course(problem: Problem) -> Course:
-    """Return the course of a race for a problem."""
+def course(problem: Problem, most_levels: int = NUMBERS[0]) -> Course:
+    """Return the course of a race for a problem, with so many levels at most."""
     is_swapping = is_swappable(problem)
-    delta_pairs = problem.delta * (SHARE if is_swapping else 1.0)
+    delta_pairs, delta_swaps = shares_of_delta(problem)
     unit = 2 * problem.variances / problem.epsilon**2
-    rate, levels = _rates_and_levels(problem, enough(_log_price(problem, delta_pairs)), is_swapping)
+    numbers = [number for number in NUMBERS if number <= most_levels]
+    rate, levels = _rates_and_levels(problem, enough(_log_price(problem, delta_pairs)), numbers)
     if is_swapping:
         levels = _whole(levels, float(unit[0]))
     needs, counts = np.unique(unit * rate, return_counts=True)
     totals = tuple(int(_batch(needs, weight) @ counts) for weight in np.diff(levels, prepend=0.0))
     countable(math.ceil((1 + FAVOURED) * sum(totals)), "The race")
     n_classes = 1 if is_swapping else _n_classes(unit, rate, levels)
-    delta_swaps = problem.delta - delta_pairs
     rest_lead = math.log(problem.n * problem.m / (BOLD * delta_swaps)) if is_swapping else math.inf
     return Course(problem, levels, unit, rate, totals, n_classes, rest_lead, delta_pairs, delta_swaps)
 
@@ -148,7 +154,7 @@ def _batch(pulls_per_weight: FloatArray, weight: FloatArray) -> IntArray:
     return pulls
 
 
-def _rates_and_levels(problem: Problem, last: float, is_swapping: bool) -> tuple[FloatArray, FloatArray]:
+def _rates_and_levels(problem: Problem, last: float, numbers: list[int]) -> tuple[FloatArray, FloatArray]:
     """Return the rates of arms and the levels that promise few pulls, and no more than naive elimination.
 
     With more levels arms stop sooner after they could, but each level takes a pull of every arm at least.
@@ -160,12 +166,13 @@ def _rates_and_levels(problem: Problem, last: float, is_swapping: bool) -> tuple
         variances = np.quantile(problem.variances, (np.arange(256) + 0.5) / 256)
         counts = np.full(256, problem.n / 256)
     few_units, few_ratios = 2 * variances / problem.epsilon**2, variances.max() / variances
+    is_swapping = is_swappable(problem)
     limit = float(wnelim.closed_form_pulls(problem)) / (1.0 if is_swapping else 1 + FAVOURED)
     found = []
     for power in (0.0,) if is_swapping else (*QUIETER, 0.0):
         if (variances * few_ratios**power) @ counts > DEARER * (variances @ counts):
             continue
-        for number in NUMBERS:
+        for number in numbers:
             levels = _geometric(number, last)
             weights = np.diff(levels, prepend=0.0)
             pulls = float(counts @ _batch((few_units * few_ratios**power)[:, None], weights).sum(axis=1))
