@@ -223,9 +223,10 @@ def test_options_that_the_file_settles_are_refused(run: InProcess, option: list[
     assert "has no effect" in done.err
 
 
-def test_a_screen_is_judged_by_its_own_promise(run: InProcess) -> None:
+def test_a_screen_is_judged_by_its_own_promise_but_is_no_answer(run: InProcess) -> None:
     done = run("run", "examples/drilling.toml", "--strategy", "medelim")
-    assert done.status == 0
+    assert done.status == 3
+    assert "That is less than was asked for." in done.out
     assert "10 of 200 arms kept (a screen, not yet a selection)" in done.out
     assert "the answer is right" in done.out
 

@@ -107,6 +107,24 @@ def test_strategies_beyond_counting_are_listed_without_a_figure() -> None:
     assert planned["vmedelim"].note == "more pulls than can be counted"
 
 
+def test_a_race_beyond_counting_leaves_the_plan_to_others() -> None:
+    asked = sl.Problem(m=3, epsilon=1.04e-7, delta=0.05, variances=[0.25] * 12, noise="gaussian")
+    planned = sl.plan(asked)
+    assert planned.best.strategy == "single-stage"
+    assert planned["race"].note == "more pulls than can be counted"
+    assert sl.Session(asked).strategy == "single-stage"
+
+
+def test_within_a_budget_auto_takes_what_the_budget_certifies() -> None:
+    found = sl.plan_for_budget(sl.Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10), 2000)
+    assert found.best.strategy == "single-stage"
+    assert (found["race"].worst_case_pulls or 0) > 2000
+    result = sl.select(lambda _arm, count, _rng: [0.5] * count, found.problem, budget=2000)
+    assert result.strategy == "single-stage"
+    assert result.is_answer
+    assert sl.Session(found.problem).strategy == "race"
+
+
 def test_a_problem_that_no_strategy_can_answer_is_refused() -> None:
     with pytest.raises(sl.InvalidProblem, match=r"2\*\*53"):
         sl.plan(sl.Problem(m=1, epsilon=3e-7, delta=1e-40, variances=[1.0] * 50))

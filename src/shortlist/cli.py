@@ -80,9 +80,10 @@ def plan(
     """Say what an answer will cost, before anything is measured.
 
     For every strategy: the most pulls it can take, that number as a multiple of the lower bound ("x
-    bound"), in how many rounds, and what proves its answer. The lower bound is what no algorithm can
-    do without. Nothing is measured, so FILE needs no section on measurement. With --budget it answers
-    the reverse question; the exit status is 3 if the budget is too small to certify anything.
+    bound"), in how many rounds at most, and what proves its answer. The lower bound is what no algorithm
+    can do without if the means are the worst ones. Nothing is measured, so FILE needs no section on
+    measurement. With --budget it answers the reverse question; the exit status is 3 if the budget is too
+    small to certify anything.
 
     \b
       shortlist plan examples/drilling.toml
@@ -125,18 +126,19 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
     FILE is a TOML file; examples/drilling.toml shows all that it may say. The command line measures
     simulated arms; for measurements of your own call shortlist.select or use a Session from Python.
 
-    Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or nothing
-    is proved, 4 a measurement failed, 130 interrupted.
+    Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or what was
+    asked is not proved, 4 a measurement failed, 130 interrupted.
     """
     from rich.console import Console
 
     from shortlist.measure import simulated_measure
+    from shortlist.plan import resolve
     from shortlist.report.text import result_text
     from shortlist.run import Session, drive
     from shortlist.run.problem_file import read_problem_file
 
     asked = read_problem_file(file)
-    session = Session(asked.problem, strategy, seed=seed)
+    session = Session(asked.problem, resolve(strategy, asked.problem, budget), seed=seed)
     measure = simulated_measure(asked.problem, asked.means, asked.rewards)
     if not as_json:
         click.echo(_announced(file, session, budget))
@@ -146,7 +148,7 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
         click.echo(json.dumps(result.to_dict(), indent=2))
     else:
         Console(highlight=False).print(result_text(result, asked.means))
-    sys.exit(CERTIFIED if result.guarantee is not None else SHORT)
+    sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 
 @shortlist.command()

@@ -83,8 +83,8 @@ class Plan:
     def best(self) -> Row:
         """The strategy to take: of those with a certified worst case, the one that should need least.
 
-        A strategy that adapts is preferred to one of a fixed size unless its worst case is twice as large;
-        but what is promised never exceeds the worst case of `wnelim` or `vmedelim`.
+        That is judged by the share of their worst cases that strategies usually take. But what is promised
+        never exceeds the worst case of `wnelim` or `vmedelim`, if any strategy can promise as little.
         """
         return self.rows[0]
 
@@ -108,9 +108,7 @@ class Plan:
         if pulls == 0:
             return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
         if strategy_named(best.strategy).usual_share < 1:
-            said = (
-                f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually half of them"
-            )
+            said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and mostly far fewer"
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
@@ -191,10 +189,10 @@ def is_within(problem: Problem, budget: int) -> bool:
     )
 
 
-def resolve(name: str, problem: Problem) -> str:
-    """Return the strategy meant by a name: itself, or the best one for "auto"."""
+def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
+    """Return the strategy meant by a name: itself, or for "auto" the best one, within a budget if one is."""
     if name == "auto":
-        return best_strategy(problem)
+        return _rows(checked(problem), budget)[0].strategy
     if reason := strategy_named(name).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name

@@ -696,3 +696,19 @@ def test_arguments_of_select_in_the_wrong_order_are_explained() -> None:
         sl.select(problem(), lambda _arm, count, _rng: [0.0] * count)  # type: ignore[arg-type]
     with pytest.raises(sl.InvalidProblem, match="`measure`"):
         sl.select(3, problem())  # type: ignore[arg-type]
+
+
+# --- rounding -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["race", "wnelim"])
+def test_rewards_so_large_that_epsilon_drowns_are_refused(strategy: str) -> None:
+    session = sl.Session(problem(epsilon=0.1), strategy)
+    tickets = session.ask()
+    with pytest.raises(sl.MeasurementFailed, match="Subtract a constant"):
+        session.tell(tickets, means=[1e15 + ticket.arm for ticket in tickets])
+    with pytest.raises(sl.MeasurementFailed, match="Subtract a constant"):
+        session.tell(tickets[0], [-1e300] * tickets[0].count)
+    assert session.n_pulls == 0
+    session.tell(tickets, means=[1e12 + ticket.arm for ticket in tickets])
+    assert session.n_pulls > 0

@@ -1,11 +1,13 @@
 """What a strategy promises, in words and in numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from shortlist.certificates.ledger import Ledger
 from shortlist.problem import Problem
+
+GAUSSIAN = "rewards are independent, and Gaussian with the stated variances"
 
 
 class Scope(Enum):
@@ -16,7 +18,7 @@ class Scope(Enum):
         "below the true {ordinal}best."
     )
     CORRECT = (
-        "With probability at least {confidence}, the {m} best arms are selected, provided that the true "
+        "With probability at least {confidence}, {best} selected, provided that the true "
         "{ordinal}best mean exceeds all others by at least {epsilon:g}."
     )
     SCREENING = (
@@ -54,6 +56,13 @@ class Guarantee:
         """Return the guarantee of a problem as `source` proves it."""
         return cls(scope, problem.epsilon, problem.delta, problem.m, source, ledger)
 
+    @classmethod
+    def of_gaussian(
+        cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M
+    ) -> "Guarantee":
+        """Return the same where `source` needs Gaussian rewards."""
+        return replace(cls.of(problem, source, ledger, scope), assumption=GAUSSIAN)
+
     def answers(self, problem: Problem) -> bool:
         """Return whether this is what the problem asks to be promised, or more."""
         return self.scope is Scope.TOP_M or (
@@ -66,6 +75,7 @@ class Guarantee:
         return self.scope.value.format(
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
+            best="the best arm is" if self.m == 1 else f"the {self.m} best arms are",
             m=self.m,
             epsilon=self.epsilon,
             delta=self.delta,

@@ -33,6 +33,8 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         parts.append(Text(result.guarantee.sentence, style="green"))
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
+        if not result.is_answer:
+            parts.append(Text("That is less than was asked for.", style="yellow"))
     parts.append(Text(result.cost))
     if result.is_answer and result.optimality:
         parts.append(Text(result.optimality))
@@ -74,7 +76,7 @@ def plan_text(plan: Plan) -> RenderableType:
     """Return a plan as a table of strategies, the lower bound, and why the first one is recommended."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
-    for heading in ("most pulls", "x bound", "rounds"):
+    for heading in ("most pulls", "x bound", "most rounds"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("proof, or why not", min_width=12)
     for row in plan.rows:

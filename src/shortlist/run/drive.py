@@ -6,6 +6,7 @@ from dataclasses import replace
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, MeasurementFailed
 from shortlist.measure import Measure, generator_for
+from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.run.session import Session
@@ -32,7 +33,8 @@ def select(
     problem
         What is asked.
     strategy
-        A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
+        A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`), within
+        the budget if one is.
     seed
         Makes the run reproducible.
     budget
@@ -47,7 +49,9 @@ def select(
     >>> sorted(result.selected)
     ['arm-2', 'arm-3']
     """
-    return drive(Session(problem, strategy, seed=seed), measure, budget=budget, progress=progress)
+    budget = None if budget is None else whole_number(budget, "budget", 0)
+    session = Session(problem, resolve(strategy, problem, budget), seed=seed)
+    return drive(session, measure, budget=budget, progress=progress)
 
 
 def drive(

@@ -20,6 +20,8 @@ from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named
 
+_MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
+
 
 class Session:
     """A run in memory that asks for pulls and is told rewards.
@@ -128,7 +130,9 @@ class Session:
             raise NotAsked(
                 "these tickets ask for other pulls than the session did; tell what `ask` returned."
             )
-        self._accept(tickets.round, places, _means(tickets, rewards, means))
+        told = _means(tickets, rewards, means)
+        _check_rounding(self.problem, told)
+        self._accept(tickets.round, places, told)
 
     @property
     def result(self) -> Result:
@@ -259,3 +263,12 @@ def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
     if values.ndim != 1 or not np.isfinite(values).all():
         raise MeasurementFailed(required)
     return values
+
+
+def _check_rounding(problem: Problem, means: FloatArray) -> None:
+    """Refuse means so large that differences of epsilon would drown in rounding."""
+    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
+        raise MeasurementFailed(
+            f"a mean of {np.abs(means).max():g} is too large beside epsilon = {problem.epsilon:g}: "
+            f"differences would be lost in rounding. Subtract a constant from all rewards."
+        )

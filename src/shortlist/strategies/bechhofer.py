@@ -58,15 +58,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
     event = "some arm that is not among the m best shows a larger mean than one that is"
-    return Guarantee(
-        Scope.CORRECT,
-        problem.epsilon,
-        problem.delta,
-        problem.m,
-        "[B54]",
-        Ledger((Share(event, problem.delta),)),
-        assumption="rewards are independent, and Gaussian with the stated variances",
-    )
+    return Guarantee.of_gaussian(problem, "[B54]", Ledger((Share(event, problem.delta),)), Scope.CORRECT)
 
 
 BECHHOFER = strategy(

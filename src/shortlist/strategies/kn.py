@@ -120,14 +120,8 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
     share = Share("another arm drops the best one, which lies at least epsilon above it", problem.delta)
-    return Guarantee(
-        Scope.CORRECT,
-        problem.epsilon,
-        problem.delta,
-        problem.m,
-        "[P64] and [KN01]; docs/theory.md, section 21",
-        Ledger((share,)),
-        assumption="rewards are independent, and Gaussian with the stated variances",
+    return Guarantee.of_gaussian(
+        problem, "[P64] and [KN01]; docs/theory.md, section 21", Ledger((share,)), Scope.CORRECT
     )
 
 

@@ -292,8 +292,7 @@ def _guarantee(problem: Problem) -> Guarantee:
         )
     swaps = "some best arm beats another by more than epsilon, and the pair is settled at equal information"
     ledger = Ledger((Share(pairs, delta_pairs), Share(swaps, delta_swaps)))
-    proved = Guarantee.of(problem, "docs/theory.md, sections 17 to 19", ledger)
-    return replace(proved, assumption="rewards are independent, and Gaussian with the stated variances")
+    return Guarantee.of_gaussian(problem, "docs/theory.md, sections 17 to 19", ledger)
 
 
 def _strategy(name: str, summary: str, most_levels: int, usual_share: float) -> Strategy[Any]:

@@ -101,7 +101,8 @@ class Course:
 
     def spread_added(self, level: IntArray | int, arms: IntArray, pulls: IntArray) -> FloatArray:
         """Return by how much a batch raises the spread of each arm."""
-        added: FloatArray = self.weights[level] ** 2 * self.unit[arms] / pulls
+        weights = self.weights[level]
+        added: FloatArray = weights * (weights * self.unit[arms] / pulls)
         return added
 
     def kind(self, level: IntArray | int, spread: FloatArray) -> IntArray:
@@ -155,7 +156,7 @@ def _batch(pulls_per_weight: FloatArray, weight: FloatArray) -> IntArray:
 
 
 def _rates_and_levels(problem: Problem, last: float, numbers: list[int]) -> tuple[FloatArray, FloatArray]:
-    """Return the rates of arms and the levels that promise few pulls, and no more than naive elimination.
+    """Return rates of arms and levels that promise few pulls, and if possible no more than naive elimination.
 
     With more levels arms stop sooner after they could, but each level takes a pull of every arm at least.
     Rates above 1 tell more of quiet arms, at little cost.
@@ -176,7 +177,9 @@ def _rates_and_levels(problem: Problem, last: float, numbers: list[int]) -> tupl
             levels = _geometric(number, last)
             weights = np.diff(levels, prepend=0.0)
             pulls = float(counts @ _batch((few_units * few_ratios**power)[:, None], weights).sum(axis=1))
-            expected = pulls * (0.42 + 0.58 * number**-0.8) * (1 - 1.5 * power)  # roughly, on test instances
+            expected = (
+                pulls * (0.42 + 0.58 * number**-0.8) * (1 - 1.5 * power)
+            )  # fitted to slippage and equal means
             found.append((pulls > limit, expected, power, levels))
     _, _, power, levels = min(found, key=lambda one: one[:2])
     return ratios**power, levels

@@ -4,7 +4,7 @@ Reads beside [JDK23]: the leader has the largest mean, and its rival is the arm 
 than epsilon better. Which of the two to pull is decided by the balance of [GJ04]: the squares of the counts,
 over the variances, of all other arms should add up to that of the leader. A pair is settled by a mixture
 over both means; neither the choice of arms nor the size of batches enters the proof (docs/theory.md, section
-21). Each batch adds a 16th to the pulls of its arm.
+25). Each batch adds a 16th to the pulls of its arm.
 """
 
 import math
