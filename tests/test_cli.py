@@ -433,3 +433,15 @@ def test_a_strategy_that_cannot_be_counted_leaves_the_others_to_be_compared(run:
     assert "wnelim" in done.out
     assert "vmedelim is left out" in done.err
     assert run("simulate", *chosen, "--strategy", "vmedelim").status == 2
+
+
+def test_strategies_that_refuse_a_problem_are_left_out_unless_all_do(run: InProcess) -> None:
+    chosen = ("--instance", "slippage", "-n", "10", "-m", "3", "--epsilon", "1", "--replications", "2")
+    done = run("simulate", *chosen, "--strategy", "kn", "--strategy", "race")
+    assert done.status == 0
+    assert "kn is left out: it selects one arm only, and m is 3." in done.err
+    assert "race" in done.out
+    alone = run("simulate", *chosen, "--strategy", "kn")
+    assert alone.status == 2
+    assert "it selects one arm only" in alone.err
+    assert run("simulate", *chosen, "--strategy", "race", "--strategy", "nobody").status == 2

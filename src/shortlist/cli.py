@@ -179,7 +179,6 @@ def simulate(
     """
     from rich.console import Console
 
-    from shortlist.plan import resolve
     from shortlist.report.text import simulations_text
     from shortlist.simulate import simulate as simulated
 
@@ -193,7 +192,7 @@ def simulate(
             Console(highlight=False).print(simulations_text(outcomes))
 
     try:
-        for name in dict.fromkeys(resolve(name, problem) for name in names or _countable(problem)):
+        for name in dict.fromkeys(_taking(problem, names) if names else _countable(problem)):
             replications = numbers["replications"]
             with _counter(name, replications, quiet=as_json) as progress:
                 outcome = simulated(
@@ -312,6 +311,19 @@ def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, 
         raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
     problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
     return problem, by_name[instance](problem).means
+
+
+def _taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
+    """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
+    from shortlist.plan import resolve
+    from shortlist.strategies import strategy_named
+
+    reasons = {name: "" if name == "auto" else strategy_named(name).unfit(problem) for name in names}
+    for name, reason in reasons.items():
+        if reason and not all(reasons.values()):
+            click.echo(f"{name} is left out: {reason}.", err=True)
+        else:
+            yield resolve(name, problem)
 
 
 def _countable(problem: "Problem") -> Iterator[str]:

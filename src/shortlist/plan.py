@@ -200,7 +200,7 @@ def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
 
 def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [_row(name, problem) for name in strategies()]
-    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls or 0))
+    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
     best = _best(rows, math.inf if budget is None else budget)
     return (best, *(row for row in rows if row is not best))
 
@@ -218,7 +218,8 @@ def _row(name: str, problem: Problem) -> Row:
     except InvalidProblem as caught:  # its pulls cannot be counted; another's may
         note, error = "more pulls than can be counted", caught
     if guarantee is None:
-        note = "carries no guarantee"
+        is_gaussian = strategy.guarantee(problem.changed(noise="gaussian")) is not None
+        note = "only for Gaussian rewards" if is_gaussian else "carries no guarantee"
     elif guarantee.scope is Scope.SCREENING:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"
     elif not guarantee.answers(problem):

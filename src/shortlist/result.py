@@ -79,7 +79,7 @@ class Result:
     @property
     def cost(self) -> str:
         """What the run took, in words."""
-        rounds = "one round" if self.n_rounds == 1 else f"{self.n_rounds:,} rounds"
+        rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         return f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
 
     @cached_property
