@@ -297,3 +297,10 @@ def test_names_given_twice_are_refused(tmp_path: Path) -> None:
 
 def test_a_field_of_absurd_length_is_refused(tmp_path: Path) -> None:
     refusal(tmp_path, WITH_ARMS, "name,scale,mean\n" + "a" * 200_000 + ",1,0\nb,1,1\n")
+
+
+def test_gaussian_noise_and_other_rewards_contradict_each_other(tmp_path: Path) -> None:
+    text = PROBLEM + 'noise = "gaussian"\narms = "sites.csv"\n' + MEASURE
+    assert read(tmp_path, text, SITES).problem.noise == "gaussian"
+    said = refusal(tmp_path, text + 'rewards = "two-point"\n', SITES)
+    assert '`noise` is "gaussian", but `rewards` are "two-point"' in said

@@ -109,6 +109,8 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
     rewards = str(measured.get("rewards", "gaussian"))
     means = measured.get("means", "mean")
     given = columns.numbers(means) if isinstance(means, str) else means
+    if problem.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
+        raise InvalidProblem(f'`noise` is "gaussian", but `rewards` are "{rewards}"; change one of them.')
     return ProblemFile(problem, checked_means(problem, given, rewards), rewards)
 
 
