@@ -35,9 +35,9 @@ class Effort(NamedTuple):
 
     few_arms: int = 200
     many_arms: int = 50
-    trial: int = 3
+    trial: int = 2
     budget: int = 500_000
-    seconds: float = 20.0
+    seconds: float = 8.0
 
     def replications(self, n: int) -> int:
         """Return how many replications a problem with n arms gets."""
