@@ -33,8 +33,7 @@ def log_evidence(lead: FloatArray, level: FloatArray, spread: FloatArray) -> Flo
     spread
         The sum of the spreads of both.
     """
-    terms = np.asarray(lead + 2 * level)[..., None] * TILTS - np.asarray(spread)[..., None] * TILTS**2
-    terms += np.log(WEIGHTS)
+    terms = _log_terms(lead, level, spread)
     top = terms.max(axis=-1)
     found: FloatArray = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
     return found
@@ -65,8 +64,15 @@ def enough(log_price: float) -> float:
     return high * (1 + 1e-9)
 
 
+def _log_terms(lead: FloatArray, level: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the logarithms of what each tilt contributes, on a last axis."""
+    exponents = np.asarray(lead + 2 * level)[..., None] * TILTS - np.asarray(spread)[..., None] * TILTS**2
+    terms: FloatArray = exponents + np.log(WEIGHTS)
+    return terms
+
+
 def _slope(lead: FloatArray, level: FloatArray, spread: FloatArray) -> FloatArray:
-    terms = (lead + 2 * level)[..., None] * TILTS - spread[..., None] * TILTS**2 + np.log(WEIGHTS)
+    terms = _log_terms(lead, level, spread)
     shares = np.exp(terms - terms.max(axis=-1, keepdims=True))
     slope: FloatArray = (shares * TILTS).sum(axis=-1) / shares.sum(axis=-1)
     return slope

@@ -20,9 +20,8 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem, countable
-from shortlist.strategies.kn import only_one
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, only_one
 
 _PACE = 64  # a batch adds one part in so many to the pulls
 

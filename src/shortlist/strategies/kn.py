@@ -18,7 +18,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, only_one
 
 _PACE = 128  # survivors are compared again when their pulls have grown by one part in so many
 _ROUNDING = 1e-9  # a pair that is due just at a comparison may, by rounding, have to wait for the next
@@ -123,13 +123,6 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     return Guarantee.of_gaussian(
         problem, "[P64] and [KN01]; docs/theory.md, section 21", Ledger((share,)), Scope.CORRECT
     )
-
-
-def only_one(problem: Problem) -> str:
-    """Return why the problem is refused, if it is."""
-    if problem.m in {1, problem.n}:
-        return ""
-    return f"it selects one arm only, and m is {problem.m}"
 
 
 KN = strategy(

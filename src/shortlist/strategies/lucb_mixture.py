@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, largest
-from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.mixture import bounds, enough
+from shortlist.strategies.mixture import bounds, enough, guarantee
 from shortlist.strategies.protocol import Batch, Done
 
 _SHARE = 0.32  # pulls in a batch, per unit of variance / epsilon^2: one to two hundred batches settle an arm
@@ -97,11 +96,6 @@ def n_rounds(problem: Problem) -> int:
     return 1 + int((most_batches(problem) - 1).sum())
 
 
-def _guarantee(problem: Problem) -> Guarantee:
-    share = Share("some arm's mean leaves its interval, towards the cut, at some time", problem.delta)
-    return Guarantee.of(problem, "[KTAS12] with [HRMS21]; docs/theory.md, section 24", Ledger((share,)))
-
-
 LUCB_MIXTURE = strategy(
     "lucb-mixture",
     "LUCB with intervals that hold at all times, in batches: adapts, and has a cap.",
@@ -109,7 +103,7 @@ LUCB_MIXTURE = strategy(
     init=init,
     ask=ask,
     tell=tell,
-    guarantee=_guarantee,
+    guarantee=lambda problem: guarantee(problem, "[KTAS12] with [HRMS21]"),
     worst_case_pulls=worst_case_pulls,
     n_rounds=n_rounds,
 )

@@ -9,6 +9,7 @@ probability at most alpha. Where the weight sits, `_PRIOR`, affects the widths b
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
 
 _PRIOR = 1.0  # per unit of variance / epsilon^2; intervals are tightest at some ten times so many pulls
@@ -59,3 +60,9 @@ def enough(problem: Problem) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
+
+
+def guarantee(problem: Problem, source: str) -> Guarantee:
+    """Return the promise of a strategy that stops by these intervals."""
+    share = Share("some arm's mean leaves its interval, towards the cut, at some time", problem.delta)
+    return Guarantee.of(problem, f"{source}; docs/theory.md, section 24", Ledger((share,)))

@@ -122,3 +122,10 @@ def undecided(lanes: Lanes) -> Verdict:
 def decided(selected: IntArray) -> Verdict:
     """Return the verdict of a strategy that has ended in every lane."""
     return Verdict(selected, np.ones(selected.shape[:-1], dtype=np.bool_))
+
+
+def only_one(problem: Problem) -> str:
+    """Return why the problem is refused, if it is."""
+    if problem.m in {1, problem.n}:
+        return ""
+    return f"it selects one arm only, and m is {problem.m}"

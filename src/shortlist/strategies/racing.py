@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
-from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.mixture import bounds, enough
+from shortlist.strategies.mixture import bounds, enough, guarantee
 from shortlist.strategies.protocol import Batch, Done
 
 _PER_DOUBLING = 8  # levels
@@ -119,11 +118,6 @@ def n_rounds(problem: Problem) -> int:
     return 1 + max(0, math.ceil(_PER_DOUBLING * math.log2(_last(problem).max())))
 
 
-def _guarantee(problem: Problem) -> Guarantee:
-    share = Share("some arm's mean leaves its interval, towards the cut, at some time", problem.delta)
-    return Guarantee.of(problem, "[EMM06] with [HRMS21]; docs/theory.md, section 24", Ledger((share,)))
-
-
 RACING = strategy(
     "racing",
     "Racing: all open arms advance together and are settled one by one; adapts, and has a cap.",
@@ -131,7 +125,7 @@ RACING = strategy(
     init=init,
     ask=ask,
     tell=tell,
-    guarantee=_guarantee,
+    guarantee=lambda problem: guarantee(problem, "[EMM06] with [HRMS21]"),
     worst_case_pulls=worst_case_pulls,
     n_rounds=n_rounds,
 )

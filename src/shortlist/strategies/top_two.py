@@ -15,10 +15,9 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
-from shortlist.strategies.kn import only_one
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.mixture import prior_pulls
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, only_one
 
 _PACE = 16
 
