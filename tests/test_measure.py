@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.measure import REWARDS, generator_for, mean_reward
+from shortlist.measure import REWARDS, generator_for, summary_of
 from shortlist.measure.simulated import bernoulli_proxy, checked_means
 
 NOISY = ["gaussian", "bernoulli", "two-point", "uniform"]
@@ -50,7 +50,19 @@ def problem(variances: Any = (1.0, 4.0, 9.0), m: int = 1) -> sl.Problem:
     ids=repr,
 )
 def test_genuine_rewards_have_a_mean(answer: object, count: int, mean: float) -> None:
-    assert mean_reward(answer, count, "arm-0") == mean
+    assert summary_of(answer, count, "arm-0").mean == mean
+
+
+def test_rewards_have_a_spread_where_there_are_two_or_more() -> None:
+    assert summary_of([1.0, 2.0, 6.0], 3, "arm-0") == sl.Summary(3, 3.0, 7.0)
+    assert summary_of([1.0], 1, "arm-0") == sl.Summary(1, 1.0, None)
+    assert summary_of(sl.Summary(3, 0.5, 2.0), 3, "arm-0") == sl.Summary(3, 0.5, 2.0)
+
+
+@pytest.mark.parametrize("variance", [-1.0, math.nan, math.inf, "1", True], ids=repr)
+def test_a_summary_has_a_genuine_variance_or_none(variance: Any) -> None:
+    with pytest.raises(sl.MeasurementFailed, match="arm-0"):
+        summary_of(sl.Summary(3, 0.5, variance), 3, "arm-0")
 
 
 WRONG_ANSWERS = [
@@ -107,17 +119,17 @@ WRONG_ANSWERS = [
 @pytest.mark.parametrize(("answer", "count"), WRONG_ANSWERS, ids=repr)
 def test_anything_else_is_a_failed_measurement(answer: object, count: int) -> None:
     with pytest.raises(sl.MeasurementFailed, match="the new drug"):
-        mean_reward(answer, count, "the new drug")
+        summary_of(answer, count, "the new drug")
 
 
 def test_a_plain_pair_at_two_pulls_is_ambiguous() -> None:
     with pytest.raises(sl.MeasurementFailed, match=r"\(2, 0.5\).*two rewards or a \(count, mean\).*Summary"):
-        mean_reward((2, 0.5), 2, "arm-0")
+        summary_of((2, 0.5), 2, "arm-0")
 
 
 def test_the_message_says_what_came_and_what_to_do() -> None:
     with pytest.raises(sl.MeasurementFailed) as caught:
-        mean_reward([1.0, 2.0], 3, "arm-7")
+        summary_of([1.0, 2.0], 3, "arm-7")
     message = str(caught.value)
     assert "arm-7" in message
     assert "3 times" in message
@@ -127,18 +139,18 @@ def test_the_message_says_what_came_and_what_to_do() -> None:
 
 def test_a_long_wrong_answer_is_shown_in_short() -> None:
     with pytest.raises(sl.MeasurementFailed) as caught:
-        mean_reward([math.nan] * 10_000, 10_000, "arm-0")
+        summary_of([math.nan] * 10_000, 10_000, "arm-0")
     assert len(str(caught.value)) < 300
 
 
 def test_the_mean_of_huge_rewards_is_finite_or_refused() -> None:
     with contextlib.suppress(sl.MeasurementFailed):
-        assert math.isfinite(mean_reward([1e308, 1e308, 1e308], 3, "arm-0"))
+        assert math.isfinite(summary_of([1e308, 1e308, 1e308], 3, "arm-0").mean)
 
 
 def test_a_generator_is_no_list_of_rewards() -> None:
     with pytest.raises(sl.MeasurementFailed, match="flat list"):
-        mean_reward((reward for reward in [1.0, 2.0]), 2, "arm-0")
+        summary_of((reward for reward in [1.0, 2.0]), 2, "arm-0")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """A Python function as the source of rewards: how it is called and what it may return."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -8,31 +8,39 @@ import numpy as np
 
 from shortlist.checks import is_whole
 from shortlist.errors import MeasurementFailed
+from shortlist.measure.source import Call
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Several rewards of one arm, given by their number and their mean."""
+    """Several rewards of one arm, given by their number, their mean and, if known, their spread.
+
+    `variance` is the sample variance, with `count - 1` below; only strategies for unknown variances need it.
+    """
 
     count: int
     mean: float
+    variance: float | None = None
 
 
 Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 """``measure(arm, count, rng)`` returns `count` fresh rewards of the arm, or a Summary of them."""
 
 
-def generator_for(seed: int, arm: int, first_pull: int) -> np.random.Generator:
-    """Return the random generator of the pulls of an arm that start at pull number `first_pull`.
+@dataclass(frozen=True)
+class FunctionSource:
+    """A Python function as a source of rewards: one call of it for each call."""
 
-    It depends on nothing else, so a measurement repeated after a crash, or made by another worker,
-    returns the same rewards.
-    """
-    return np.random.default_rng(np.random.SeedSequence(entropy=(seed, arm, first_pull)))
+    measure: Measure
+    together: int = 1
+
+    def answers(self, calls: Sequence[Call]) -> list[Any]:
+        """Return what the function returns for each call."""
+        return [self.measure(call.arm, call.count, call.rng) for call in calls]
 
 
-def mean_reward(answer: Any, count: int, arm: str) -> float:
-    """Return the mean of what a measurement returned, if that is `count` genuine rewards.
+def summary_of(answer: Any, count: int, arm: str) -> Summary:
+    """Return number, mean and spread of what a measurement returned, if that is `count` genuine rewards.
 
     Raises
     ------
@@ -40,27 +48,33 @@ def mean_reward(answer: Any, count: int, arm: str) -> float:
         For a wrong number of rewards, and for anything that is not a finite real number.
     """
     if isinstance(answer, Summary):
-        return _summary_mean(answer, count, arm)
+        return _checked_summary(answer, count, arm)
     if isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0]):
         if count == 2:
             raise MeasurementFailed(
                 f"{arm} was pulled twice and returned the tuple {answer!r}, which could be two rewards or "
                 f"a (count, mean) summary. Return a list of rewards, or shortlist.Summary(count, mean)."
             )
-        return _summary_mean(Summary(*answer), count, arm)
-    return _rewards_mean(answer, count, arm)
+        return _checked_summary(Summary(*answer), count, arm)
+    return _summary_of_rewards(answer, count, arm)
 
 
-def _summary_mean(summary: Summary, count: int, arm: str) -> float:
+def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
     if summary.count != count:
         raise MeasurementFailed(
             f"{arm} was to be pulled {count} times but the summary is of {summary.count!r} rewards. "
             f"Return exactly `count` of them, neither more nor fewer."
         )
-    return _rewards_mean([summary.mean], 1, arm)
+    mean = _summary_of_rewards([summary.mean], 1, arm).mean
+    if summary.variance is None:
+        return Summary(count, mean)
+    variance = _summary_of_rewards([summary.variance], 1, arm).mean
+    if variance < 0:
+        raise MeasurementFailed(f"{arm} returned a summary with the variance {variance!r}; none is negative.")
+    return Summary(count, mean, variance)
 
 
-def _rewards_mean(answer: Any, count: int, arm: str) -> float:
+def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
     if np.ma.is_masked(answer):
         raise MeasurementFailed(f"{arm} returned rewards of which some are masked; return {count} numbers.")
     try:
@@ -89,11 +103,13 @@ def _rewards_mean(answer: Any, count: int, arm: str) -> float:
             f"reward {place + 1} of {count} of {arm} is {rewards[place]}; NaN and infinity are not rewards. "
             f"A failed measurement should raise, or be scored by a value that you choose."
         )
-    with np.errstate(over="ignore"):
-        mean = float(rewards.astype(np.float64).mean())
+    numbers = rewards.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(numbers.mean())
+        variance = float(numbers.var(ddof=1)) if count > 1 else None
     if not np.isfinite(mean):
         raise MeasurementFailed(f"the rewards of {arm} add up to more than a float holds; use another unit.")
-    return mean
+    return Summary(count, mean, variance if variance is not None and np.isfinite(variance) else None)
 
 
 def _short(answer: Any) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import real_numbers, whole_number
 from shortlist.errors import Contradiction, InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import mean_reward
+from shortlist.measure import summary_of
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, best_first
@@ -253,7 +253,7 @@ def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
             f"there must be one answer for each of the {len(tickets)} tickets, in a list."
         )
     if means is None:
-        answers = (mean_reward(answer, t.count, t.name) for t, answer in zip(tickets, given, strict=True))
+        answers = (summary_of(answer, t.count, t.name).mean for t, answer in zip(tickets, given, strict=True))
         return np.fromiter(answers, np.float64, len(tickets))
     required = "`means` must be a flat list of finite real numbers, one for each ticket."
     try:
