@@ -11,7 +11,7 @@ from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
 
 MANY_ROUNDS = ["kn", "biz", "racing", "lucb-mixture", "top-two"]
-ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", *MANY_ROUNDS})
+ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "level-race", *MANY_ROUNDS})
 
 
 def test_every_strategy_has_an_oracle() -> None:
@@ -132,11 +132,11 @@ def surprising_rewards(problem: sl.Problem, seed: int, rate: float, size: float)
     size=st.sampled_from([0.3, 1.0, 4.0, 8.0]),
 )
 @settings(max_examples=150, deadline=None)
-def test_the_race_pulls_and_selects_as_its_oracle_whatever_the_surprises(
+def test_the_race_by_levels_pulls_and_selects_as_its_oracle_whatever_the_surprises(
     problem: sl.Problem, seed: int, rate: float, size: float
 ) -> None:
     reward = surprising_rewards(problem, seed, rate, size)
-    ours, oracle = play("race", problem, reward), play_oracle(ORACLES["race"](problem), reward)
+    ours, oracle = play("level-race", problem, reward), play_oracle(ORACLES["level-race"](problem), reward)
     assert ours.batches == oracle.batches
     assert ours.selected == oracle.selected
 
@@ -144,7 +144,7 @@ def test_the_race_pulls_and_selects_as_its_oracle_whatever_the_surprises(
 @pytest.mark.parametrize("noise", ["sub-gaussian", "gaussian"])
 @pytest.mark.parametrize(("n", "m"), [(3, 1), (6, 4), (9, 3), (20, 2), (40, 1)])
 @pytest.mark.parametrize("spread", [1.0, 9.0])
-def test_the_race_follows_its_oracle_when_the_best_arms_collapse(
+def test_the_race_by_levels_follows_its_oracle_when_the_best_arms_collapse(
     n: int, m: int, noise: str, spread: float
 ) -> None:
     """The contenders turn bad at once, in the middle, so that arms left behind become incumbents."""
@@ -157,7 +157,7 @@ def test_the_race_follows_its_oracle_when_the_best_arms_collapse(
             return float((1.0 if number < 28 else -30.0) + error)
         return float(-1.0 + 0.01 * arm * number + error)
 
-    ours, oracle = play("race", problem, reward), play_oracle(ORACLES["race"](problem), reward)
+    ours, oracle = play("level-race", problem, reward), play_oracle(ORACLES["level-race"](problem), reward)
     assert ours.batches == oracle.batches
     assert ours.selected == oracle.selected
     front, n_late = -1, 0
@@ -170,13 +170,13 @@ def test_the_race_follows_its_oracle_when_the_best_arms_collapse(
     assert n_late > 0  # arms did catch up
 
 
-def test_the_race_follows_its_oracle_through_exact_ties() -> None:
+def test_the_race_by_levels_follows_its_oracle_through_exact_ties() -> None:
     for noise in ("sub-gaussian", "gaussian"):
         problem = sl.Problem(m=3, epsilon=0.2, delta=0.1, variances=[1.0] * 12, noise=noise)
         for means in (np.zeros(12), np.repeat([1.0, 0.0], 6), np.repeat([0.0, 0.1, 0.3], 4)):
-            ours = play("race", problem, lambda arm, _number, _count, means=means: float(means[arm]))  # type: ignore[misc]
+            ours = play("level-race", problem, lambda arm, _number, _count, means=means: float(means[arm]))  # type: ignore[misc]
             oracle = play_oracle(
-                ORACLES["race"](problem),
+                ORACLES["level-race"](problem),
                 lambda arm, _number, _count, means=means: float(means[arm]),  # type: ignore[misc]
             )
             assert ours.batches == oracle.batches

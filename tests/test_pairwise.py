@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 
 import shortlist as sl
 from shortlist.certificates.pairwise import TILTS, WEIGHTS, enough, log_evidence, settling_lead
-from shortlist.strategies.race_course import Course, course
+from shortlist.strategies.level_course import Course, course
 
 CHANCES = {0.5: "0.4", 0.75: "0.25", 1.2: "0.2", 2.0: "0.15"}
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.swap import charges, spent
-from shortlist.strategies.race_course import course
+from shortlist.strategies.level_course import course
 
 
 def double_sum(ahead: list[float], behind: list[float], lead: float) -> list[float]:

@@ -22,7 +22,7 @@ SUITES = {
     "contract": ["tests/contract"],
     "decisions": ["tests/proof/test_decisions.py"],
     "ledger": ["tests/proof/test_ledger.py"],
-    "race": ["tests/proof/test_race.py"],
+    "race": ["tests/proof/test_race.py", "tests/proof/test_level_race.py"],
     "oracles": ["tests/test_oracles.py"],
     "paper": ["tests/paper"],
     "units": [
@@ -33,6 +33,7 @@ SUITES = {
         "tests/test_mixture.py",
         "tests/test_pairwise.py",
         "tests/test_plan.py",
+        "tests/test_level_course.py",
         "tests/test_race_course.py",
         "tests/test_ranking.py",
         "tests/test_simulate.py",

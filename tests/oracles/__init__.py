@@ -16,9 +16,9 @@ from .bechhofer import bechhofer
 from .biz import biz
 from .confidence import lucb, ugape
 from .kn import kn
+from .level_race import level_race
 from .medelim import medelim, medelim_max
 from .mixture import lucb_mixture, racing, top_two
-from .race import race
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
@@ -37,8 +37,8 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "single-stage": single_stage,
     "uniform": uniform,
     "bechhofer": bechhofer,
-    "race": race,
-    "short-race": lambda problem: race(problem, most_levels=6),
+    "level-race": level_race,
+    "short-race": lambda problem: level_race(problem, most_levels=6),
     "kn": kn,
     "biz": biz,
     "racing": racing,

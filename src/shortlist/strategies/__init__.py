@@ -10,12 +10,13 @@ from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.biz import BIZ
 from shortlist.strategies.kn import KN
+from shortlist.strategies.level_race import LEVEL_RACE, SHORT_RACE
 from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
-from shortlist.strategies.race import RACE, SHORT_RACE
+from shortlist.strategies.race import RACE
 from shortlist.strategies.racing import RACING
 from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.top_two import TOP_TWO
@@ -39,6 +40,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     UNIFORM,
     BECHHOFER,
     RACE,
+    LEVEL_RACE,
     SHORT_RACE,
     KN,
     BIZ,

@@ -1,7 +1,4 @@
-"""The course of a race, laid out before it starts: levels, batches, and the leads that settle a pair.
-
-Only the variances enter, never a reward. So the certificates hold, and the cap is known in advance.
-"""
+"""The course of a race, laid out before it starts: rungs of information, and what settles an arm on each."""
 
 import math
 from dataclasses import dataclass
@@ -10,195 +7,149 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.pairwise import enough, settling_lead
-from shortlist.problem import MOST_PULLS, Problem, countable
+from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices, deviation_for, log_evidence
+from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies import wnelim
 
-NUMBERS = (48, 36, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # of levels, to choose from
-FIRST = 0.035  # the first level, as a fraction of the last, if there are most of them
-FAVOUR = 2  # how many times the usual batch favoured arms take
-FAVOURED = 0.07  # and what share of a level's pulls may be taken in excess
-QUIETER = (0.25, 0.18, 0.12, 0.06)  # quiet arms get more information, by this power of the variance ratio,
-DEARER = 1.15  # if that costs no more than so many times the pulls
-STEP = 1.05  # spreads are rounded up to powers of it
-FEW = 64  # up to so many arms the swap certificate saves more than favoured arms do
-SHARE = 0.3  # of delta, for the pairwise certificate beside it
-BOLD = 1.5  # how boldly the swap certificate is used: charges are well below their limits
+STEP = 1.07  # information grows so many times from rung to rung
+FIRST = 1.0  # information of the first rung, nearly
+BEYOND = 40  # rungs beyond the top, for few arms that many others are compared with
+EXCESS = 0.2  # and what share of all pulls may be spent on them
+N_PRICES = 48  # what is needed below a cut is rounded up to one of so many
+DISCOUNTS = (0.0, 0.25, 0.5, 0.75)  # of what products save, how much incumbents may count on
+N_CUTS = 33  # cuts between which evidence is taken at the worse end
+
+
+@dataclass(frozen=True, eq=False)
+class Rungs:
+    """What n, m and delta alone decide.
+
+    Attributes
+    ----------
+    prices
+        What settles a pair.
+    information
+        Of each rung, rising.
+    top
+        The rung from which on the larger mean settles any pair of arms that have reached it.
+    targets
+        Relative logarithms of evidence below a cut, rising to 0.
+    reaches
+        By rung and target: how far below a cut an arm's mean must lie. Its last column, minus infinity,
+        is for where nothing is needed.
+    clearances
+        By rung and one of DISCOUNTS: how far above a cut less epsilon an incumbent's mean must lie; in the
+        first column if it gets no help from outsiders.
+    """
+
+    prices: Prices
+    information: FloatArray
+    top: int
+    targets: FloatArray
+    reaches: FloatArray
+    clearances: FloatArray
+
+    def above(self, gaps: FloatArray, rungs: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return the least relative evidence of some incumbents above cuts; on a rung, the lowest has it."""
+        lowest = np.full(len(self.information), np.inf)
+        np.minimum.at(lowest, rungs, gaps)
+        some = np.flatnonzero(lowest < np.inf)
+        deviations = lowest[some, None] - (cuts - 1.0)
+        logs = log_evidence(deviations, self.information[some, None], PRIOR_ABOVE)
+        least: FloatArray = logs.min(axis=0) - self.prices.above
+        return least
+
+    def places(self, above: FloatArray) -> IntArray:
+        """Return which column of `reaches` is needed where the evidence above is so much."""
+        needed = self.prices.still_needed(above)
+        spacing = -self.targets[0] / (len(self.targets) - 1)
+        with np.errstate(invalid="ignore"):
+            places = np.clip(np.ceil((needed - self.targets[0]) / spacing), 0, len(self.targets) - 1)
+        return np.where(needed > -np.inf, places, len(self.targets)).astype(np.int64)
+
+    def thresholds(self, gaps: FloatArray, rungs: IntArray, highest: float) -> FloatArray:
+        """Return, by rung, up to which gap an outsider is settled with incumbents of such gaps and rungs.
+
+        No outsider's mean may lie `highest` or more below its own reach. Between two cuts the evidence of
+        the incumbents is taken at the upper one, and that of the outsider at the lower one.
+        """
+        lowest = (
+            float((gaps - self.clearances[rungs, 0]).min()) + 1.0
+        )  # down to this cut incumbents need no help
+        if highest <= lowest:
+            return np.full(len(self.information), np.inf)
+        cuts = np.linspace(lowest, highest, N_CUTS)
+        places = self.places(self.above(gaps, rungs, cuts[1:]))
+        found: FloatArray = (cuts[:-1] - self.reaches[:, places]).min(axis=1)
+        return np.minimum(found, highest - self.reaches[:, -2])
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What is fixed before the first pull.
+    """What is fixed before the first pull of a problem.
 
     Attributes
     ----------
-    levels
-        The levels, rising. At the last of them the larger score settles any pair.
     unit
-        Pulls for which an arm's spread is 1 per unit of weight: 2 s / epsilon^2.
-    rate
-        By how much the usual batch of each arm exceeds what the level asks for; 1 or more.
-    totals
-        The pulls of each level if every arm takes its usual batch.
-    n_classes
-        How many classes of spread are told apart.
-    rest_lead
-        The lead at equal information with which an arm may rest; infinite without the swap certificate.
-    delta_pairs, delta_swaps
-        The shares of delta for false settlements by either certificate.
+        Pulls of each arm per unit of information: variance / epsilon^2.
+    enough
+        Pulls with which each arm has reached the top.
+    excess
+        How many pulls all arms together may take beyond that.
     """
 
     problem: Problem
-    levels: FloatArray
+    rungs: Rungs
     unit: FloatArray
-    rate: FloatArray
-    totals: tuple[int, ...]
-    n_classes: int
-    rest_lead: float
-    delta_pairs: float
-    delta_swaps: float
-
-    @property
-    def log_price(self) -> float:
-        """The logarithm of the evidence that settles a pair."""
-        return _log_price(self.problem, self.delta_pairs)
-
-    @cached_property
-    def leads(self) -> FloatArray:
-        """The lead that settles a pair, by level and by both arms' classes of spread."""
-        spreads = STEP ** -np.arange(self.n_classes, dtype=np.float64)
-        pair_spreads = self.levels[:, None, None] * (spreads[:, None] + spreads)
-        levels = np.broadcast_to(self.levels[:, None, None], pair_spreads.shape)
-        return settling_lead(levels, pair_spreads, self.log_price)
-
-    @property
-    def n_levels(self) -> int:
-        """How many levels there are."""
-        return len(self.levels)
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """What each level adds."""
-        return np.diff(self.levels, prepend=0.0)
-
-    @property
-    def is_swapping(self) -> bool:
-        """Whether the swap certificate is used: then all arms have equal information at equal levels."""
-        return self.delta_swaps > 0
+    enough: IntArray
+    excess: int
 
     @property
     def worst_case_pulls(self) -> int:
         """The most pulls that any rewards can lead to."""
-        return sum(total + self.excess(level) for level, total in enumerate(self.totals))
+        return int(self.enough.sum()) + self.excess
 
-    def excess(self, level: int) -> int:
-        """Return how many pulls favoured arms may take at a level beyond the usual."""
-        return 0 if self.is_swapping else int(FAVOURED * self.totals[level])
+    @cached_property
+    def first(self) -> IntArray:
+        """The pulls with which each arm starts."""
+        return self.pulls(np.zeros(self.problem.n, dtype=np.int64), self.problem.arms)
 
-    def usual_batch(self, level: IntArray | int, arms: IntArray) -> IntArray:
-        """Return the pulls that arms usually take at a level each."""
-        return _batch(self.unit[arms] * self.rate[arms], self.weights[level])
+    def pulls(self, rungs: IntArray, arms: IntArray) -> IntArray:
+        """Return with how many pulls in all arms have reached rungs."""
+        whole = np.ceil(self.rungs.information[rungs] * self.unit[arms])
+        return np.maximum(whole, 1.0).astype(np.int64)
 
-    def spread_added(self, level: IntArray | int, arms: IntArray, pulls: IntArray) -> FloatArray:
-        """Return by how much a batch raises the spread of each arm."""
-        weights = self.weights[level]
-        added: FloatArray = weights * (weights * self.unit[arms] / pulls)
-        return added
-
-    def kind(self, level: IntArray | int, spread: FloatArray) -> IntArray:
-        """Return the class of each spread at its level; the class's own spread is no smaller."""
-        powers = np.log(self.levels[level] / spread) / math.log(STEP)
-        return np.clip(np.floor(powers - 1e-9), 0, self.n_classes - 1).astype(np.int8)
+    def reached(self, pulls: IntArray) -> IntArray:
+        """Return the highest rung that each arm has reached."""
+        information = pulls / self.unit * (1 + 1e-12)  # else rounding might ask for a pull more
+        rungs: IntArray = np.searchsorted(self.rungs.information, information, side="right") - 1
+        return np.maximum(rungs, 0)
 
 
-def shares_of_delta(problem: Problem) -> tuple[float, float]:
-    """Return what may be spent on settlements by evidence, and by the swap certificate where it is used."""
-    delta_pairs = problem.delta * (SHARE if is_swappable(problem) else 1.0)
-    return delta_pairs, problem.delta - delta_pairs
+@lru_cache(maxsize=32)
+def rungs(n: int, m: int, delta: float) -> Rungs:
+    """Return the rungs for the m best of n arms."""
+    prices = Prices.of(n, m, delta)
+    enough = prices.enough()
+    top = max(1, round(math.log(enough / FIRST) / math.log(STEP)))
+    information = enough * STEP ** np.arange(-top, BEYOND + 1.0)
+    targets = np.linspace(-prices.discount - 1.0, 0.0, N_PRICES)
+    reaches = deviation_for(prices.below + targets, information[:, None], PRIOR_BELOW)
+    nothing = np.full((len(information), 1), -np.inf)
+    needed = prices.above - prices.discount * np.array(DISCOUNTS)
+    clearances = deviation_for(needed, information[:, None], PRIOR_ABOVE)
+    return Rungs(prices, information, top, targets, np.hstack([reaches, nothing]), clearances)
 
 
 @lru_cache(maxsize=8)
-def course(problem: Problem, most_levels: int = NUMBERS[0]) -> Course:
-    """Return the course of a race for a problem, with so many levels at most."""
-    is_swapping = is_swappable(problem)
-    delta_pairs, delta_swaps = shares_of_delta(problem)
-    unit = 2 * problem.variances / problem.epsilon**2
-    numbers = [number for number in NUMBERS if number <= most_levels]
-    rate, levels = _rates_and_levels(problem, enough(_log_price(problem, delta_pairs)), numbers)
-    if is_swapping:
-        levels = _whole(levels, float(unit[0]))
-    needs, counts = np.unique(unit * rate, return_counts=True)
-    totals = tuple(int(_batch(needs, weight) @ counts) for weight in np.diff(levels, prepend=0.0))
-    countable(math.ceil((1 + FAVOURED) * sum(totals)), "The race")
-    n_classes = 1 if is_swapping else _n_classes(unit, rate, levels)
-    rest_lead = math.log(problem.n * problem.m / (BOLD * delta_swaps)) if is_swapping else math.inf
-    return Course(problem, levels, unit, rate, totals, n_classes, rest_lead, delta_pairs, delta_swaps)
-
-
-def is_swappable(problem: Problem) -> bool:
-    """Return whether the swap certificate applies and pays: Gaussian rewards of one variance, few arms."""
-    is_one = bool((problem.variances == problem.variances[0]).all())
-    return problem.noise == "gaussian" and is_one and problem.n <= FEW
-
-
-def _log_price(problem: Problem, delta: float) -> float:
-    """Return the logarithm of a price that all pairs of a best arm and another can pay out of delta."""
-    return math.log(problem.m * (problem.n - problem.m) / delta)
-
-
-def _batch(pulls_per_weight: FloatArray, weight: FloatArray) -> IntArray:
-    """Return whole pulls, as few as keep the spread within the weight, and one at least."""
-    whole = np.maximum(np.ceil(pulls_per_weight * weight), 1.0)
-    if whole.size and whole.max() > MOST_PULLS:
-        countable(int(whole.max()), "The race")
-    pulls: IntArray = whole.astype(np.int64)
-    return pulls
-
-
-def _rates_and_levels(problem: Problem, last: float, numbers: list[int]) -> tuple[FloatArray, FloatArray]:
-    """Return rates of arms and levels that promise few pulls, and if possible no more than naive elimination.
-
-    With more levels arms stop sooner after they could, but each level takes a pull of every arm at least.
-    Rates above 1 tell more of quiet arms, at little cost.
-    """
-    ratios = problem.variances.max() / problem.variances
-    variances, counts = np.unique(problem.variances, return_counts=True)
-    if len(variances) > 256:  # a choice among a few courses needs no more
-        variances = np.quantile(problem.variances, (np.arange(256) + 0.5) / 256)
-        counts = np.full(256, problem.n / 256)
-    few_units, few_ratios = 2 * variances / problem.epsilon**2, variances.max() / variances
-    is_swapping = is_swappable(problem)
-    limit = float(wnelim.closed_form_pulls(problem)) / (1.0 if is_swapping else 1 + FAVOURED)
-    found = []
-    for power in (0.0,) if is_swapping else (*QUIETER, 0.0):
-        if (variances * few_ratios**power) @ counts > DEARER * (variances @ counts):
-            continue
-        for number in numbers:
-            levels = _geometric(number, last)
-            weights = np.diff(levels, prepend=0.0)
-            pulls = float(counts @ _batch((few_units * few_ratios**power)[:, None], weights).sum(axis=1))
-            expected = (
-                pulls * (0.42 + 0.58 * number**-0.8) * (1 - 1.5 * power)
-            )  # fitted to slippage and equal means
-            found.append((pulls > limit, expected, power, levels))
-    _, _, power, levels = min(found, key=lambda one: one[:2])
-    return ratios**power, levels
-
-
-def _geometric(number: int, last: float) -> FloatArray:
-    first = FIRST * (NUMBERS[0] / number) ** 0.7 * last
-    return np.geomspace(min(first, last), last, number) if number > 1 else np.array([last])
-
-
-def _whole(levels: FloatArray, unit: float) -> FloatArray:
-    """Return the levels that whole batches truly reach: then all pulls weigh alike, as swapping asks."""
-    pulls = _batch(np.full(len(levels), unit), np.diff(levels, prepend=0.0))
-    reached: FloatArray = np.cumsum(pulls) / unit * (1 - 1e-12)  # rounding must not ask for one pull more
-    return reached
-
-
-def _n_classes(unit: FloatArray, rate: FloatArray, levels: FloatArray) -> int:
-    """Return how many classes of spread can matter; the last holds all spreads that are smaller still."""
-    usual = levels[0] ** 2 * unit / _batch(unit * rate, levels[0])
-    least = float(usual.min()) / FAVOUR
-    return min(32, 1 + math.floor(math.log(levels[0] / least) / math.log(STEP) + 1e-9))
+def course(problem: Problem) -> Course:
+    """Return the course of a race for a problem: promising no more, if possible, than naive elimination."""
+    ladder = rungs(problem.n, problem.m, problem.delta)
+    unit = problem.variances / problem.epsilon**2
+    top = ladder.information[ladder.top]
+    enough = whole_pulls(unit.shape, lambda block: top * unit[block], "The race")
+    total = int(enough.sum())
+    spare = max(0, int(wnelim.closed_form_pulls(problem)) - total)
+    excess = min(int(EXCESS * total), spare)
+    countable(total + excess, "The race")
+    return Course(problem, ladder, unit, enough, excess)

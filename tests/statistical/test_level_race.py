@@ -29,7 +29,9 @@ def slippage(problem: sl.Problem, gap: float = JUST, seed: int = 0) -> list[floa
 def test_evidence(n: int, m: int, spread: float, runs: int, delta: float, rewards: str) -> None:
     variances = np.geomspace(1.0, spread, n)
     problem = sl.Problem(m=m, epsilon=0.8, delta=delta, variances=variances)
-    outcome = sl.simulate(problem, slippage(problem), "race", replications=runs, seed=3, rewards=rewards)
+    outcome = sl.simulate(
+        problem, slippage(problem), "level-race", replications=runs, seed=3, rewards=rewards
+    )
     assert_rate_is_below_delta(outcome)
     if n == 2 and delta == 0.3:
         assert outcome.errors > 10  # it stops as early as it may
@@ -49,7 +51,7 @@ def test_evidence(n: int, m: int, spread: float, runs: int, delta: float, reward
 )
 def test_the_swap_certificate(n: int, m: int, epsilon: float, delta: float, runs: int) -> None:
     problem = sl.Problem(m=m, epsilon=epsilon, delta=delta, variances=[1.0] * n, noise="gaussian")
-    outcome = sl.simulate(problem, slippage(problem), "race", replications=runs, seed=5)
+    outcome = sl.simulate(problem, slippage(problem), "level-race", replications=runs, seed=5)
     assert_rate_is_below_delta(outcome)
     if delta == 0.3 and n <= 5:
         assert outcome.errors > 5
@@ -59,5 +61,5 @@ def test_the_swap_certificate(n: int, m: int, epsilon: float, delta: float, runs
 def test_arms_far_behind_and_good_enough_arms_change_nothing(noise: str) -> None:
     problem = sl.Problem(m=2, epsilon=1.0, delta=0.3, variances=[1.0] * 9, noise=noise)
     means = np.array([1.0, 1.01, 0.9, 0.0, 0.0, 0.0, -1.0, -2.0, -9.0])
-    outcome = sl.simulate(problem, means, "race", replications=300, seed=8)
+    outcome = sl.simulate(problem, means, "level-race", replications=300, seed=8)
     assert_rate_is_below_delta(outcome)

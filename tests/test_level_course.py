@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.strategies import race
+from shortlist.strategies import level_race as race
+from shortlist.strategies.level_course import course
 from shortlist.strategies.protocol import Done
-from shortlist.strategies.race_course import course
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 0.37, 0.7, 1.0, 1.5, 5.0])
@@ -33,14 +33,14 @@ def test_it_ends_where_means_differ_in_their_last_bit(mean: float, noise: str) -
 
 def test_a_huge_epsilon_needs_no_warning() -> None:
     problem = sl.Problem(1, 1e90, 0.05, np.full(3, 0.25), noise="gaussian")
-    outcome = sl.simulate(problem, [0.0, 1.0, 2.0], "race", replications=3)
+    outcome = sl.simulate(problem, [0.0, 1.0, 2.0], "level-race", replications=3)
     assert outcome.pulls.tolist() == [3, 3, 3]
 
 
 @pytest.mark.parametrize("noise", ["sub-gaussian", "gaussian"])
 def test_a_short_race_has_few_rounds_and_promises_about_as_much(noise: str) -> None:
     problem = sl.Problem(3, 0.1, 0.05, np.ones(20), noise=noise)
-    short, long = sl.plan(problem)["short-race"], sl.plan(problem)["race"]
+    short, long = sl.plan(problem)["short-race"], sl.plan(problem)["level-race"]
     assert (short.rounds, long.rounds) == (96, 4800)
     assert short.guarantee == long.guarantee
     assert short.worst_case_pulls == pytest.approx(long.worst_case_pulls, rel=0.02)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
-from shortlist.strategies.race_course import course
-from tests.oracles.race import charge, fullest, log_evidence
+from shortlist.strategies.level_course import course
+from tests.oracles.level_race import charge, fullest, log_evidence
 
 ROUNDING = 1e-9
 Told = Callable[["Log", dict[int, int]], dict[int, float]]
@@ -84,7 +84,7 @@ def log_price(problem: sl.Problem, share: float = 1.0) -> float:
 def raced(
     problem: sl.Problem, told: Told, look: Callable[[Any, Log], None] = lambda _state, _log: None
 ) -> Log:
-    strategy = strategy_named("race")
+    strategy = strategy_named("level-race")
     state: Any = strategy.init(problem, ())
     log = Log(problem)
     while not strategy.verdict(state).is_final:
@@ -156,7 +156,7 @@ def test_batches_are_as_laid_out(race: tuple[sl.Problem, Told]) -> None:
     """Usual or, where the front moves, twice as large for the best; within the cap, level by level."""
     problem, told = race
     log = raced(problem, told)
-    plan, strategy = course(problem), strategy_named("race")
+    plan, strategy = course(problem), strategy_named("level-race")
     usual = [
         {
             i: max(1, math.ceil(log.unit(i) * float(plan.rate[i]) * weight * (1 - 1e-15)))
@@ -214,7 +214,7 @@ def test_no_batch_depends_on_what_is_told_at_its_level_or_later(seed: int) -> No
 )
 def test_the_ledger_is_what_settlements_may_cost(n: int, m: int, spread: float, noise: str) -> None:
     problem = sl.Problem(m=m, epsilon=0.1, delta=0.08, variances=np.linspace(1.0, spread, n), noise=noise)
-    guarantee, plan = strategy_named("race").guarantee(problem), course(problem)
+    guarantee, plan = strategy_named("level-race").guarantee(problem), course(problem)
     assert guarantee is not None
     shares = [share.delta for share in guarantee.ledger.shares]
     assert math.fsum(shares) == pytest.approx(0.08, rel=1e-14)

@@ -2,7 +2,7 @@ import math
 from collections.abc import Generator
 
 from shortlist import Problem
-from shortlist.strategies.race_course import course
+from shortlist.strategies.level_course import course
 
 from .wnelim import best
 
@@ -24,7 +24,9 @@ def fullest(accounts: dict[int, float], m: int) -> float:
     return sum(sorted(accounts.values(), reverse=True)[:m])
 
 
-def race(problem: Problem, most_levels: int = 48) -> Generator[dict[int, int], dict[int, float], set[int]]:
+def level_race(
+    problem: Problem, most_levels: int = 48
+) -> Generator[dict[int, int], dict[int, float], set[int]]:
     if problem.m == problem.n:
         return set(range(problem.n))
     run = Race(problem, most_levels)

@@ -1,0 +1,85 @@
+"""How far arms should climb: the rungs at which, if means stay as they are, everything would be settled.
+
+Given how far the incumbents climb, it is known how far each outsider must. So all that is to be chosen is a
+cut that the incumbents clear, and by how much; a few dozen choices are compared by the pulls they take.
+Nothing here affects what is true of the answer, only how soon it is found.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.cut import PRIOR_ABOVE, least_deviation
+from shortlist.strategies.race_course import DISCOUNTS, Rungs
+
+N_PLACES = 12  # cuts to choose from: from just below the best outsider to nearly epsilon above incumbents
+AROUND = np.linspace(-1.0, 2.5, 28)  # where evidence is compared, as seen from the cut
+MOST_INCUMBENTS, MOST_OUTSIDERS = 12, 64  # arms looked at while choosing; they stand for their neighbours
+
+
+class Arms(NamedTuple):
+    """Gaps to the lowest incumbent in units of epsilon, rungs, and pulls per unit of information."""
+
+    gaps: FloatArray
+    rungs: IntArray
+    unit: FloatArray
+
+    def few(self, most: int) -> "Arms":
+        """Return at most so many arms that stand for all: each for its neighbours in the order of gaps."""
+        if len(self.gaps) <= most:
+            return self
+        order = np.argsort(self.gaps, kind="stable")
+        starts = np.linspace(0, len(order), most, endpoint=False).astype(np.int64)
+        picked = order[np.append(starts[:-1], len(order) - 1)]
+        return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
+
+    def cost(self, ladder: Rungs, wanted: IntArray) -> FloatArray:
+        """Return the pulls it takes to come from where they are to wanted rungs, on the last axis."""
+        found: FloatArray = (ladder.information[wanted] - ladder.information[self.rungs]) @ self.unit
+        return found
+
+
+def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, IntArray]:
+    """Return how far incumbents and outsiders should climb."""
+    few_in, few_out = incumbents.few(MOST_INCUMBENTS), outsiders.few(MOST_OUTSIDERS)
+    places = np.linspace(float(few_out.gaps.max()) - 0.3, float(few_in.gaps.min()) + 0.9, N_PLACES)
+    cuts, discounts = np.repeat(places, len(DISCOUNTS)), np.tile(np.arange(len(DISCOUNTS)), N_PLACES)
+    wanted_in = _incumbents_aims(ladder, few_in, cuts, discounts)
+    thresholds = _outsiders_thresholds(ladder, few_in.gaps, wanted_in, cuts)
+    wanted_out = _outsiders_aims(few_out, thresholds)
+    best = int(np.argmin(few_in.cost(ladder, wanted_in) + few_out.cost(ladder, wanted_out)))
+    chosen_in = _incumbents_aims(ladder, incumbents, cuts[[best]], discounts[[best]])[0]
+    return chosen_in, _outsiders_aims(outsiders, thresholds[[best]])[0]
+
+
+def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: IntArray) -> IntArray:
+    """Return the rungs at which incumbents would clear cuts; the highest where none would do."""
+    cleared = arms.gaps - (cuts[:, None] - 1.0)
+    wanted = np.empty(cleared.shape, dtype=np.int64)
+    for discount in np.unique(discounts).tolist():
+        is_one = discounts == discount
+        wanted[is_one] = np.searchsorted(-ladder.clearances[:, discount], -cleared[is_one])
+    found: IntArray = np.clip(wanted, arms.rungs, len(ladder.information) - 1)
+    return found
+
+
+def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cuts: FloatArray) -> FloatArray:
+    """Return, by choice and rung, up to which gap outsiders would be settled."""
+    around = cuts[:, None] + AROUND
+    information = ladder.information[wanted][:, :, None]
+    deviations = gaps[:, None] - (around[:, None, :] - 1.0)
+    logs = np.log(2) - 0.5 * np.log1p(information / PRIOR_ABOVE)
+    logs = logs + (information * deviations) ** 2 / (2 * (information + PRIOR_ABOVE))  # nearly
+    above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
+    places = ladder.places(above[:, 1:] - ladder.prices.above)
+    thresholds = (around[:, None, :-1] - ladder.reaches[:, places].transpose(1, 0, 2)).min(axis=2)
+    found: FloatArray = np.maximum.accumulate(thresholds, axis=1)
+    return found
+
+
+def _outsiders_aims(arms: Arms, thresholds: FloatArray) -> IntArray:
+    """Return, by choice, the rungs at which outsiders would be settled; the highest where none would do."""
+    wanted = np.array([np.searchsorted(row, arms.gaps) for row in thresholds])
+    found: IntArray = np.clip(wanted, arms.rungs, thresholds.shape[1] - 1)
+    return found
