@@ -363,7 +363,10 @@ def _refuse_unclear(file: Path | None, instance: str | None) -> None:
 
 
 def _asked(problem: "Problem") -> str:
-    best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
+    if problem.goal == "maximise":
+        best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
+    else:
+        best = "smallest" if problem.m == 1 else f"{problem.m:,} smallest"
     return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
 
 

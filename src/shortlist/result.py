@@ -50,7 +50,7 @@ class Result:
     problem, strategy, seed
         What was asked, who answered, and the seed that reproduces it.
     indices
-        The arms selected, the largest observed mean first. That order is not part of the guarantee.
+        The arms selected, the best observed mean first. That order is not part of the guarantee.
     stop
         Why the run ended.
     guarantee
@@ -148,9 +148,9 @@ class Result:
         return "\n".join(filter(None, lines))
 
 
-def best_first(indices: IntArray, means: FloatArray) -> IntArray:
-    """Return the arms by falling observed mean; arms never pulled, and ties, keep their order."""
-    observed = np.where(np.isnan(means[indices]), -np.inf, means[indices])
+def best_first(indices: IntArray, merits: FloatArray) -> IntArray:
+    """Return the arms by falling observed merit; arms never pulled, and ties, keep their order."""
+    observed = np.where(np.isnan(merits[indices]), -np.inf, merits[indices])
     return indices[np.argsort(-observed, kind="stable")]
 
 

@@ -147,7 +147,7 @@ class Session:
             problem=self.problem,
             strategy=self.strategy,
             seed=self.seed,
-            indices=best_first(decision.selected, arms.means),
+            indices=best_first(decision.selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise,
             n_pulls=self.n_pulls,
@@ -225,7 +225,7 @@ class Session:
     def _close_round(self) -> None:
         asked, received = self._asked, self._received
         self._rounds.append((asked, received))
-        self._state = self._rules.tell(self._state, received)
+        self._state = self._rules.tell(self._state, self.problem.merits(received))
         self._pulls[asked.arms] += asked.counts
         self._sums[asked.arms] += asked.counts * received
         self._open_round()
