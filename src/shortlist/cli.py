@@ -123,15 +123,15 @@ def plan(
 def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool) -> None:
     """Answer the question in FILE and print the arms selected.
 
-    FILE is a TOML file; examples/drilling.toml shows all that it may say. The command line measures
-    simulated arms; for measurements of your own call shortlist.select or use a Session from Python.
+    FILE is a TOML file; docs/problem-files.md says all that it may hold. Rewards come from a Python
+    function, any program, a table of recorded rewards, or simulated arms. `shortlist doctor` tries the
+    measurement first.
 
     Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or what was
     asked is not proved, 4 a measurement failed, 130 interrupted.
     """
     from rich.console import Console
 
-    from shortlist.measure import simulated_measure
     from shortlist.plan import resolve
     from shortlist.report.text import result_text
     from shortlist.run import Session, drive
@@ -139,11 +139,10 @@ def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool)
 
     asked = read_problem_file(file)
     session = Session(asked.problem, resolve(strategy, asked.problem, budget), seed=seed)
-    measure = simulated_measure(asked.problem, asked.means, asked.rewards)
     if not as_json:
         click.echo(_announced(file, session, budget))
     with _progress(session, quiet=as_json) as progress:
-        result = drive(session, measure, budget=budget, progress=progress)
+        result = drive(session, asked.source, budget=budget, progress=progress)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2))
     else:
@@ -284,6 +283,11 @@ def _simulated_question(
     _refuse_unclear(file, instance)
     if file is not None:
         asked = read_problem_file(file)
+        if asked.means is None or asked.rewards is None:
+            raise InvalidProblem(
+                f"{file} measures its arms, so their true means are not known; simulating needs them. "
+                f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
+            )
         return asked.problem, asked.means, asked.rewards
     return *_instance(instance, numbers), "gaussian"
 

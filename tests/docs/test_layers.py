@@ -10,6 +10,7 @@ LAYERS = [
     "errors",
     "arrays",
     "checks",
+    "noise",
     "problem",
     "heterogeneity",
     "bounds",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, MeasurementFailed
-from shortlist.measure import Measure, generator_for
+from shortlist.measure import Call, FunctionSource, Measure, Source
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
@@ -14,7 +14,7 @@ from shortlist.run.tickets import Ticket
 
 
 def select(
-    measure: Measure,
+    measure: Measure | Source,
     problem: Problem,
     strategy: str = "auto",
     *,
@@ -56,7 +56,7 @@ def select(
 
 def drive(
     session: Session,
-    measure: Measure,
+    measure: Measure | Source,
     *,
     budget: int | None = None,
     progress: Callable[[Session], None] | None = None,
@@ -65,22 +65,31 @@ def drive(
 
     If a measurement fails, everything told before stays in the session; call again to go on.
     """
-    if not callable(measure):
-        raise InvalidProblem(f"`measure` is {measure!r}; it must be a function measure(arm, count, rng).")
+    source = _source(measure)
     budget = None if budget is None else whole_number(budget, "budget", 0)
     while tickets := session.ask():
         for ticket in tickets:
             if budget is not None and session.n_pulls + ticket.count > budget:
                 return replace(session.result, stop=Stop.BUDGET)
-            session.tell(ticket, _measured(measure, ticket, session.seed))
+            session.tell(ticket, _measured(source, ticket, session.seed))
             if progress is not None:
                 progress(session)
     return session.result
 
 
-def _measured(measure: Measure, ticket: Ticket, seed: int) -> object:
+def _source(measure: Measure | Source) -> Source:
+    if callable(measure):
+        return FunctionSource(measure)
+    if not hasattr(measure, "answers"):
+        raise InvalidProblem(f"`measure` is {measure!r}; it must be a function measure(arm, count, rng).")
+    return measure
+
+
+def _measured(source: Source, ticket: Ticket, seed: int) -> object:
     try:
-        return measure(ticket.arm, ticket.count, generator_for(seed, ticket.arm, ticket.first_pull))
+        return source.answers([Call(seed, ticket.arm, ticket.count, ticket.first_pull)])[0]
+    except MeasurementFailed:
+        raise
     except Exception as error:
         raise MeasurementFailed(
             f"measuring {ticket.name} ({ticket.count} pulls) raised {type(error).__name__}: {error}. "
