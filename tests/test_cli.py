@@ -252,6 +252,7 @@ JSON_CALLS = {
     "plan": ["plan", DRILLING, "--json"],
     "simulate": ["simulate", *SMALL, "--strategy", "wnelim", "--strategy", "lucb", "--json"],
     "strategies": ["strategies", "--json"],
+    "doctor": ["doctor", DRILLING, "--json"],
 }
 
 

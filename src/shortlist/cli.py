@@ -29,6 +29,7 @@ def shortlist() -> None:
     \b
     Start here:
       shortlist plan examples/drilling.toml        what an answer will cost
+      shortlist doctor examples/drilling.toml      whether its measurement is sound
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
       shortlist simulate examples/drilling.toml    compare strategies on it
       shortlist strategies                         what each strategy does
@@ -210,6 +211,38 @@ def simulate(
         raise
     show()
     sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
+
+
+@shortlist.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--arms", default=5, show_default=True, help="How many arms to try, spread over the list.")
+@click.option("--pulls", default=30, show_default=True, help="How many pulls of each.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the trial calls.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def doctor(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None:
+    """Try the measurement of FILE on a few arms before a long run.
+
+    Looks for what would void the guarantee (cached or badly seeded rewards, more noise than declared,
+    rewards out of bounds) or the run (failures, what workers cannot be sent), and says how long a run
+    will take. What it measures does not count towards a run.
+
+    Exit status: 0 no errors were found, 2 the question is wrong, 4 errors were found.
+    """
+    from rich.console import Console
+
+    from shortlist.doctor import examine
+    from shortlist.report.doctor_text import diagnosis_text
+    from shortlist.run.problem_file import read_problem_file
+
+    asked = read_problem_file(file)
+    found = examine(asked.source, asked.problem, arms=arms, pulls=pulls, seed=seed)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        tried = f"{len(found.arms)} arm{'s' if len(found.arms) > 1 else ''} tried, {found.n_pulls:,} pulls"
+        click.echo(f"{file}: {_asked(asked.problem)}\n{tried}, none of which will count")
+        Console(highlight=False).print(diagnosis_text(found))
+    sys.exit(CERTIFIED if found.is_healthy else TROUBLE)
 
 
 @shortlist.command()

@@ -22,6 +22,7 @@ LAYERS = [
     "result",
     "measure",
     "run",
+    "doctor",
     "simulate",
     "report",
     "cli",

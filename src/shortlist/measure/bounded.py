@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from shortlist.checks import is_whole
 from shortlist.errors import MeasurementFailed
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.source import Call, Source
@@ -35,7 +37,7 @@ class BoundedSource:
     def _checked(self, answer: object, call: Call) -> Summary:
         name = self.problem.name(call.arm)
         summary = summary_of(answer, call.count, name)
-        outside = self.outside(summary.mean if isinstance(answer, Summary | tuple) else answer)
+        outside = self.outside(answer, summary)
         if outside is not None:
             raise MeasurementFailed(
                 f"{name} returned the reward {outside:g}, but `bounds` says that all lie between "
@@ -44,9 +46,15 @@ class BoundedSource:
             )
         return summary
 
-    def outside(self, rewards: object) -> float | None:
-        """Return a reward that lies outside the bounds, if there is one."""
-        values = np.atleast_1d(np.asarray(rewards, dtype=np.float64))
-        slack = _ROUNDING * (self.high - self.low) if np.ndim(rewards) == 0 else 0.0  # type: ignore[arg-type]
+    def outside(self, answer: Any, summary: Summary) -> float | None:
+        """Return a reward, or a mean of some, that lies outside the bounds, if there is one."""
+        values = np.atleast_1d(np.asarray(summary.mean if is_summary(answer) else answer, dtype=np.float64))
+        slack = _ROUNDING * (self.high - self.low) if is_summary(answer) else 0.0
         is_outside = (values < self.low - slack) | (values > self.high + slack)
         return float(values[is_outside][0]) if is_outside.any() else None
+
+
+def is_summary(answer: Any) -> bool:
+    """Whether an answer that `summary_of` takes is a summary, and not the rewards one by one."""
+    is_pair = isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0])
+    return is_pair or isinstance(answer, Summary)
