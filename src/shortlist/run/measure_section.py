@@ -44,6 +44,7 @@ class _Given:
     folder: Path
 
     def only(self, *keys: str) -> None:
+        """Refuse other entries."""
         check_keys(self.entries, {"kind", *keys}, "[measure]")
 
 
@@ -52,14 +53,16 @@ def measured(
 ) -> Measured:
     """Return the source of rewards that [measure] describes."""
     kind = entries.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        known = ", ".join(f'"{name}"' for name in _KINDS)
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join(f'"{name}"' for name in KINDS)
         raise InvalidProblem(f"[measure] kind is {kind!r}; it must be one of: {known}.")
-    return _KINDS[kind](_Given(entries, problem, columns, noise, folder))
+    read, keys = KINDS[kind]
+    given = _Given(entries, problem, columns, noise, folder)
+    given.only(*keys)
+    return read(given)
 
 
 def _simulated(given: _Given) -> Measured:
-    given.only("rewards", "means")
     problem, entries = given.problem, given.entries
     rewards = word(entries, "rewards", "bernoulli" if given.noise.is_binary else "gaussian")
     named = entries.get("means", "mean")
@@ -84,7 +87,6 @@ def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -
 
 
 def _function(given: _Given) -> Measured:
-    given.only("function", "vectorised")
     function = ImportedFunction(word(given.entries, "function"), given.folder)
     if not flag(given.entries, "vectorised"):
         return Measured(FunctionSource(function))
@@ -92,7 +94,6 @@ def _function(given: _Given) -> Measured:
 
 
 def _command(given: _Given) -> Measured:
-    given.only("command", "folder", "output", "timeout", "env")
     entries = given.entries
     if "command" not in entries:
         raise InvalidProblem('[measure] lacks `command`; add it, such as command = ["./measure", "{name}"].')
@@ -135,9 +136,10 @@ def _table(given: _Given) -> Measured:
 
 
 _Reader: TypeAlias = Callable[[_Given], Measured]
-_KINDS: dict[str, _Reader] = {
-    "simulated": _simulated,
-    "function": _function,
-    "command": _command,
-    "table": _table,
+KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
+    "simulated": (_simulated, ("rewards", "means")),
+    "function": (_function, ("function", "vectorised")),
+    "command": (_command, ("command", "folder", "output", "timeout", "env")),
+    "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
 }
+"""What reads each kind of [measure], and the entries that it may have."""

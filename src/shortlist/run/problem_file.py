@@ -34,7 +34,7 @@ from shortlist.run.measure_section import Measured, measured
 T = TypeVar("T")
 
 _REQUIRED = {"m", "epsilon", "delta"}
-_PROBLEM_KEYS = {
+PROBLEM_KEYS = {
     *_REQUIRED,
     *("arms", "names", "n"),
     *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
@@ -84,7 +84,7 @@ def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
 
 def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns, Declared]:
     check_keys(text, {"problem", "measure"}, "the file")
-    asked = section(text, "problem", _PROBLEM_KEYS)
+    asked = section(text, "problem", PROBLEM_KEYS)
     missing = _REQUIRED - asked.keys()
     if missing:
         lacking = ", ".join(sorted(missing))
