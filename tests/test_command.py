@@ -4,6 +4,8 @@ import math
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -95,9 +97,17 @@ def test_without_count_it_is_run_once_per_pull_each_with_a_seed_of_its_own(tmp_p
     assert len(set(seeds)) == 3
 
 
-def test_stdin_is_closed_and_the_environment_extended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_to_stdin_is_not_for_the_program() -> None:
+    code = "import shortlist as sl; from shortlist.measure import Call, CommandSource;"
+    code += "source = CommandSource(sl.Problem(1, 0.5, 0.1, [1.0]), ('sh', '-c', 'cat; echo 1'), timeout=10);"
+    code += "print(source.answers([Call(0, 0, 1, 0)]))"
+    done = subprocess.run([sys.executable, "-c", code], input=b"99\n", capture_output=True, check=False)
+    assert done.stdout == b"[[1.0]]\n", done.stderr
+
+
+def test_the_environment_is_extended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHORTLIST_OUTER", "40")
-    source = command("sh", "-c", "cat; echo $((SHORTLIST_OUTER + INNER))", env={"INNER": "2"}, timeout=10)
+    source = command("sh", "-c", "echo $((SHORTLIST_OUTER + INNER))", env={"INNER": "2"})
     assert source.answers([Call(0, 0, 1, 0)]) == [[42.0]]
 
 

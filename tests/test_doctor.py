@@ -154,6 +154,18 @@ def test_more_noise_than_declared_is_an_error() -> None:
     assert "upper bounds" in seen(found, "variance")
 
 
+def test_the_variance_shown_is_that_of_all_pulls_of_the_arm() -> None:
+    rewards: list[float] = []
+
+    def recorded(arm: int, count: int, rng: np.random.Generator) -> Any:
+        rewards.extend(3 * sound(arm, count, rng))
+        return rewards[-count:]
+
+    found = diagnosed(recorded, arms=1, pulls=31)
+    variance = np.var(rewards[:31], ddof=1)
+    assert f"arm-0 has a sample variance of {variance:.3g}, far" in seen(found, "variance")
+
+
 def test_the_noise_of_one_arm_alone_may_be_too_large() -> None:
     found = diagnosed(lambda arm, count, rng: (1 + 2 * (arm == 10)) * sound(arm, count, rng))
     assert "arm-10 has a sample variance" in seen(found, "variance")

@@ -400,6 +400,9 @@ def measure(arm, count, rng):
 def outside(arm, count, rng):
     return [11.0] * count
 
+def negative(arm, count, rng):
+    return [5.0] * (count - 1) + [-1e-9]
+
 def at_the_edge(arm, count, rng):
     import shortlist
     return shortlist.Summary(count, 10.0 + 1e-12)
@@ -474,6 +477,12 @@ def test_a_reward_outside_the_bounds_stops_the_run(tmp_path: Path) -> None:
     ) as caught:
         sl.select(found.source, found.problem)
     assert "between 0 and 10" in str(caught.value)
+
+
+def test_a_reward_below_the_bounds_does_so_too(tmp_path: Path) -> None:
+    source = read_problem_file(with_score(tmp_path, "score.py:negative")).source
+    with pytest.raises(sl.MeasurementFailed, match="north returned the reward -1e-09"):
+        source.answers([Call(0, 0, 5, 0)])
 
 
 def test_the_mean_of_a_summary_may_be_off_by_rounding(tmp_path: Path) -> None:
