@@ -159,14 +159,23 @@ def _check_proxies(
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SimulatedMeasure:
+    """A measure function that simulates arms; it may be sent to other processes."""
+
+    means: FloatArray
+    variances: FloatArray
+    rewards: str
+
+    def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
+        """Return a fresh batch of an arm by its number of rewards and their mean."""
+        mean = np.empty((1, 1))
+        draw = REWARDS[self.rewards].draw
+        draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
+        return Summary(count, float(mean[0, 0]))
+
+
 def simulated_measure(problem: Problem, means: object, rewards: str = "gaussian") -> Measure:
     """Return a measure function that simulates the arms of a problem."""
     true_means = np.array(checked_means(problem, means, rewards))  # a copy: the caller may go on with theirs
-    draw = REWARDS[rewards].draw
-
-    def measure(arm: int, count: int, rng: np.random.Generator) -> Summary:
-        mean = np.empty((1, 1))
-        draw(mean, [rng], true_means[[[arm]]], problem.variances[[[arm]]], np.array([[count]]))
-        return Summary(count, float(mean[0, 0]))
-
-    return measure
+    return SimulatedMeasure(true_means, problem.variances, rewards)

@@ -39,7 +39,9 @@ class Source(Protocol):
         and an answer may depend on its whole block. With 1 it depends on its own call only.
     """
 
-    together: int
+    @property
+    def together(self) -> int:
+        """How many calls are answered at once."""
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
         """Return the answer to each call, of a kind that `summary_of` takes; raise if one cannot be had."""
