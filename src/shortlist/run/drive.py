@@ -61,7 +61,8 @@ def select(
         The most pulls to make. If the strategy needs more, the result carries no guarantee.
     executor
         Who measures: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or the
-        address of its scheduler; None for this thread. With processes, `measure` is pickled.
+        address of its scheduler; ``Processes(n)`` for n processes of the run's own, which are replaced
+        when they die or hang; None for this thread. With processes, `measure` is pickled.
     pulls_per_call
         The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
     retries
@@ -137,6 +138,10 @@ def drive(
     """
     source = source_of(measure)
     policy = _policy(pulls_per_call, retries, on_failure, timeout)
+    if timeout is not None and executor is None:
+        raise InvalidProblem(
+            "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
+        )
     budget = None if budget is None else whole_number(budget, "budget", 0)
     with (
         global_randomness_kept(),

@@ -23,7 +23,7 @@ from shortlist.run.task import Outcome, Task
 from shortlist.run.tickets import Scored, Ticket, Tickets
 from shortlist.run.workers import Workers
 
-_GRACE = 1.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+_GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
 
 Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
 """Tasks under way: their blocks, and when they are overdue."""
@@ -143,8 +143,10 @@ class _Round:
         first, stop = self.cut.bounds(blocks)
         task = Task(next(self.job.numbers), self.cut.calls(first, stop), self.cut.together)
         timeout = self.job.policy.timeout
-        due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
         try:
+            if timeout is not None:
+                self.job.workers.warm_up()
+            due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
             self.under_way[self.job.workers.submit(task)] = (blocks, due)
         except BrokenExecutor as error:  # it broke earlier than this task came
             self._do_again(blocks)
@@ -311,19 +313,20 @@ class _Round:
         beside = f" (and {others:,} others in the same block)" if others else ""
         error = MeasurementFailed(
             f"measuring {_named(self._ticket(call))}{beside} {said}. It ended with {_words(cause)} "
-            f"Mend the measurement and go on with drive(session, ...): nothing told so far is lost."
+            f"Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
         )
         error.__cause__ = cause
         return error
 
     def _lost(self, ranges: Iterable[range], why: str, cause: BaseException | None = None) -> WorkersLost:
         calls = [number for blocks in ranges for number in range(*self.cut.bounds(blocks))]
+        calls.sort()
         names = "; ".join(_named(self._ticket(number)) for number in calls[:5])
         more = f"; and {len(calls) - 5:,} more" if len(calls) > 5 else ""
         error = WorkersLost(
             f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
-            f"one of these ends its process (memory, a crash); then go on with drive(session, ...): nothing "
-            f"told so far is lost."
+            f"one of these ends its process (memory, a crash), and run again; a Session keeps what it "
+            f"was told: drive() goes on with it."
         )
         error.__cause__ = cause
         return error

@@ -74,6 +74,14 @@ def _unpacked(packed: Packed) -> Source:
     return source
 
 
+def get_ready(source: Source | Packed, number: int) -> int:
+    """Have everything loaded that `perform` needs; return the number, by which no two requests are equal."""
+    if isinstance(source, Packed):
+        _unpacked(source)
+    time.sleep(0.05)  # so that a second worker gets the next one
+    return number
+
+
 def perform(source: Source | Packed, task: Task) -> Outcome:
     """Answer a task's calls, up to and including the first block in which one fails."""
     is_elsewhere = isinstance(source, Packed)

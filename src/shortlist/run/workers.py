@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Source
 from shortlist.run.dask import ClusterLike, dask_client, is_dask
-from shortlist.run.task import Outcome, Packed, Task, perform
+from shortlist.run.task import Outcome, Packed, Task, get_ready, perform
 
 _IN_FLIGHT = 3  # tasks for each worker: one to work on, the others so that it need not wait
 
@@ -38,10 +38,17 @@ class Workers:
     n: int
     is_own: bool = False
     again: Callable[[], Executor] | None = None
+    _is_warm: bool = False
 
     def submit(self, task: Task) -> "Future[Outcome]":
         """Hand a task to the executor."""
         return self.executor.submit(perform, self.source, task)
+
+    def warm_up(self) -> None:
+        """Wait until workers have started, so that this does not count as time that calls take."""
+        if not self._is_warm:
+            wait([self.executor.submit(get_ready, self.source, number) for number in range(self.n)])
+            self._is_warm = True
 
     def room(self, *, is_timed: bool) -> int:
         """Return how many tasks may be under way; where they are timed, none should wait for another."""
@@ -53,16 +60,19 @@ class Workers:
         if self.again is None:
             return False
         self.close(is_hurried=True)
-        self.executor, self.is_own = self.again(), True
+        self.executor, self.is_own, self._is_warm = self.again(), True, False
         return True
 
     def close(self, *, is_hurried: bool) -> None:
         """End an executor that was made here; at once, with what it is doing, if in a hurry."""
         if not self.is_own:
             return
-        processes = list((getattr(self.executor, "_processes", None) or {}).values()) if is_hurried else []
-        self.executor.shutdown(wait=not is_hurried, cancel_futures=True)
-        for process in processes:
+        if _is_loky(self.executor):
+            self.executor.shutdown(wait=not is_hurried, kill_workers=is_hurried)  # type: ignore[call-arg]
+            return
+        processes = list((getattr(self.executor, "_processes", None) or {}).values())
+        self.executor.shutdown(wait=not is_hurried)
+        for process in processes if is_hurried else []:
             process.kill()
 
 
@@ -137,11 +147,15 @@ def _again(executor: Executor) -> Callable[[], Executor] | None:
     kept = {name: value for name, value in kept.items() if value is not None}
     if isinstance(executor, ProcessPoolExecutor):
         return lambda: ProcessPoolExecutor(**kept)
-    if type(executor).__module__.startswith("loky."):
+    if _is_loky(executor):
         from loky import ProcessPoolExecutor as LokyPool  # noqa: PLC0415
 
         return lambda: LokyPool(**kept)
     return None
+
+
+def _is_loky(executor: Executor) -> bool:
+    return type(executor).__module__.startswith("loky.")
 
 
 def _packed(source: Source) -> Packed:
