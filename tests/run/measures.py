@@ -33,7 +33,7 @@ def noisy_block(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> F
 
 def global_noise(arm: int, count: int, _: np.random.Generator) -> FloatArray:
     """Return rewards drawn from NumPy's global generator."""
-    return np.random.normal(MEANS[arm], 1.0, count)
+    return np.random.normal(MEANS[arm], 1.0, count)  # noqa: NPY002
 
 
 @dataclass(frozen=True)

@@ -286,13 +286,13 @@ def test_blocks_are_no_larger_than_said_and_have_generators_of_their_own() -> No
     [
         (lambda n: np.zeros(n - 1), "shape"),
         (lambda n: np.zeros((n, 3)), "shape"),
-        (lambda n: 0.5, "shape"),
-        (lambda n: None, "object"),
+        (lambda _: 0.5, "shape"),
+        (lambda _: None, "object"),
         (lambda n: ["a"] * n, "<U1"),
         (lambda n: np.full(n, True), "bool"),
         (lambda n: [[0.0]] * (n - 1), "shape"),
-        (lambda n: [[0.0], [1.0, 2.0]], "list"),
-        (lambda n: {"a": 1}, "object"),
+        (lambda _: [[0.0], [1.0, 2.0]], "list"),
+        (lambda _: {"a": 1}, "object"),
         (lambda n: [0.0, None] + [0.0] * (n - 2), "arm number"),
         (lambda n: np.array([0.0, np.nan] + [0.0] * (n - 2)), "arm-1.*arm number 1 is nan"),
         (lambda n: np.ma.masked_array(np.zeros(n), [False, True] + [False] * (n - 2)), "arm-1.*nan"),
@@ -438,7 +438,7 @@ def test_a_call_that_kills_its_worker_every_time_is_found_and_named(tmp_path: Pa
 class Fragile(ThreadPoolExecutor):
     """An executor that breaks and of which no second one can be made."""
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+    def submit(self, _fn: Any, /, *_args: Any, **_kwargs: Any) -> "Future[Any]":
         future: Future[Any] = Future()
         future.set_exception(loky.process_executor.TerminatedWorkerError("a worker is gone"))
         return future
@@ -547,13 +547,18 @@ def test_a_program_that_handles_interrupts_itself_goes_on_doing_so() -> None:
 
 
 def test_the_caller_s_own_randomness_is_left_as_it_was() -> None:
-    random.seed(4)
-    np.random.seed(4)
-    expected = random.random(), np.random.random()
-    random.seed(4)
-    np.random.seed(4)
+    def draws() -> tuple[float, float]:
+        return random.random(), np.random.random()  # noqa: NPY002
+
+    def seed() -> None:
+        random.seed(4)
+        np.random.seed(4)  # noqa: NPY002
+
+    seed()
+    expected = draws()
+    seed()
     sl.select(noisy, problem(), "race")
-    assert (random.random(), np.random.random()) == expected
+    assert draws() == expected
 
 
 def test_a_source_is_given_blocks_of_calls() -> None:

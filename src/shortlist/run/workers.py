@@ -13,6 +13,8 @@ from shortlist.run.dask import ClusterLike, dask_client, is_dask
 from shortlist.run.task import Outcome, Packed, Task, get_ready, perform
 
 _IN_FLIGHT = 3  # tasks for each worker: one to work on, the others so that it need not wait
+_LARGE = 1 << 20  # bytes; larger sources go to a Dask cluster once. Others go with every task, because a
+# worker that looks for something on a dead one waits for half a minute.
 
 
 @dataclass(eq=False)
@@ -109,7 +111,9 @@ def workers_for(
     """Yield the workers that an `executor` argument stands for; what is made for it ends with it."""
     if is_dask(executor):
         with dask_client(executor) as client:
-            sent = client.submit(Packed, _packed(source).content, pure=False)
+            sent: Any = _packed(source)
+            if len(sent.content) > _LARGE:
+                sent = client.submit(Packed, sent.content, pure=False)
             yield Workers(client.get_executor(pure=False), sent, sum(client.ncores().values()) or _cores())
         return
     workers = _local(executor, source)
