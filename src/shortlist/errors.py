@@ -5,6 +5,7 @@
     ShortlistError
     ├── InvalidProblem       the question makes no sense as asked (also a ValueError)
     ├── MeasurementFailed    what measures the arms failed, or returned something that is not a reward
+    │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
     └── NoGuarantee          a guarantee was required where none holds
 
@@ -24,6 +25,10 @@ class InvalidProblem(ShortlistError, ValueError):
 
 class MeasurementFailed(ShortlistError):
     """A measurement raised, or returned something that cannot be counted as rewards."""
+
+
+class WorkersLost(MeasurementFailed):
+    """Workers died or hung while they measured."""
 
 
 class NotAsked(ShortlistError):

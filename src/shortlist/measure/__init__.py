@@ -4,22 +4,33 @@ from shortlist.measure.bounded import BoundedSource
 from shortlist.measure.command import CommandSource
 from shortlist.measure.function import FunctionSource, Measure, Summary, summary_of
 from shortlist.measure.imported import ImportedFunction
-from shortlist.measure.simulated import REWARDS, simulated_measure
+from shortlist.measure.many import Calls, Summaries, pooled
+from shortlist.measure.randomness import global_randomness_kept
+from shortlist.measure.simulated import REWARDS, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source, generator_for
 from shortlist.measure.table import TableSource
+from shortlist.measure.vectorised import MeasureMany, VectorisedSource, vectorised
 
 __all__ = [
     "REWARDS",
     "BoundedSource",
     "Call",
+    "Calls",
     "CommandSource",
     "FunctionSource",
     "ImportedFunction",
     "Measure",
+    "MeasureMany",
+    "SimulatedMeasure",
     "Source",
+    "Summaries",
     "Summary",
     "TableSource",
+    "VectorisedSource",
     "generator_for",
+    "global_randomness_kept",
+    "pooled",
     "simulated_measure",
     "summary_of",
+    "vectorised",
 ]
