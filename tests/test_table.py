@@ -8,6 +8,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
+from shortlist.errors import FinalFailure
 from shortlist.measure import Call, TableSource
 from shortlist.measure.table_file import read_csv, read_long, read_npy, read_npz, read_wide
 
@@ -63,7 +64,7 @@ def test_every_order_is_equally_likely() -> None:
 
 @pytest.mark.parametrize("order", ["next", "random"])
 def test_a_table_that_ends_says_what_to_do(order: str) -> None:
-    with pytest.raises(sl.MeasurementFailed) as caught:
+    with pytest.raises(FinalFailure) as caught:
         pulled(table(order), 0, 0, 3, first_pull=3)
     message = str(caught.value)
     assert "5 rows of a, but 6 are needed" in message

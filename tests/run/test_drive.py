@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.arrays import IntArray
-from shortlist.measure import Calls, FunctionSource, pooled, summary_of
+from shortlist.measure import BoundedSource, Calls, FunctionSource, pooled, summary_of
 from shortlist.report.progress import pull_words
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.pace import Pace
@@ -617,3 +617,19 @@ def test_progress_says_pulls_bounds_arms_rate_and_time_left() -> None:
     assert seen[-1].startswith(f"{session.n_pulls:,} of")
     endless = sl.Session(problem(m=1), "lucb")
     assert pull_words(endless)(endless).startswith("0 pulls, lower bound")
+
+
+@pytest.mark.parametrize("on_failure", ["suspend", 0.0])
+def test_a_reward_out_of_bounds_is_not_tried_again(on_failure: Any) -> None:
+    calls: list[int] = []
+
+    def lucky(arm: int, count: int, rng: np.random.Generator) -> Any:
+        calls.append(arm)
+        return np.full(count, 2.0 if len(calls) == 1 else 0.5)
+
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[0.25, 0.25])
+    source = BoundedSource(FunctionSource(lucky), problem, 0.0, 1.0)
+    with pytest.raises(sl.MeasurementFailed, match="returned the reward 2, but `bounds`") as caught:
+        sl.select(source, problem, on_failure=on_failure)
+    assert "times, each time" not in str(caught.value)
+    assert calls.count(0) == 1

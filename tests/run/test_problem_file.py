@@ -10,6 +10,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
+from shortlist.errors import FinalFailure
 from shortlist.measure import BoundedSource, Call, CommandSource, TableSource
 from shortlist.run.problem_file import ProblemFile, read_problem_file
 
@@ -481,7 +482,7 @@ def test_a_reward_outside_the_bounds_stops_the_run(tmp_path: Path) -> None:
 
 def test_a_reward_below_the_bounds_does_so_too(tmp_path: Path) -> None:
     source = read_problem_file(with_score(tmp_path, "score.py:negative")).source
-    with pytest.raises(sl.MeasurementFailed, match="north returned the reward -1e-09"):
+    with pytest.raises(FinalFailure, match="north returned the reward -1e-09"):
         source.answers([Call(0, 0, 5, 0)])
 
 

@@ -39,8 +39,10 @@ class Finding:
 def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return the measurements that failed."""
     found = [one.failure for one in tried if one.failure]
-    advice = "Mend this first; other checks may mean little until then."
-    return [Finding("error", "measuring", said, advice) for said in found[:_SHOWN]]
+    more = f" ({len(found) - _SHOWN} more failed.)" if len(found) > _SHOWN else ""
+    advice = f"Mend this first; other checks may mean little until then.{more}"
+    shown = found[:_SHOWN]
+    return [Finding("error", "measuring", said, advice * (said is shown[-1])) for said in shown]
 
 
 def reproducibility(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.checks import is_whole
-from shortlist.errors import MeasurementFailed
+from shortlist.errors import FinalFailure
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.source import Call, Source
 from shortlist.problem import Problem
@@ -30,7 +30,7 @@ class BoundedSource:
         return self.source.together
 
     def answers(self, calls: Sequence[Call]) -> list[Summary]:
-        """Return the other source's answers as summaries; raise MeasurementFailed for one out of bounds."""
+        """Return the other source's answers as summaries; raise FinalFailure for one out of bounds."""
         answers = self.source.answers(calls)
         return [self._checked(answer, call) for answer, call in zip(answers, calls, strict=True)]
 
@@ -39,7 +39,7 @@ class BoundedSource:
         summary = summary_of(answer, call.count, name)
         outside = self.outside(answer, summary)
         if outside is not None:
-            raise MeasurementFailed(
+            raise FinalFailure(
                 f"{name} returned the reward {outside:g}, but `bounds` says that all lie between "
                 f"{self.low:g} and {self.high:g}. The guarantee rests on that: mend the measurement, or "
                 f"state wider bounds and begin again."

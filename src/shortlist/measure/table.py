@@ -7,7 +7,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import one_of
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
 
@@ -52,13 +52,13 @@ class TableSource:
         return int(self.starts[arm + 1] - self.starts[arm])
 
     def answers(self, calls: Sequence[Call]) -> list[FloatArray]:
-        """Return the rows that belong to each call; raise MeasurementFailed when an arm has no more."""
+        """Return the rows that belong to each call; raise FinalFailure when an arm has no more."""
         return [self._answer(call) for call in calls]
 
     def _answer(self, call: Call) -> FloatArray:
         rows, needed = self.rows(call.arm), call.first_pull + call.count
         if needed > rows:
-            raise MeasurementFailed(
+            raise FinalFailure(
                 f"the table has {rows:,} rows of {self.problem.name(call.arm)}, but {needed:,} are needed by "
                 f"now. Record more rows, or ask for less: a larger epsilon or delta. Using rows "
                 f"again would make rewards dependent and void the guarantee, so that is not done."

@@ -1,6 +1,5 @@
 """The section [measure] of a problem file: where rewards come from."""
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from shortlist.measure import (
     Source,
     TableSource,
     simulated_measure,
+    vectorised,
 )
 from shortlist.measure.columns import Columns
 from shortlist.measure.simulated import checked_means
@@ -90,7 +90,7 @@ def _function(given: _Given) -> Measured:
     function = ImportedFunction(word(given.entries, "function"), given.folder)
     if not flag(given.entries, "vectorised"):
         return Measured(FunctionSource(function))
-    return Measured(importlib.import_module("shortlist.measure.vectorised").vectorised(function))
+    return Measured(vectorised(function))
 
 
 def _command(given: _Given) -> Measured:

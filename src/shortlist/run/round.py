@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.errors import MeasurementFailed, WorkersLost
+from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
 from shortlist.measure import Source
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.interrupts import Interrupt
@@ -201,17 +201,23 @@ class _Round:
         self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
-        """Try a block again; or score it, or end the run, when that has been done often enough."""
+        """Try a block again; or score it, or end the run, when that has been done often enough.
+
+        Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        """
         self.failures[block] += 1
-        if self.failures[block] <= self.job.policy.retries:
+        final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
+        if not final and self.failures[block] <= self.job.policy.retries:
             self._do_again(range(block, block + 1))
             return
         first, _ = self.cut.bounds(range(block, block + 1))
-        place, cause = next(iter(errors.items()))
+        place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
-        if score is None:
+        if final or score is None:
             others = len(errors) - 1 if self.cut.together > 1 else 0
-            self.error = self.error or self._gave_up(first + place, cause, others)
+            self.error = self.error or self._gave_up(
+                first + place, errors[place], others, self.failures[block]
+            )
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
@@ -307,8 +313,7 @@ class _Round:
         one, ticket = self.cut.calls(call, call + 1)[0], self.cut.tickets[int(place)]
         return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
 
-    def _gave_up(self, call: int, cause: BaseException, others: int) -> MeasurementFailed:
-        times = self.job.policy.retries + 1
+    def _gave_up(self, call: int, cause: BaseException, others: int, times: int) -> MeasurementFailed:
         said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
         beside = f" (and {others:,} others in the same block)" if others else ""
         error = MeasurementFailed(
