@@ -93,7 +93,7 @@ def test_the_output_fits_the_terminal(columns: str) -> None:
 def test_run_gives_what_select_gives() -> None:
     asked = read_problem_file(ROOT / DRILLING)
     expected = sl.select(
-        sl.simulated_measure(asked.problem, asked.means, asked.rewards), asked.problem, "wnelim", seed=7
+        sl.simulated_measure(asked.problem, asked.means, asked.rewards or ""), asked.problem, "wnelim", seed=7
     )
     done = call("run", DRILLING, "--strategy", "wnelim", "--seed", "7", "--json")
     assert done.status == 0
@@ -252,6 +252,7 @@ JSON_CALLS = {
     "plan": ["plan", DRILLING, "--json"],
     "simulate": ["simulate", *SMALL, "--strategy", "wnelim", "--strategy", "lucb", "--json"],
     "strategies": ["strategies", "--json"],
+    "doctor": ["doctor", DRILLING, "--json"],
 }
 
 
@@ -331,19 +332,53 @@ def test_a_mistake_never_shows_a_traceback(arguments: list[str]) -> None:
     assert done.err.splitlines()[-1].startswith("Error: ")
 
 
-def test_a_failed_measurement_is_status_4(run: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> Any:
-        def measure(*_: Any) -> float:
-            raise OSError("the sensor is offline")
+MEASURED = """
+[problem]
+m = 1
+epsilon = 0.5
+delta = 0.05
+names = ["north", "south"]
+bounds = [0.0, 1.0]
 
-        return measure
+[measure]
+"""
 
-    monkeypatch.setattr("shortlist.measure.simulated_measure", broken)
-    done = run("run", DRILLING, "--json")
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        ('kind = "function"\nfunction = "score.py:measure"\n', "the sensor is offline"),
+        ('kind = "command"\ncommand = ["sh", "-c", "echo offline >&2; exit 7"]\n', "exit status 7"),
+    ],
+    ids=["function", "command"],
+)
+def test_a_failed_measurement_is_status_4(run: InProcess, tmp_path: Path, measured: str, said: str) -> None:
+    (tmp_path / "score.py").write_text("def measure(*_):\n    raise OSError('the sensor is offline')\n")
+    (tmp_path / "question.toml").write_text(MEASURED + measured)
+    done = run("run", str(tmp_path / "question.toml"), "--json")
     assert done.status == 4
     assert done.out == ""
-    assert done.err.startswith("Error: measuring site 001")
-    assert "the sensor is offline" in done.err
+    assert done.err.startswith("Error: measuring north")
+    assert said in done.err
+
+
+def test_run_measures_by_a_program(run: InProcess, tmp_path: Path) -> None:
+    program = (
+        "BEGIN { srand({seed} % 100000); for (i = 0; i < {count}; i++) print (rand() < 0.2 + 0.6 * {arm}) }"
+    )
+    (tmp_path / "question.toml").write_text(MEASURED + f'kind = "command"\ncommand = ["awk", "{program}"]\n')
+    done = run("run", str(tmp_path / "question.toml"))
+    assert done.status == 0
+    assert "south" in done.out
+    assert "true mean" not in done.out.split("With probability")[0]  # nobody knows it
+
+
+def test_only_simulated_arms_can_be_simulated(run: InProcess, tmp_path: Path) -> None:
+    (tmp_path / "question.toml").write_text(MEASURED + 'kind = "command"\ncommand = ["true"]\n')
+    done = run("simulate", str(tmp_path / "question.toml"))
+    assert done.status == 2
+    assert "true means are not known" in done.err
+    assert 'kind = "simulated"' in done.err
 
 
 def test_an_interrupted_run_is_status_130(run: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:

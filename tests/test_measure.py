@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.measure import REWARDS, generator_for, summary_of
-from shortlist.measure.simulated import bernoulli_proxy, checked_means
+from shortlist.measure.simulated import checked_means
+from shortlist.noise import bernoulli_proxy
 
 NOISY = ["gaussian", "bernoulli", "two-point", "uniform"]
 

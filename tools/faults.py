@@ -186,8 +186,8 @@ FAULTS = (
     Fault(
         "simulation: errors up to 2 epsilon pass",
         "simulate.py",
-        "(cut - means) - problem.epsilon > rounding",
-        "(cut - means) - 2 * problem.epsilon > rounding",
+        "(cut - merits) - problem.epsilon > rounding",
+        "(cut - merits) - 2 * problem.epsilon > rounding",
     ),
     Fault("groups: runs joined across a gap", "heterogeneity.py", "last.stop == start", "True"),
     Fault(

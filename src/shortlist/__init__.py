@@ -19,13 +19,14 @@ from shortlist.errors import (
     NoGuarantee,
     NotAsked,
     ShortlistError,
+    WorkersLost,
 )
 from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
-from shortlist.measure import Summary, simulated_measure
+from shortlist.measure import Source, Summary, simulated_measure, vectorised
 from shortlist.plan import Plan, Row, plan
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
-from shortlist.run import Session, Ticket, Tickets, drive, select
+from shortlist.run import Processes, Scored, Session, Ticket, Tickets, drive, select
 from shortlist.simulate import Simulation, simulate
 from shortlist.strategies import strategies
 
@@ -45,17 +46,21 @@ __all__ = [
     "NotAsked",
     "Plan",
     "Problem",
+    "Processes",
     "Result",
     "Row",
     "Scope",
+    "Scored",
     "Session",
     "Share",
     "ShortlistError",
     "Simulation",
+    "Source",
     "Stop",
     "Summary",
     "Ticket",
     "Tickets",
+    "WorkersLost",
     "__version__",
     "complexity",
     "drive",
@@ -69,4 +74,5 @@ __all__ = [
     "simulate",
     "simulated_measure",
     "strategies",
+    "vectorised",
 ]

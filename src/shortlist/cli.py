@@ -1,8 +1,10 @@
 """The command line. Commands import what they need, so that ``--help`` answers at once."""
 
 import json
+import os
+import signal
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,7 @@ def shortlist() -> None:
     \b
     Start here:
       shortlist plan examples/drilling.toml        what an answer will cost
+      shortlist doctor examples/drilling.toml      whether its measurement is sound
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
       shortlist simulate examples/drilling.toml    compare strategies on it
       shortlist strategies                         what each strategy does
@@ -119,31 +122,65 @@ def plan(
 )
 @click.option("--seed", default=0, show_default=True, help="Makes the run reproducible.")
 @click.option("--budget", type=click.IntRange(min=0), help="The most pulls to make.")
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that measure."
+)
+@click.option("--dask", metavar="ADDRESS", help="Measure on a Dask cluster; `local` starts one here.")
+@click.option(
+    "--retries",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How often a failed measurement is tried again.",
+)
+@click.option("--timeout", type=float, help="The most seconds that one measurement may take.")
+@click.option(
+    "--pulls-per-call", type=click.IntRange(min=1), help="The most pulls to ask of one measurement."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def run(file: Path, strategy: str, seed: int, budget: int | None, as_json: bool) -> None:
+def run(
+    file: Path,
+    strategy: str,
+    seed: int,
+    budget: int | None,
+    workers: int,
+    dask: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
     """Answer the question in FILE and print the arms selected.
 
-    FILE is a TOML file; examples/drilling.toml shows all that it may say. The command line measures
-    simulated arms; for measurements of your own call shortlist.select or use a Session from Python.
+    FILE is a TOML file; docs/problem-files.md says all that it may hold. Rewards come from a Python
+    function, any program, a table of recorded rewards, or simulated arms. `shortlist doctor` tries the
+    measurement first.
+    The answer is the same whoever measures, and however many. Ctrl-C, or SIGTERM, lets end what is being
+    measured; a second one does not wait.
+
+    \b
+      shortlist run examples/drilling.toml --workers 2
+      shortlist run examples/drilling.toml --dask tcp://host:8786
 
     Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or what was
     asked is not proved, 4 a measurement failed, 130 interrupted.
     """
     from rich.console import Console
 
-    from shortlist.measure import simulated_measure
     from shortlist.plan import resolve
+    from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
     from shortlist.run import Session, drive
     from shortlist.run.problem_file import read_problem_file
 
     asked = read_problem_file(file)
     session = Session(asked.problem, resolve(strategy, asked.problem, budget), seed=seed)
-    measure = simulated_measure(asked.problem, asked.means, asked.rewards)
     if not as_json:
         click.echo(_announced(file, session, budget))
-    with _progress(session, quiet=as_json) as progress:
-        result = drive(session, measure, budget=budget, progress=progress)
+    with (
+        _measuring(workers, dask, how["timeout"]) as executor,
+        _saying_how_far(session),
+        pulls_shown(session, quiet=as_json) as progress,
+    ):
+        result = drive(session, asked.source, budget=budget, executor=executor, progress=progress, **how)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2))
     else:
@@ -179,6 +216,7 @@ def simulate(
     """
     from rich.console import Console
 
+    from shortlist.report.progress import runs_shown
     from shortlist.report.text import simulations_text
     from shortlist.simulate import simulate as simulated
 
@@ -194,7 +232,7 @@ def simulate(
     try:
         for name in dict.fromkeys(_taking(problem, names) if names else _countable(problem)):
             replications = numbers["replications"]
-            with _counter(name, replications, quiet=as_json) as progress:
+            with runs_shown(name, replications, quiet=as_json) as progress:
                 outcome = simulated(
                     problem,
                     means,
@@ -211,6 +249,38 @@ def simulate(
         raise
     show()
     sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
+
+
+@shortlist.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--arms", default=5, show_default=True, help="How many arms to try, spread over the list.")
+@click.option("--pulls", default=30, show_default=True, help="How many pulls of each.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the trial calls.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def doctor(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None:
+    """Try the measurement of FILE on a few arms before a long run.
+
+    Looks for what would void the guarantee (cached or badly seeded rewards, more noise than declared,
+    rewards out of bounds) or the run (failures, what workers cannot be sent), and says how long a run
+    will take. What it measures does not count towards a run.
+
+    Exit status: 0 no errors were found, 2 the question is wrong, 4 errors were found.
+    """
+    from rich.console import Console
+
+    from shortlist.doctor import examine
+    from shortlist.report.doctor_text import diagnosis_text
+    from shortlist.run.problem_file import read_problem_file
+
+    asked = read_problem_file(file)
+    found = examine(asked.source, asked.problem, arms=arms, pulls=pulls, seed=seed)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        tried = f"{len(found.arms)} arm{'s' if len(found.arms) > 1 else ''} tried, {found.n_pulls:,} pulls"
+        click.echo(f"{file}: {_asked(asked.problem)}\n{tried}, none of which will count")
+        Console(highlight=False).print(diagnosis_text(found))
+    sys.exit(CERTIFIED if found.is_healthy else TROUBLE)
 
 
 @shortlist.command()
@@ -284,6 +354,11 @@ def _simulated_question(
     _refuse_unclear(file, instance)
     if file is not None:
         asked = read_problem_file(file)
+        if asked.means is None or asked.rewards is None:
+            raise InvalidProblem(
+                f"{file} measures its arms, so their true means are not known; simulating needs them. "
+                f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
+            )
         return asked.problem, asked.means, asked.rewards
     return *_instance(instance, numbers), "gaussian"
 
@@ -363,7 +438,10 @@ def _refuse_unclear(file: Path | None, instance: str | None) -> None:
 
 
 def _asked(problem: "Problem") -> str:
-    best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
+    if problem.goal == "maximise":
+        best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
+    else:
+        best = "smallest" if problem.m == 1 else f"{problem.m:,} smallest"
     return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
 
 
@@ -392,51 +470,42 @@ def _simulation_dict(one: "Simulation") -> dict[str, Any]:
 
 
 @contextmanager
-def _progress(session: "Session", *, quiet: bool) -> "Iterator[Callable[[Session], None] | None]":
-    """Show the pulls made, against the most there can be where that is known."""
-    with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
-        yield None if show is None else lambda now: show(now.n_pulls, f"{now.n_pulls:,} pulls")
+def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterator[Any]:
+    """Yield what measures, as `drive` takes it: processes of our own, a Dask cluster, or this thread."""
+    from shortlist.run import Processes
+    from shortlist.run.dask import local_dask
 
-
-@contextmanager
-def _counter(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Show the replications that have ended, and the pulls made in all of them."""
-    with _bar(name, total, quiet=quiet) as show:
-        yield (
-            None
-            if show is None
-            else lambda ended, pulls: show(ended, f"{ended:,} of {total:,} runs ended, {pulls:,} pulls")
-        )
-
-
-@contextmanager
-def _bar(title: str, total: int | None, *, quiet: bool) -> Iterator[Callable[[int, str], None] | None]:
-    """Yield a function that shows how far a job is: a bar on a terminal, a line now and then elsewhere."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if quiet:
-        yield None
-    elif not console.is_terminal:
-        yield _at_most_every(5.0, lambda _, words: click.echo(f"{title}: {words}", err=True), first=False)
+    if dask is not None and dask != "local" and _is_given("workers"):
+        raise InvalidProblem("--workers has no effect with the address of a cluster. Leave it out.")
+    if dask == "local":
+        with local_dask(workers if _is_given("workers") else os.cpu_count() or 1) as client:
+            yield client
+    elif dask is not None:
+        yield dask
     else:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-            task = bar.add_task(title, total=total, words="")
-            yield _at_most_every(0.1, lambda done, words: bar.update(task, completed=done, words=words))
+        yield None if workers == 1 and timeout is None else Processes(workers)
 
 
-def _at_most_every(
-    seconds: float, show: Callable[[int, str], None], *, first: bool = True
-) -> Callable[[int, str], None]:
-    """Return `show` slowed down: calls within so many seconds of the last one are dropped."""
-    last = -seconds if first else time.monotonic()
+@contextmanager
+def _saying_how_far(session: "Session") -> Iterator[None]:
+    """Say what was done when a run stops short; take SIGTERM, as job queues send it, for Ctrl-C."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
+    if is_main:
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"The run had made {session.n_pulls:,} pulls of {_most(session)}.", err=True)
+        raise
+    except MeasurementFailed as error:
+        done = f"The run had made {session.n_pulls:,} pulls."
+        raise type(error)(f"{error} {done}") from error
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
-    def throttled(done: int, words: str) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last >= seconds:
-            last = now
-            show(done, words)
 
-    return throttled
+def _most(session: "Session") -> str:
+    worst = session.worst_case_pulls
+    return "any number" if worst is None else f"at most {worst:,}"

@@ -5,6 +5,8 @@
     ShortlistError
     ├── InvalidProblem       the question makes no sense as asked (also a ValueError)
     ├── MeasurementFailed    what measures the arms failed, or returned something that is not a reward
+    │   ├── FinalFailure     the same, where trying again is of no use or would bias the rewards
+    │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
     └── NoGuarantee          a guarantee was required where none holds
 
@@ -24,6 +26,17 @@ class InvalidProblem(ShortlistError, ValueError):
 
 class MeasurementFailed(ShortlistError):
     """A measurement raised, or returned something that cannot be counted as rewards."""
+
+
+class FinalFailure(MeasurementFailed):
+    """A measurement that must not be tried again.
+
+    It would fail in the same way; or, if it did not, only rewards that happen to please would be counted.
+    """
+
+
+class WorkersLost(MeasurementFailed):
+    """Workers died or hung while they measured."""
 
 
 class NotAsked(ShortlistError):

@@ -17,7 +17,10 @@ ABOVE = 1e-3
 
 
 class Instance(NamedTuple):
-    """A problem together with the true means of its arms."""
+    """A problem together with the true means of its arms.
+
+    Means are described as for a problem that maximises; one that minimises has their negatives.
+    """
 
     problem: Problem
     means: FloatArray
@@ -100,6 +103,7 @@ def hard(
     means = np.full(problem.n, -above)  # [ZT22] Sec. 6.1, the rest
     means[chosen] = above  # [ZT22] Sec. 6.1, M or F
     means[l] = 0.0  # [ZT22] Sec. 6.1, l
+    means = problem.merits(means)
     return Instance(problem, means, "hard, by M" if M is not None else "hard, by F", "[ZT22] Section 6.1")
 
 
@@ -114,7 +118,7 @@ def slippage(problem: Problem, gap: float | None = None) -> Instance:
     """
     means = np.zeros(problem.n)
     means[: problem.m] = problem.epsilon * (1 + ABOVE) if gap is None else gap
-    return Instance(problem, means, "slippage", "[B54]")
+    return Instance(problem, problem.merits(means), "slippage", "[B54]")
 
 
 def equal(problem: Problem, mean: float = 0.0) -> Instance:
@@ -134,7 +138,8 @@ def linear(problem: Problem, low: float = 0.0, high: float = 1.0) -> Instance:
     ------
     Folklore: evenly spaced means are a usual test case, easy for strategies that adapt.
     """
-    return Instance(problem, np.linspace(high, low, problem.n), "linear", "folklore")
+    means = problem.merits(np.linspace(high, low, problem.n))
+    return Instance(problem, means, "linear", "folklore")
 
 
 def random(

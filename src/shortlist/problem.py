@@ -17,6 +17,8 @@ from shortlist.errors import InvalidProblem
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
+_PARTS = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee", "goal")
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Problem:
@@ -41,6 +43,9 @@ class Problem:
     guarantee
         What must be promised: "pac", that no selected arm lies more than epsilon below the m-th best; or
         only "indifference", that the m best are selected if they lie at least epsilon above all others.
+    goal
+        "maximise": arms with large means are good; or "minimise": those with small ones. Where something is
+        said of arms above or below others, "minimise" exchanges the two words.
 
     Examples
     --------
@@ -60,6 +65,7 @@ class Problem:
     names: tuple[str, ...] | None = None
     noise: str = "sub-gaussian"
     guarantee: str = "pac"
+    goal: str = "maximise"
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class Problem:
         names: Sequence[str] | None = None,
         noise: str = "sub-gaussian",
         guarantee: str = "pac",
+        goal: str = "maximise",
     ) -> None:
         checked = checks.variances(variances)
         values = {
@@ -80,6 +87,7 @@ class Problem:
             "names": None if names is None else checks.names(names, len(checked)),
             "noise": checks.one_of(noise, "noise", ("sub-gaussian", "gaussian")),
             "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
+            "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -101,6 +109,10 @@ class Problem:
         """Return the name of one arm."""
         return f"arm-{arm}" if self.names is None else self.names[arm]
 
+    def merits(self, means: FloatArray) -> FloatArray:
+        """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
+        return means if self.goal == "maximise" else -means
+
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the question: equal for equal problems, on every machine."""
@@ -108,8 +120,8 @@ class Problem:
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
-        for word in (self.noise, self.guarantee):
-            if word in {"gaussian", "indifference"}:  # what is usual leaves no mark
+        for word in (self.noise, self.guarantee, self.goal):
+            if word in {"gaussian", "indifference", "minimise"}:  # what is usual leaves no mark
                 parts.update(f"\0{word}".encode())
         return parts.hexdigest()
 
@@ -122,13 +134,13 @@ class Problem:
             "delta": self.delta,
             "noise": self.noise,
             "guarantee": self.guarantee,
+            "goal": self.goal,
             "digest": self.digest,
         }
 
     def changed(self, **changes: Any) -> "Problem":
         """Return the same question with some of its parts replaced."""
-        parts = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee")
-        return Problem(**({part: getattr(self, part) for part in parts} | changes))
+        return Problem(**({part: getattr(self, part) for part in _PARTS} | changes))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.digest == other.digest
@@ -137,11 +149,11 @@ class Problem:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
-        parts = (self.m, self.epsilon, self.delta, self.variances, self.names, self.noise, self.guarantee)
-        return Problem, parts
+        return Problem, tuple(getattr(self, part) for part in _PARTS)
 
     def __repr__(self) -> str:
-        return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n})"
+        goal = "" if self.goal == "maximise" else f", goal={self.goal!r}"
+        return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}{goal})"
 
 
 def checked(problem: Problem) -> Problem:

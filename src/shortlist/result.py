@@ -50,7 +50,7 @@ class Result:
     problem, strategy, seed
         What was asked, who answered, and the seed that reproduces it.
     indices
-        The arms selected, the largest observed mean first. That order is not part of the guarantee.
+        The arms selected, the best observed mean first. That order is not part of the guarantee.
     stop
         Why the run ended.
     guarantee
@@ -59,6 +59,8 @@ class Result:
         How many measurements were made, and in how many batches.
     arms
         What was measured of every arm.
+    n_scored
+        How many of the pulls failed, and count as a value chosen for failures.
     """
 
     problem: Problem
@@ -70,6 +72,7 @@ class Result:
     n_pulls: int
     n_rounds: int
     arms: Arms
+    n_scored: int = 0
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -80,7 +83,8 @@ class Result:
     def cost(self) -> str:
         """What the run took, in words."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
-        return f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
+        said = f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
+        return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
 
     @cached_property
     def lower_bound(self) -> LowerBound:
@@ -128,6 +132,7 @@ class Result:
             "seed": self.seed,
             "n_pulls": self.n_pulls,
             "n_rounds": self.n_rounds,
+            "n_scored": self.n_scored,
             "problem": self.problem.to_dict(),
             "lower_bound": self.lower_bound.pulls,
             "gap": None if math.isinf(self.gap) else self.gap,
@@ -148,9 +153,9 @@ class Result:
         return "\n".join(filter(None, lines))
 
 
-def best_first(indices: IntArray, means: FloatArray) -> IntArray:
-    """Return the arms by falling observed mean; arms never pulled, and ties, keep their order."""
-    observed = np.where(np.isnan(means[indices]), -np.inf, means[indices])
+def best_first(indices: IntArray, merits: FloatArray) -> IntArray:
+    """Return the arms by falling observed merit; arms never pulled, and ties, keep their order."""
+    observed = np.where(np.isnan(merits[indices]), -np.inf, merits[indices])
     return indices[np.argsort(-observed, kind="stable")]
 
 

@@ -38,7 +38,7 @@ class Simulation:
     is_final
         Whether each ended by the strategy's own rule, within the budget.
     is_error
-        Whether each ended with a wrong answer: an m-th best selected arm more than epsilon too low.
+        Whether each ended with a wrong answer: an m-th best selected arm worse by more than epsilon.
     """
 
     problem: Problem
@@ -225,15 +225,16 @@ def _run(
             state = rules.take_lanes(state, is_open)
             continue
         outcome.pulls[running.lanes[is_open]] += costs[is_open]
-        state = rules.tell(state, arms.pull(running.rngs, batch))
+        state = rules.tell(state, problem.merits(arms.pull(running.rngs, batch)))
 
 
 def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
-    """Return, for each arm, whether its true mean lies more than epsilon below the m-th best.
+    """Return, for each arm, whether its true mean is more than epsilon worse than the m-th best.
 
     A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
     """
-    return _is_below(problem, float(kth_largest(means, problem.m)[0]), means)
+    merits = problem.merits(means)
+    return _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits)
 
 
 def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
@@ -242,10 +243,11 @@ def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArr
     For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
     the failure of its promise at rank m.
     """
-    is_low = _is_below(problem, float(kth_largest(means, problem.m)[0]), means[selected])
+    merits = problem.merits(means)
+    is_low = _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits[selected])
     return np.asarray((~is_low).sum(axis=-1) < problem.m)
 
 
-def _is_below(problem: Problem, cut: float, means: FloatArray) -> BoolArray:
-    rounding = 4 * np.spacing(np.maximum(np.abs(means), max(abs(cut), problem.epsilon)))
-    return np.asarray((cut - means) - problem.epsilon > rounding)
+def _is_below(problem: Problem, cut: float, merits: FloatArray) -> BoolArray:
+    rounding = 4 * np.spacing(np.maximum(np.abs(merits), max(abs(cut), problem.epsilon)))
+    return np.asarray((cut - merits) - problem.epsilon > rounding)

@@ -39,7 +39,7 @@ def test_programs_print_what_is_shown(program: str, printed: str) -> None:
 
 def test_there_are_programs_and_commands() -> None:
     assert len(programs()) == 4
-    assert len(commands()) == 9
+    assert len(commands()) == 10
 
 
 @pytest.mark.parametrize("command", commands())

@@ -1,11 +1,17 @@
 """Problem files: what they may say, and what is said about those that cannot be read."""
 
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.arrays import FloatArray
+from shortlist.errors import FinalFailure
+from shortlist.measure import BoundedSource, Call, CommandSource, TableSource
 from shortlist.run.problem_file import ProblemFile, read_problem_file
 
 PROBLEM = """
@@ -34,6 +40,11 @@ def read(folder: Path, text: str | bytes, sites: str | bytes | None = None) -> P
     return read_problem_file(write(folder, text, sites))
 
 
+def true_means(found: ProblemFile) -> FloatArray:
+    assert found.means is not None
+    return found.means
+
+
 def refusal(folder: Path, text: str | bytes, sites: str | bytes | None = None) -> str:
     """Return what is said about a file that is wrong; it must name the file."""
     path = write(folder, text, sites)
@@ -50,7 +61,7 @@ def refusal(folder: Path, text: str | bytes, sites: str | bytes | None = None) -
 def test_arms_come_from_a_csv_file(tmp_path: Path) -> None:
     found = read(tmp_path, WITH_ARMS, SITES)
     assert found.problem == sl.Problem(1, 0.5, 0.05, [4.0, 0.25], names=["north", "south"])
-    assert found.means.tolist() == [0.1, 0.9]
+    assert true_means(found).tolist() == [0.1, 0.9]
     assert found.rewards == "gaussian"
 
 
@@ -67,7 +78,7 @@ def test_arms_may_be_listed_in_the_file_itself(tmp_path: Path, key: str, expecte
     found = read(tmp_path, text)
     assert found.problem.variances.tolist() == expected
     assert found.problem.names == ("a", "b")
-    assert found.means.tolist() == [0.5, 1.0]
+    assert true_means(found).tolist() == [0.5, 1.0]
 
 
 def test_names_are_optional(tmp_path: Path) -> None:
@@ -78,7 +89,7 @@ def test_names_are_optional(tmp_path: Path) -> None:
 def test_any_column_may_hold_the_means_and_others_are_ignored(tmp_path: Path) -> None:
     text = WITH_ARMS + 'means = "content"\nrewards = "uniform"\n'
     found = read(tmp_path, text, "name,note,scale,content\na,dry,1,0.25\nb,wet,1,0.75\n")
-    assert found.means.tolist() == [0.25, 0.75]
+    assert true_means(found).tolist() == [0.25, 0.75]
     assert found.rewards == "uniform"
 
 
@@ -112,7 +123,7 @@ def test_a_byte_order_mark_before_the_problem_file_is_ignored(tmp_path: Path) ->
 def test_the_example_is_read() -> None:
     found = read_problem_file(Path(__file__).parents[2] / "examples" / "drilling.toml")
     assert (found.problem.n, found.problem.m) == (200, 5)
-    assert np.isfinite(found.means).all()
+    assert np.isfinite(true_means(found)).all()
 
 
 # --- files that cannot be read --------------------------------------------------------------------
@@ -163,8 +174,9 @@ def test_a_csv_file_in_another_encoding_is_refused_by_name(tmp_path: Path) -> No
         (WITH_ARMS + "mean = 'x'\n", ["unknown entry 'mean'", "[measure]", "kind, means, rewards"]),
         (WITH_ARMS.replace("m = 1", ""), ["[problem] lacks m", "add a line"]),
         (WITH_ARMS.replace("epsilon = 0.5\ndelta = 0.05", ""), ["[problem] lacks delta, epsilon"]),
-        (WITH_ARMS.replace("simulated", "command"), ["kind is 'command'", 'must be "simulated"']),
-        (WITH_ARMS.replace('kind = "simulated"', ""), ["kind is None", 'must be "simulated"']),
+        (WITH_ARMS.replace("simulated", "guessed"), ["kind is 'guessed'", 'one of: "simulated", "function"']),
+        (WITH_ARMS.replace('"simulated"', "['simulated']"), ["kind is ['simulated']", "must be one of"]),
+        (WITH_ARMS.replace('kind = "simulated"', ""), ["kind is None", 'must be one of: "simulated"']),
         (WITH_ARMS + 'rewards = "cauchy"\n', ["'cauchy'", "use one of: gaussian"]),
         (WITH_ARMS + 'means = "depth"\n', ["no column 'depth'", "name, scale, mean"]),
         (WITH_ARMS + "means = [1.0]\n", ["`means`", "2 arms"]),
@@ -304,3 +316,251 @@ def test_gaussian_noise_and_other_rewards_contradict_each_other(tmp_path: Path) 
     assert read(tmp_path, text, SITES).problem.noise == "gaussian"
     said = refusal(tmp_path, text + 'rewards = "two-point"\n', SITES)
     assert '`noise` is "gaussian", but `rewards` are "two-point"' in said
+
+
+# --- what is known of the rewards -----------------------------------------------------------------
+
+SIMULATED = MEASURE + 'rewards = "bernoulli"\n'
+
+
+def test_bounds_give_every_arm_the_same_variance(tmp_path: Path) -> None:
+    text = PROBLEM + "bounds = [-1, 5]\nn = 3\n" + SIMULATED + "means = [0.5, 0.2, 0.1]\n"
+    found = read(tmp_path, text)
+    assert found.problem.variances.tolist() == [9.0] * 3
+    assert isinstance(found.source, BoundedSource)
+    assert (found.source.low, found.source.high) == (-1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "p"),
+    [("", 0.5), ("at_most = 0.1\n", 0.1), ("at_least = 0.9\n", 0.9), ("at_least = 0.2\n", 0.5)],
+)
+def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits: str, p: float) -> None:
+    mean = 0.95 if "0.9" in limits else 0.05
+    text = (
+        PROBLEM
+        + f'rewards = "bernoulli"\n{limits}names = ["a", "b"]\n'
+        + MEASURE
+        + f"means = [{mean}, {mean}]\n"
+    )
+    found = read(tmp_path, text)
+    expected = 0.25 if p == 0.5 else (1 - 2 * p) / (2 * np.log((1 - p) / p))
+    assert found.problem.variances == pytest.approx([expected] * 2)
+    assert found.rewards == "bernoulli"
+    assert isinstance(found.source, BoundedSource)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("bounds = [0, 1]\n", "number of arms is not stated"),
+        ("bounds = [0, 1]\nn = 2\nnames = ['a']\n", "stated twice, as 1 and as 2"),
+        ("bounds = [0, 1]\nn = 0\n", "`n` is 0"),
+        ("bounds = [1, 0]\nn = 2\n", "smaller one first"),
+        ("bounds = [0, inf]\nn = 2\n", "`high` is inf"),
+        ("bounds = [0]\nn = 2\n", "two numbers"),
+        ("bounds = 1\nn = 2\n", "two numbers"),
+        ("bounds = ['0', '1']\nn = 2\n", "real numbers"),
+        ("bounds = [0, 1]\nvariances = [1, 1]\n", "exactly once"),
+        ("bounds = [0, 1]\nrewards = 'bernoulli'\nn = 2\n", "exactly once"),
+        ("rewards = 'poisson'\nn = 2\n", "must be one of: bernoulli"),
+        ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
+        ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
+        ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),
+        ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` has a meaning only beside"),
+        ("variances = [1.0, 1.0]\nn = 2\n", "`n` is not needed"),
+        ("bounds = [0, 1]\nn = 2\nnoise = 'gaussian'\n", "rewards within bounds are not"),
+        ("variances = [1.0, 1.0]\ngoal = 'least'\n", "`goal` is 'least'"),
+    ],
+)
+def test_contradictions_about_rewards_are_refused(tmp_path: Path, lines: str, said: str) -> None:
+    assert said in refusal(tmp_path, PROBLEM + lines + MEASURE + "means = [0.0, 1.0]\n")
+
+
+@pytest.mark.parametrize("rewards", ["gaussian", "uniform", "two-point"])
+def test_simulated_rewards_must_keep_within_the_bounds(tmp_path: Path, rewards: str) -> None:
+    text = PROBLEM + "bounds = [0, 1]\nn = 2\n" + MEASURE + f'rewards = "{rewards}"\nmeans = [0.5, 0.5]\n'
+    assert f'simulated "{rewards}" rewards may not' in refusal(tmp_path, text)
+
+
+def test_the_goal_may_be_to_minimise(tmp_path: Path) -> None:
+    found = read(tmp_path, WITH_ARMS.replace("m = 1", 'm = 1\ngoal = "minimise"'), SITES)
+    assert found.problem.goal == "minimise"
+    assert sl.select(found.source, found.problem).selected == ("north",)
+
+
+# --- where rewards come from ----------------------------------------------------------------------
+
+TWO = PROBLEM + 'bounds = [0, 10]\nnames = ["north", "south"]\n'
+SCORE = """
+import helper
+
+def measure(arm, count, rng):
+    return helper.level(arm) + rng.random(count)
+
+def outside(arm, count, rng):
+    return [11.0] * count
+
+def negative(arm, count, rng):
+    return [5.0] * (count - 1) + [-1e-9]
+
+def at_the_edge(arm, count, rng):
+    import shortlist
+    return shortlist.Summary(count, 10.0 + 1e-12)
+
+number = 3
+"""
+
+
+def with_score(folder: Path, function: str) -> Path:
+    (folder / "score.py").write_text(SCORE)
+    (folder / "helper.py").write_text("def level(arm):\n    return 2.0 * arm\n")
+    return write(folder, TWO + f'[measure]\nkind = "function"\nfunction = "{function}"\n')
+
+
+@pytest.mark.parametrize("reference", ["score.py:measure", "score:measure"])
+def test_a_function_is_imported_from_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str
+) -> None:
+    own = tmp_path / reference.partition(":")[0].replace(".", "_")  # modules are imported once, by name
+    own.mkdir()
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("score", "helper"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    found = read_problem_file(with_score(own, reference))
+    assert (found.means, found.rewards) == (None, None)
+    assert sl.select(found.source, found.problem).selected == ("south",)
+    again = pickle.loads(pickle.dumps(found.source))
+    call = Call(0, 1, 3, 0)
+    assert again.answers([call]) == found.source.answers([call])
+    for name in ("score", "helper"):
+        sys.modules.pop(name, None)
+
+
+def test_other_processes_import_the_function_anew(tmp_path: Path) -> None:
+    source = read_problem_file(with_score(tmp_path, "score.py:measure")).source
+    code = "import pickle, sys; from shortlist.measure import Call;"
+    code += "print(pickle.load(sys.stdin.buffer).answers([Call(0, 1, 3, 0)])[0].mean)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(source), capture_output=True, check=True
+    )
+    assert float(done.stdout) == source.answers([Call(0, 1, 3, 0)])[0].mean
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("score.py:other", "no 'other' in score.py"),
+        ("score.py:number", "is 3; it must be a function"),
+        ("score.py", 'write "module:function"'),
+        (":measure", 'write "module:function"'),
+        ("score.py:two words", 'write "module:function"'),
+        ("nowhere.py:measure", "there is no file"),
+        ("no_such_module_here:measure", "ModuleNotFoundError"),
+        ("broken.py:measure", "ZeroDivisionError: division by zero"),
+        ("leaving.py:measure", 'under `if __name__ == "__main__":`'),
+    ],
+)
+def test_a_function_that_cannot_be_had_is_refused(tmp_path: Path, reference: str, said: str) -> None:
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n")
+    path = with_score(tmp_path, reference)
+    with pytest.raises(sl.InvalidProblem) as caught:
+        read_problem_file(path)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_reward_outside_the_bounds_stops_the_run(tmp_path: Path) -> None:
+    found = read_problem_file(with_score(tmp_path, "score.py:outside"))
+    with pytest.raises(
+        sl.MeasurementFailed, match="north returned the reward 11, but `bounds` says"
+    ) as caught:
+        sl.select(found.source, found.problem)
+    assert "between 0 and 10" in str(caught.value)
+
+
+def test_a_reward_below_the_bounds_does_so_too(tmp_path: Path) -> None:
+    source = read_problem_file(with_score(tmp_path, "score.py:negative")).source
+    with pytest.raises(FinalFailure, match="north returned the reward -1e-09"):
+        source.answers([Call(0, 0, 5, 0)])
+
+
+def test_the_mean_of_a_summary_may_be_off_by_rounding(tmp_path: Path) -> None:
+    source = read_problem_file(with_score(tmp_path, "score.py:at_the_edge")).source
+    assert source.answers([Call(0, 0, 5, 0)])[0].count == 5
+
+
+def test_a_program_gets_the_columns_of_its_arm(tmp_path: Path) -> None:
+    text = WITH_ARMS.replace(MEASURE, '[measure]\nkind = "command"\ncommand = ["echo", "{depth}"]\n')
+    found = read(tmp_path, text, "name,scale,depth,note\nnorth,1,12,x\nsouth,1,7.5,y\n")
+    assert isinstance(found.source, CommandSource)
+    assert found.source.answers([Call(0, 0, 2, 0), Call(0, 1, 1, 0)]) == [[12.0, 12.0], [7.5]]
+    assert set(found.source.columns) == {"depth"}
+
+
+def test_a_program_runs_in_the_folder_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "value.txt").write_text("3\n")
+    (tmp_path / "data" / "value.txt").write_text("4\n")
+    monkeypatch.chdir(tmp_path / "data")
+    command = '[measure]\nkind = "command"\ncommand = ["cat", "value.txt"]\n'
+    path = write(tmp_path, TWO + command).relative_to(tmp_path)
+    for folder, expected in (("", 3.0), ('folder = "data"\n', 4.0)):
+        write(tmp_path, TWO + command + folder)
+        source = read_problem_file(Path("..") / path).source
+        assert source.answers([Call(0, 0, 1, 0)])[0].mean == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("", "lacks `command`"),
+        ('command = "echo 1"', "must be a list of strings"),
+        ("command = []", "must be a list of strings"),
+        ('command = ["echo", 1]', "must be a list of strings"),
+        ('command = ["no-such-program-here"]', "none of that name on PATH"),
+        ('command = ["./absent"]', "no such file that may be executed"),
+        ('command = ["./question.toml"]', "chmod +x it"),
+        ('command = ["echo", "{sed}"]', "the command has {sed}"),
+        ('command = ["echo", "1"]\ntimeout = 0', "must be positive"),
+        ('command = ["echo", "1"]\ntimeout = "5s"', "number of seconds"),
+        ('command = ["echo", "1"]\noutput = "xml"', "one of: lines, json"),
+        ('command = ["echo", "1"]\nfolder = "absent"', "there is no folder"),
+        ('command = ["echo", "1"]\nfolder = 3', "must be text"),
+        ('command = ["echo", "1"]\nenv = { A = 1 }', "write every value as text"),
+        ('command = ["echo", "1"]\nenv = "A=1"', "must be a table"),
+        ('command = ["echo", "1"]\nshell = true', "unknown entry 'shell'"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_before_the_run(
+    tmp_path: Path, lines: str, said: str
+) -> None:
+    assert said in refusal(tmp_path, TWO + f'[measure]\nkind = "command"\n{lines}\n')
+
+
+def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
+    text = TWO + '[measure]\nkind = "table"\nfile = "sites.csv"\nlayout = "wide"\n'
+    found = read(tmp_path, text, "question,north,south\n1,0,2\n2,,4\n")
+    assert isinstance(found.source, BoundedSource)
+    assert isinstance(found.source.source, TableSource)
+    assert found.source.source.answers([Call(0, 1, 2, 0)])[0].tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("", "lacks `file`"),
+        ('file = "table.xls"', "must be a .csv, .npy or .npz file"),
+        ('file = "absent.csv"', "there is no file"),
+        ('file = "absent.npy"', "there is no file"),
+        ('file = "sites.csv"\nlayout = "tall"', "one of: long, wide"),
+        ('file = "sites.csv"\norder = "shuffled"', "one of: next, random"),
+        ('file = "sites.csv"\naxis = 0', "unknown entry 'axis'"),
+        ('file = "sites.csv"\nlayout = "wide"\narm = "x"', "unknown entry 'arm'"),
+        ('file = "sites.csv"\nreward = "score"', "no column 'score'"),
+    ],
+)
+def test_a_table_that_makes_no_sense_is_refused(tmp_path: Path, lines: str, said: str) -> None:
+    sites = "arm,reward\nnorth,1\nsouth,2\n"
+    assert said in refusal(tmp_path, TWO + f'[measure]\nkind = "table"\n{lines}\n', sites)

@@ -590,7 +590,7 @@ def test_a_run_continued_after_a_failure_is_the_uninterrupted_run(strategy: str,
 
     session = sl.Session(asked, strategy)
     with pytest.raises(sl.MeasurementFailed, match=r"arm-\d.*OSError: the sensor is offline") as caught:
-        sl.drive(session, measure)
+        sl.drive(session, measure, retries=0)
     assert isinstance(caught.value.__cause__, OSError)
     assert sum(len(event.arms) for event in session.events) == fails_at - 1
     assert sl.drive(session, measure).to_dict() == sl.select(simulated(asked), asked, strategy).to_dict()
@@ -605,13 +605,13 @@ def test_a_wrong_answer_in_the_middle_loses_nothing() -> None:
     assert sl.drive(session, lambda arm, count, _: [MEANS[arm]] * count).selected == ("arm-5", "arm-4")
 
 
-def test_progress_is_called_after_every_measurement() -> None:
+def test_progress_is_called_whenever_something_was_told() -> None:
     seen: list[int] = []
     asked = problem()
     result = sl.select(
         simulated(asked), asked, "wnelim", progress=lambda session: seen.append(session.n_pulls)
     )
-    assert len(seen) == 6
+    assert 1 < len(seen) <= 6
     assert seen == sorted(seen)
     assert seen[-1] == result.n_pulls
 

@@ -108,7 +108,7 @@ class _Arms:
         given = np.asarray(means, dtype=np.float64)
         if given.shape != (checked(problem).n,) or not np.isfinite(given).all():
             raise InvalidProblem(f"`means` must be {problem.n} finite numbers, one for each arm.")
-        given = given / problem.epsilon
+        given = problem.merits(given) / problem.epsilon
         is_chosen = np.isin(np.arange(problem.n), [] if chosen is None else chosen)
         keys = np.column_stack([given, problem.variances, is_chosen])
         _, first, kinds, sizes = np.unique(

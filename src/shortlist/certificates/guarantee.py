@@ -15,15 +15,15 @@ class Scope(Enum):
 
     TOP_M = (
         "With probability at least {confidence}, {subject} has a true mean no more than {epsilon:g} "
-        "below the true {ordinal}best."
+        "{worse} the true {ordinal}{best}."
     )
     CORRECT = (
-        "With probability at least {confidence}, {best} selected, provided that the true "
-        "{ordinal}best mean exceeds all others by at least {epsilon:g}."
+        "With probability at least {confidence}, {wanted} selected, provided that the true "
+        "{ordinal}{best} mean {beats} all others by at least {epsilon:g}."
     )
     SCREENING = (
-        "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th best of the "
-        "arms kept has a true mean no more than {epsilon:g} below the true k-th best of all."
+        "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th {best} of the "
+        "arms kept has a true mean no more than {epsilon:g} {worse} the true k-th {best} of all."
     )
 
 
@@ -41,6 +41,10 @@ class Guarantee:
         The theorem that proves it.
     ledger
         How the failure probability is divided among the events of that proof.
+    assumption
+        What must be true of the rewards.
+    goal
+        Whether large means are good ("maximise") or small ones ("minimise").
     """
 
     scope: Scope
@@ -50,11 +54,13 @@ class Guarantee:
     source: str
     ledger: Ledger
     assumption: str = "rewards are independent, and sub-Gaussian with at most the stated variances"
+    goal: str = "maximise"
 
     @classmethod
     def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
         """Return the guarantee of a problem as `source` proves it."""
-        return cls(scope, problem.epsilon, problem.delta, problem.m, source, ledger)
+        numbers = (problem.epsilon, problem.delta, problem.m)
+        return cls(scope, *numbers, source, ledger, goal=problem.goal)
 
     @classmethod
     def of_gaussian(
@@ -75,11 +81,12 @@ class Guarantee:
         return self.scope.value.format(
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
-            best="the best arm is" if self.m == 1 else f"the {self.m} best arms are",
+            wanted=_wanted(self.goal, self.m),
             m=self.m,
             epsilon=self.epsilon,
             delta=self.delta,
             ordinal=_ordinal(self.m),
+            **_WORDS[self.goal],
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,12 +103,24 @@ class Guarantee:
         return f"{self.sentence} Proof: {self.source}, provided that {self.assumption}."
 
 
+_WORDS = {
+    "maximise": {"best": "best", "worse": "below", "beats": "exceeds"},
+    "minimise": {"best": "smallest", "worse": "above", "beats": "lies below"},
+}
+
+
+def _wanted(goal: str, m: int) -> str:
+    if goal == "maximise":
+        return "the best arm is" if m == 1 else f"the {m} best arms are"
+    return "the arm of smallest mean is" if m == 1 else f"the {m} arms of smallest means are"
+
+
 def _confidence(delta: float) -> str:
     return f"{100 * (1 - delta):.10g} %" if delta >= 1e-6 else f"1 - {delta:g}"
 
 
 def _ordinal(rank: int) -> str:
-    """Return the rank as it stands before the word "best"."""
+    """Return the rank as it stands before the word "best" or "smallest"."""
     if rank == 1:
         return ""
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")

@@ -1,17 +1,36 @@
-"""Where rewards come from: a Python function, or simulated arms."""
+"""Where rewards come from: a Python function, a program, recorded rewards, or simulated arms."""
 
+from shortlist.measure.bounded import BoundedSource
+from shortlist.measure.command import CommandSource
 from shortlist.measure.function import FunctionSource, Measure, Summary, summary_of
-from shortlist.measure.simulated import REWARDS, simulated_measure
+from shortlist.measure.imported import ImportedFunction
+from shortlist.measure.many import Calls, Summaries, pooled
+from shortlist.measure.randomness import global_randomness_kept
+from shortlist.measure.simulated import REWARDS, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source, generator_for
+from shortlist.measure.table import TableSource
+from shortlist.measure.vectorised import MeasureMany, VectorisedSource, vectorised
 
 __all__ = [
     "REWARDS",
+    "BoundedSource",
     "Call",
+    "Calls",
+    "CommandSource",
     "FunctionSource",
+    "ImportedFunction",
     "Measure",
+    "MeasureMany",
+    "SimulatedMeasure",
     "Source",
+    "Summaries",
     "Summary",
+    "TableSource",
+    "VectorisedSource",
     "generator_for",
+    "global_randomness_kept",
+    "pooled",
     "simulated_measure",
     "summary_of",
+    "vectorised",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from shortlist.checks import is_whole
 from shortlist.errors import MeasurementFailed
+from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 
 
@@ -36,7 +37,7 @@ class FunctionSource:
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return what the function returns for each call."""
-        return [self.measure(call.arm, call.count, call.rng) for call in calls]
+        return [self.measure(call.arm, call.count, seeded(call)) for call in calls]
 
 
 def summary_of(answer: Any, count: int, arm: str) -> Summary:

@@ -15,6 +15,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.function import Measure, Summary
+from shortlist.noise import bernoulli_proxy
 from shortlist.problem import Problem
 
 _DRAWS = 1 << 20  # uniform rewards held in memory at once
@@ -104,21 +105,6 @@ def _noiseless(out: FloatArray, _rngs: Lanes, means: FloatArray, _: FloatArray, 
     out[:] = means
 
 
-def bernoulli_proxy(means: FloatArray) -> FloatArray:
-    """Return the smallest variance proxy of a 0/1 reward with each mean: (1 - 2p) / (2 ln((1 - p) / p)).
-
-    Source
-    ------
-    [BM13] Theorem 2.1 and the references there; its largest value is 1/4, at p = 1/2.
-    """
-    p = np.maximum(np.minimum(means, 1 - means), 1e-300)  # the proxies at p and 1 - p agree
-    is_half = np.abs(p - 0.5) < 1e-4
-    away = np.where(is_half, 0.25, p)
-    exact = (1 - 2 * away) / (2 * (np.log1p(-away) - np.log(away)))
-    near = 0.25 * (1 - (1 - 2 * p) ** 2 / 3)  # its expansion around 1/2, right to 1e-16 there
-    return np.where(is_half, near, exact)
-
-
 REWARDS: dict[str, Distribution] = {
     "gaussian": Distribution(_gaussian, "normal with the stated variance"),
     "bernoulli": Distribution(_bernoulli, "1 with the stated mean as probability, else 0", bernoulli_proxy),
@@ -159,14 +145,23 @@ def _check_proxies(
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SimulatedMeasure:
+    """A measure function that simulates arms; it may be sent to other processes."""
+
+    means: FloatArray
+    variances: FloatArray
+    rewards: str
+
+    def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
+        """Return a fresh batch of an arm by its number of rewards and their mean."""
+        mean = np.empty((1, 1))
+        draw = REWARDS[self.rewards].draw
+        draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
+        return Summary(count, float(mean[0, 0]))
+
+
 def simulated_measure(problem: Problem, means: object, rewards: str = "gaussian") -> Measure:
     """Return a measure function that simulates the arms of a problem."""
     true_means = np.array(checked_means(problem, means, rewards))  # a copy: the caller may go on with theirs
-    draw = REWARDS[rewards].draw
-
-    def measure(arm: int, count: int, rng: np.random.Generator) -> Summary:
-        mean = np.empty((1, 1))
-        draw(mean, [rng], true_means[[[arm]]], problem.variances[[[arm]]], np.array([[count]]))
-        return Summary(count, float(mean[0, 0]))
-
-    return measure
+    return SimulatedMeasure(true_means, problem.variances, rewards)

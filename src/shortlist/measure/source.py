@@ -30,16 +30,15 @@ class Call:
 
 
 class Source(Protocol):
-    """Where rewards come from; it survives pickling if other processes are to use it.
+    """Where rewards come from; it survives pickling if other processes are to use it."""
 
-    Attributes
-    ----------
-    together
-        How many calls are answered at once: a round's calls are cut into blocks of so many, in order,
-        and an answer may depend on its whole block. With 1 it depends on its own call only.
-    """
+    @property
+    def together(self) -> int:
+        """How many calls are answered at once.
 
-    together: int
+        A round's calls are cut into blocks of so many, in order, and an answer may depend on its whole
+        block. With 1 it depends on its own call only.
+        """
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
         """Return the answer to each call, of a kind that `summary_of` takes; raise if one cannot be had."""

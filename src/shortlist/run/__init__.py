@@ -2,6 +2,7 @@
 
 from shortlist.run.drive import drive, select
 from shortlist.run.session import Session
-from shortlist.run.tickets import Ticket, Tickets
+from shortlist.run.tickets import Scored, Ticket, Tickets
+from shortlist.run.workers import Processes
 
-__all__ = ["Session", "Ticket", "Tickets", "drive", "select"]
+__all__ = ["Processes", "Scored", "Session", "Ticket", "Tickets", "drive", "select"]

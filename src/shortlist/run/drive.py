@@ -1,28 +1,45 @@
-"""The loop that measures: asks a session for tickets and answers them with a Python function."""
+"""The loop that measures: asks a session for tickets and has them answered, by one worker or by many."""
 
+import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
-from shortlist.checks import whole_number
-from shortlist.errors import InvalidProblem, MeasurementFailed
-from shortlist.measure import Measure, generator_for
+from shortlist.checks import is_whole, whole_number
+from shortlist.errors import InvalidProblem
+from shortlist.measure import FunctionSource, Measure, Source, global_randomness_kept
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
+from shortlist.run.dask import ClusterLike
+from shortlist.run.interrupts import noting_interrupts
+from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
-from shortlist.run.tickets import Ticket
+from shortlist.run.workers import Processes, workers_for
+
+Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
+"""What `executor` may be."""
 
 
 def select(
-    measure: Measure,
+    measure: Measure | Source,
     problem: Problem,
     strategy: str = "auto",
     *,
     seed: int = 0,
     budget: int | None = None,
+    executor: Workers = None,
+    pulls_per_call: int | None = None,
+    retries: int = 3,
+    on_failure: float | Literal["suspend"] = "suspend",
+    timeout: float | None = None,
     progress: Callable[[Session], None] | None = None,
 ) -> Result:
     """Return the m best arms of a problem, measured by a Python function.
+
+    The result depends on the problem, the strategy, the seed, `pulls_per_call` and the measurement, and on
+    nothing else: it is the same, bit for bit, with any executor and any number of workers.
 
     Parameters
     ----------
@@ -30,6 +47,9 @@ def select(
         ``measure(arm, count, rng)`` returns `count` fresh rewards of arm number `arm`, as a list or an
         array, or a ``Summary(count, mean)`` of them. `rng` is a NumPy generator that depends only on
         the seed, the arm and the number of its earlier pulls; use it for all randomness of your own.
+        The global generators `random` and `numpy.random` are seeded from the same before every call, so
+        they may be used, too, but not with threads: there only `rng` is reproducible. A function that
+        measures many arms at once goes in as ``vectorised(function)``; any `Source` will do.
     problem
         What is asked.
     strategy
@@ -39,8 +59,25 @@ def select(
         Makes the run reproducible.
     budget
         The most pulls to make. If the strategy needs more, the result carries no guarantee.
+    executor
+        Who measures: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or the
+        address of its scheduler; ``Processes(n)`` for n processes of the run's own, which are replaced
+        when they die or hang; None for this thread. With processes, `measure` is pickled.
+    pulls_per_call
+        The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
+    retries
+        How often a call is tried again that raises or returns something that is not `count` rewards. Each
+        time it gets the same `rng`.
+    on_failure
+        What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
+        counted as the reward of each of its pulls. Such calls are listed in ``session.scored``, and the
+        result says how many there were. The guarantee is then about rewards so defined.
+    timeout
+        The most seconds that a call may take on an executor; None for no limit. A call that takes longer has
+        failed. The executor should have nothing else to do. A thread cannot be ended, nor a process that is
+        not ours: a worker that hangs stays lost to the run.
     progress
-        Called with the session after every measurement.
+        Called with the session whenever something has been told.
 
     Examples
     --------
@@ -48,41 +85,104 @@ def select(
     >>> result = select(lambda arm, count, rng: rng.normal(arm, 1.0, count), problem)
     >>> sorted(result.selected)
     ['arm-2', 'arm-3']
+
+    Two at a time, and no more than 50 pulls in one call:
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as executor:
+    ...     result = select(
+    ...         lambda arm, count, rng: rng.normal(arm, 1.0, count),
+    ...         problem,
+    ...         executor=executor,
+    ...         pulls_per_call=50,
+    ...     )
+    >>> sorted(result.selected)
+    ['arm-2', 'arm-3']
     """
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    session = Session(problem, resolve(strategy, problem, budget), seed=seed)
-    return drive(session, measure, budget=budget, progress=progress)
+    return drive(
+        Session(problem, resolve(strategy, problem, budget), seed=seed),
+        measure,
+        budget=budget,
+        executor=executor,
+        pulls_per_call=pulls_per_call,
+        retries=retries,
+        on_failure=on_failure,
+        timeout=timeout,
+        progress=progress,
+    )
 
 
 def drive(
     session: Session,
-    measure: Measure,
+    measure: Measure | Source,
     *,
     budget: int | None = None,
+    executor: Workers = None,
+    pulls_per_call: int | None = None,
+    retries: int = 3,
+    on_failure: float | Literal["suspend"] = "suspend",
+    timeout: float | None = None,
     progress: Callable[[Session], None] | None = None,
 ) -> Result:
-    """Answer a session's tickets until it is done, and return its result.
+    """Answer a session's tickets until it is done, and return its result; see `select` for the arguments.
 
-    If a measurement fails, everything told before stays in the session; call again to go on.
+    If a measurement fails, or Ctrl-C is pressed, what is being measured at the time is waited for and told.
+    Everything told stays in the session; call again to go on, to the same answer. A second Ctrl-C leaves at
+    once.
+
+    Raises
+    ------
+    MeasurementFailed
+        If a call failed every time that it was tried; a `WorkersLost` if it took its worker with it.
     """
-    if not callable(measure):
-        raise InvalidProblem(f"`measure` is {measure!r}; it must be a function measure(arm, count, rng).")
+    source = source_of(measure)
+    policy = _policy(pulls_per_call, retries, on_failure, timeout)
+    if timeout is not None and executor is None:
+        raise InvalidProblem(
+            "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
+        )
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    while tickets := session.ask():
-        for ticket in tickets:
-            if budget is not None and session.n_pulls + ticket.count > budget:
+    with (
+        global_randomness_kept(),
+        noting_interrupts() as interrupt,
+        workers_for(executor, source) as workers,
+    ):
+        job = Measuring(session, source, workers, policy, interrupt, progress)
+        while len(session.asked):
+            if not job.measure(budget):
                 return replace(session.result, stop=Stop.BUDGET)
-            session.tell(ticket, _measured(measure, ticket, session.seed))
-            if progress is not None:
-                progress(session)
     return session.result
 
 
-def _measured(measure: Measure, ticket: Ticket, seed: int) -> object:
-    try:
-        return measure(ticket.arm, ticket.count, generator_for(seed, ticket.arm, ticket.first_pull))
-    except Exception as error:
-        raise MeasurementFailed(
-            f"measuring {ticket.name} ({ticket.count} pulls) raised {type(error).__name__}: {error}. "
-            f"Mend the function and run again; with a Session and drive() nothing measured so far is lost."
-        ) from error
+def source_of(measure: Any) -> Source:
+    """Return a source of rewards as it is, and a function as a source of one call at a time."""
+    if hasattr(measure, "answers") and is_whole(getattr(measure, "together", None)):
+        source: Source = measure
+        whole_number(source.together, "together", 1)
+        return source
+    if not callable(measure):
+        raise InvalidProblem(
+            f"`measure` is {measure!r}; it must be a function measure(arm, count, rng), what "
+            f"shortlist.vectorised returns, or another source of rewards."
+        )
+    return FunctionSource(measure)
+
+
+def _policy(pulls_per_call: Any, retries: Any, on_failure: Any, timeout: Any) -> Policy:
+    if pulls_per_call is not None:
+        pulls_per_call = whole_number(pulls_per_call, "pulls_per_call", 1)
+    if timeout is not None and not (_is_number(timeout) and timeout > 0):
+        raise InvalidProblem(f"`timeout` is {timeout!r}; it must be a number of seconds above 0, or None.")
+    if on_failure != "suspend" and not _is_number(on_failure):
+        raise InvalidProblem(
+            f"`on_failure` is {on_failure!r}; it must be 'suspend', or a number to count as the reward of "
+            f"each pull that failed."
+        )
+    score = None if on_failure == "suspend" else float(on_failure)
+    return Policy(pulls_per_call, whole_number(retries, "retries", 0), score, timeout)
+
+
+def _is_number(value: object) -> bool:
+    is_real = isinstance(value, float) or is_whole(value)
+    return is_real and math.isfinite(float(value))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from shortlist.measure import summary_of
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, best_first
-from shortlist.run.tickets import Conflict, Ticket, Tickets, Told
+from shortlist.run.tickets import Conflict, Scored, Ticket, Tickets, Told
 from shortlist.strategies import strategy_named
 
 _MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
@@ -53,6 +53,7 @@ class Session:
         self.seed = whole_number(seed, "seed", 0)
         self.events: list[Told] = []
         self.conflicts: list[Conflict] = []
+        self.scored: list[Scored] = []
         self._rules = strategy_named(self.strategy)
         self.worst_case_pulls = self._rules.worst_case_pulls(problem)
         self._state = self._rules.init(problem, ())
@@ -82,6 +83,11 @@ class Session:
     def n_pulls(self) -> int:
         """How many pulls have been told so far."""
         return self._n_pulls
+
+    @property
+    def asked(self) -> Tickets:
+        """All requests of the round under way, told or not."""
+        return self._asked
 
     def ask(self, limit: int | None = None) -> Tickets:
         """Return the requests of this round that have not been told, at most `limit` of them.
@@ -147,12 +153,13 @@ class Session:
             problem=self.problem,
             strategy=self.strategy,
             seed=self.seed,
-            indices=best_first(decision.selected, arms.means),
+            indices=best_first(decision.selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise,
             n_pulls=self.n_pulls,
             n_rounds=len(self._rounds),
             arms=arms,
+            n_scored=sum(scored.ticket.count for scored in self.scored),
         )
 
     def _measured(self) -> Arms:
@@ -225,7 +232,7 @@ class Session:
     def _close_round(self) -> None:
         asked, received = self._asked, self._received
         self._rounds.append((asked, received))
-        self._state = self._rules.tell(self._state, received)
+        self._state = self._rules.tell(self._state, self.problem.merits(received))
         self._pulls[asked.arms] += asked.counts
         self._sums[asked.arms] += asked.counts * received
         self._open_round()

@@ -71,3 +71,12 @@ class Conflict:
     arm: int
     kept: float
     refused: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Pulls that failed every time they were tried, and what each was counted as instead."""
+
+    ticket: Ticket
+    score: float
+    reason: str

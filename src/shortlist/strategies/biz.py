@@ -13,7 +13,7 @@ A departure from the paper: batches grow, by a 64th of the pulls so far (docs/th
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -109,15 +109,9 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     share = Share(
         "the best arm is dropped or passed over, though it leads by at least epsilon", problem.delta
     )
-    return Guarantee(
-        Scope.CORRECT,
-        problem.epsilon,
-        problem.delta,
-        problem.m,
-        "[F14]; docs/theory.md, section 22",
-        Ledger((share,)),
-        assumption="rewards are independent, and Gaussian with the stated variances, which are equal",
-    )
+    source = "[F14]; docs/theory.md, section 22"
+    promise = Guarantee.of_gaussian(problem, source, Ledger((share,)), Scope.CORRECT)
+    return replace(promise, assumption=f"{promise.assumption}, which are equal")
 
 
 BIZ = strategy(

@@ -1,0 +1,135 @@
+"""A check-up before a long run: whether the measurement is what a guarantee needs, and how long it takes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shortlist.checks import whole_number
+from shortlist.doctor import findings
+from shortlist.doctor.findings import Finding
+from shortlist.doctor.spread import spread
+from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
+from shortlist.measure import BoundedSource, Source
+from shortlist.plan import resolve
+from shortlist.problem import Problem
+from shortlist.strategies import strategy_named
+
+__all__ = ["Diagnosis", "Finding", "examine"]
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a check-up found.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    arms
+        The arms that were tried.
+    n_pulls, seconds
+        How many pulls were made, and how long they took.
+    strategy, worst_case_pulls, usual_pulls
+        What a run would do: its most pulls, if they are limited, and roughly how many it usually makes.
+    findings
+        What was looked at and seen.
+    """
+
+    problem: Problem
+    arms: tuple[str, ...]
+    n_pulls: int
+    seconds: float
+    strategy: str
+    worst_case_pulls: int | None
+    usual_pulls: float | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether there are no errors among the findings."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def seconds_per_pull(self) -> float | None:
+        """How long a pull took on average."""
+        return self.seconds / self.n_pulls if self.n_pulls else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as plain data, fit for JSON."""
+        pace = self.seconds_per_pull
+        most, usual = self.worst_case_pulls, self.usual_pulls
+        return {
+            "is_healthy": self.is_healthy,
+            "findings": [asdict(finding) for finding in self.findings],
+            "arms": list(self.arms),
+            "n_pulls": self.n_pulls,
+            "seconds": self.seconds,
+            "seconds_per_pull": pace,
+            "strategy": self.strategy,
+            "worst_case_pulls": most,
+            "usual_pulls": usual,
+            "worst_case_seconds": None if pace is None or most is None else pace * most,
+            "usual_seconds": None if pace is None or usual is None else pace * usual,
+            "problem": self.problem.to_dict(),
+        }
+
+
+def examine(source: Source, problem: Problem, *, arms: int = 5, pulls: int = 30, seed: int = 0) -> Diagnosis:
+    """Return what trial measurements of a few arms show.
+
+    Every arm tried is pulled `pulls` times in a few calls; the first of these is made again, with the same
+    seed and with another one. Nothing of this counts towards a later run.
+
+    Parameters
+    ----------
+    source
+        Where rewards come from.
+    problem
+        The question.
+    arms
+        How many arms to try, spread over the list.
+    pulls
+        How many pulls of each.
+    seed
+        The seed of the trial calls.
+
+    Examples
+    --------
+    >>> from shortlist.measure import FunctionSource
+    >>> problem = Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 10)
+    >>> diagnosis = examine(FunctionSource(lambda arm, count, rng: [float(arm)] * count), problem)
+    >>> diagnosis.is_healthy, diagnosis.findings[1].seen[:38]
+    (False, 'All rewards of arm-0, arm-2, arm-4, ar')
+    """
+    arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2)
+    bounds = source if isinstance(source, BoundedSource) else None
+    inner = source if bounds is None else bounds.source
+    seed = whole_number(seed, "seed", 0)
+    made = [tried(inner, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
+    strategy = resolve("auto", problem)
+    rules = strategy_named(strategy)
+    most = rules.worst_case_pulls(problem)
+    return Diagnosis(
+        problem=problem,
+        arms=tuple(problem.name(one.arm) for one in made),
+        n_pulls=sum(trial.call.count for one in made for trial in one.trials),
+        seconds=sum(trial.seconds for one in made for trial in one.trials),
+        strategy=strategy,
+        worst_case_pulls=most,
+        usual_pulls=None if most is None else most * rules.usual_share,
+        findings=tuple(_found(source, problem, made, bounds, most)),
+    )
+
+
+def _found(
+    source: Source, problem: Problem, made: list[ArmTrials], bounds: BoundedSource | None, most: int | None
+) -> list[Finding]:
+    return [
+        *findings.failures(made),
+        *findings.reproducibility(problem, made),
+        *findings.freshness(problem, made, bounds),
+        *findings.ranges(problem, made, bounds),
+        *spread(problem, made, is_bounded=bounds is not None),
+        *findings.durations(made),
+        *findings.supply(source, most),
+        *findings.travel(source),
+    ]

@@ -1,0 +1,95 @@
+"""Columns of a CSV file, by name, with the line numbers that messages need."""
+
+import csv
+import io
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+
+
+def text_of(path: Path) -> str:
+    """Return what a file of text holds; raise InvalidProblem, naming it, if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidProblem(f"there is no file {path}; check the path.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidProblem(
+            f"{path} cannot be read: it is not UTF-8 text ({error.reason}). Save it so."
+        ) from None
+    except OSError as error:
+        raise InvalidProblem(f"{path} cannot be read: {error.strerror}.") from None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a CSV file, by name, and the line on which each row ends."""
+
+    path: Path = Path()
+    entries: dict[str, list[str]] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path, rows_are: str = "arm") -> "Columns":
+        """Return the columns of a file with a header line."""
+        reader = csv.reader(io.StringIO(text_of(path), newline=""))
+        try:
+            rows = [(row, reader.line_num) for row in reader if row]
+        except csv.Error as error:
+            raise InvalidProblem(f"{path}, line {reader.line_num}: {error}.") from None
+        if len(rows) < 2:
+            raise InvalidProblem(f"{path} must have a header line and one line per {rows_are}.")
+        header = [name.strip() for name in rows[0][0]]
+        if len(set(header)) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise InvalidProblem(f"{path} has two columns {twice!r}; give each its own name.")
+        for row, line in rows[1:]:
+            if len(row) != len(header):
+                raise InvalidProblem(
+                    f"{path}, line {line}: {len(row)} fields where the header has {len(header)}."
+                )
+        entries = {name: [row[place].strip() for row, _ in rows[1:]] for place, name in enumerate(header)}
+        return cls(path, entries, [line for _, line in rows[1:]])
+
+    def words(self, name: str) -> list[str]:
+        """Return a column as it stands."""
+        if name not in self.entries:
+            known = ", ".join(self.entries) or "none"
+            where = f"in {self.path}" if self.entries else "among the arms"
+            raise InvalidProblem(f"there is no column {name!r} {where}; columns: {known}.")
+        return self.entries[name]
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column as numbers."""
+        return np.array(
+            [self._number(name, row, entry) for row, entry in enumerate(self.words(name))], dtype=np.float64
+        )
+
+    def rewards(self, name: str, *, may_be_blank: bool = False) -> FloatArray:
+        """Return a column of finite numbers, without its blank cells if it may have any."""
+        found = []
+        for row, entry in enumerate(self.words(name)):
+            if entry or not may_be_blank:
+                found.append(self._number(name, row, entry))
+                if not math.isfinite(found[-1]):
+                    raise InvalidProblem(
+                        f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}; NaN and "
+                        f"infinity are not rewards. Put in the reward that such an outcome is worth."
+                    )
+        return np.array(found, dtype=np.float64)
+
+    def _number(self, name: str, row: int, entry: str) -> float:
+        try:
+            if "_" in entry:  # Python would read 1_5 as 15
+                raise ValueError
+            return float(entry)
+        except ValueError:
+            raise InvalidProblem(
+                f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}, no number. "
+                f"Write it like 1.5."
+            ) from None

@@ -1,0 +1,221 @@
+"""Any program as the source of rewards: how it is called, and how what it prints is read."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shortlist.checks import one_of
+from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.measure.function import Summary
+from shortlist.measure.printed import rewards_in_json, rewards_in_lines
+from shortlist.measure.source import Call
+from shortlist.problem import Problem
+
+_BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
+_OWN = ("arm", "count", "name", "seed")
+_LAST_LINES = 8  # of what a failed program wrote to stderr
+
+
+@dataclass(frozen=True, eq=False)
+class CommandSource:
+    """A program as a source of rewards, run without a shell, one call at a time.
+
+    Attributes
+    ----------
+    problem
+        The question whose arms it measures.
+    argv
+        The program and its arguments. ``{arm}`` stands for the arm's number, ``{name}`` for its name,
+        ``{count}`` for how many rewards to print, ``{seed}`` for a whole number below 2^63 that belongs to
+        these pulls alone, and ``{column}`` for the arm's entry in that column. Without ``{count}`` the
+        program is run once for each pull and prints one reward. ``{{word}}`` stands for ``{word}``.
+    folder
+        Where the program runs.
+    columns
+        More that is known of each arm, by name: one text per arm.
+    output
+        "lines": one reward per line; or "json": a list of rewards, or {"count": , "mean": , "variance": }.
+    timeout
+        Seconds after which a run, with whatever it started, is ended and has failed.
+    env
+        Environment variables to set beside those that are there.
+    """
+
+    problem: Problem
+    argv: tuple[str, ...]
+    folder: Path = Path()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    output: str = "lines"
+    timeout: float | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    together: int = 1
+
+    def __post_init__(self) -> None:
+        _check_argv(self.argv)
+        _check_entries(self)
+        used = {word for part in self.argv for word in self._words(part)}
+        for word in sorted(used - {*_OWN, *self.columns}):
+            known = ", ".join(f"{{{name}}}" for name in (*_OWN, *self.columns))
+            raise InvalidProblem(
+                f"the command has {{{word}}}, but there is no such column; known are: {known}. "
+                f"If the braces are meant as they stand, double them: {{{{{word}}}}}."
+            )
+        kept = {name: tuple(texts) for name, texts in self.columns.items() if name in used}
+        object.__setattr__(self, "columns", kept)  # others need not travel to workers
+        self._check_program()
+
+    def answers(self, calls: Sequence[Call]) -> list[Any]:
+        """Return what the program prints for each call."""
+        return [self._answer(call) for call in calls]
+
+    def command_line(self, call: Call) -> list[str]:
+        """Return the program and its arguments for one call."""
+        values = {name: texts[call.arm] for name, texts in self.columns.items()}
+        values |= {"arm": str(call.arm), "name": self.problem.name(call.arm), "count": str(call.count)}
+        values["seed"] = str(seed_of(call))
+        return [self._filled(part, values) for part in self.argv]
+
+    def _answer(self, call: Call) -> Any:
+        if any("count" in self._words(part) for part in self.argv):
+            return self._run(call)
+        singles = (Call(call.seed, call.arm, 1, call.first_pull + pull) for pull in range(call.count))
+        return [_single(self._run(one)) for one in singles]
+
+    def _run(self, call: Call) -> list[float] | Summary:
+        argv = self.command_line(call)
+        status, out, err = self._finished(argv, call)
+        if status:
+            raise self._failed(call, argv, _how_it_ended(status), err)
+        try:
+            read = rewards_in_lines if self.output == "lines" else rewards_in_json
+            return read(out.decode("utf-8", "replace"), call.count)
+        except ValueError as error:
+            raise self._failed(call, argv, f"the program ended with status 0, but {error}", err) from None
+
+    def _finished(self, argv: list[str], call: Call) -> tuple[int, bytes, bytes]:
+        """Run the program to its end; return its exit status and what it wrote."""
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd=self.folder,
+                env={**os.environ, **self.env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # a group of its own, so that all it starts can be ended with it
+            )
+        except (OSError, ValueError) as error:
+            raise self._failed(call, argv, f"the program cannot be started: {error}", b"") from None
+        with process:
+            try:
+                out, err = process.communicate(timeout=self.timeout)
+            except subprocess.TimeoutExpired:
+                err = _end(process)
+                said = f"it had not ended after {self.timeout:g} seconds (`timeout`) and was stopped"
+                raise self._failed(call, argv, said, err) from None
+            except BaseException:
+                _end(process)
+                raise
+        return process.returncode, out, err
+
+    def _failed(self, call: Call, argv: list[str], what: str, err: bytes) -> MeasurementFailed:
+        pulls = f"{call.count} pull{'s' if call.count > 1 else ''}"
+        said = f"measuring {self.problem.name(call.arm)} ({pulls}) failed: {what}. "
+        said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
+        lines = err.decode("utf-8", "replace").rstrip().splitlines()[-_LAST_LINES:]
+        return MeasurementFailed(
+            "\n  ".join([f"{said}\nIts last words on stderr:", *lines]) if lines else said
+        )
+
+    def _words(self, part: str) -> set[str]:
+        """Return the placeholders of one argument: columns, and words like them, in single braces."""
+        found = _BRACES.findall(part)
+        return {word for left, word, right in found if not (left and right) and self._is_meant(word)}
+
+    def _is_meant(self, word: str) -> bool:
+        """Whether braces around this are ours; programs have braces of their own, as in '{ print $1 }'."""
+        return word.isidentifier() or word in self.columns
+
+    def _filled(self, part: str, values: Mapping[str, str]) -> str:
+        def value(found: re.Match[str]) -> str:
+            left, word, right = found.groups()
+            if not self._is_meant(word):
+                return found[0]
+            return f"{{{word}}}" if left and right else left + values[word] + right
+
+        return _BRACES.sub(value, part)
+
+    def _check_program(self) -> None:
+        """Refuse a program that is not there or may not be run, before anything is measured."""
+        arms = range(self.problem.n) if self._words(self.argv[0]) else [0]
+        for arm in arms:
+            program = self.command_line(Call(0, arm, 1, 0))[0]
+            is_path = os.sep in program
+            looked_for = str((self.folder / program).absolute()) if is_path else program
+            if shutil.which(looked_for, path=self.env.get("PATH")) is None:
+                found = "no such file that may be executed" if is_path else "none of that name on PATH"
+                advice = "chmod +x it" if is_path else f"for one in {self.folder} write ./{program}"
+                raise InvalidProblem(
+                    f"the program {looked_for!r} cannot be run: there is {found}. Check it, or {advice}."
+                )
+
+
+def seed_of(call: Call) -> int:
+    """Return a whole number from 0 to 2^63 - 1 for this call and no other."""
+    sequence = np.random.SeedSequence(entropy=(call.seed, call.arm, call.first_pull))
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+
+
+def _single(answer: list[float] | Summary) -> float:
+    return answer.mean if isinstance(answer, Summary) else answer[0]
+
+
+def _end(process: "subprocess.Popen[bytes]") -> bytes:
+    """End a program and all that it started; return what it wrote to stderr."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        return process.communicate(timeout=5)[1]
+    except subprocess.TimeoutExpired:  # something that left the group still holds the pipe
+        return b""
+
+
+def _how_it_ended(status: int) -> str:
+    if status > 0:
+        return f"the program ended with exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"the program was ended by {name}"
+
+
+def _check_argv(argv: object) -> None:
+    if not isinstance(argv, tuple | list) or not argv or not all(isinstance(part, str) for part in argv):
+        raise InvalidProblem(
+            f"the command is {argv!r}; it must be a list of strings, the program first, "
+            f'such as ["./simulate", "{{name}}", "{{seed}}"].'
+        )
+
+
+def _check_entries(source: CommandSource) -> None:
+    one_of(source.output, "output", ("lines", "json"))
+    seconds: Any = source.timeout
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
+        raise InvalidProblem(f"`timeout` is {seconds!r}; it must be a number of seconds, such as 60.")
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise InvalidProblem(f"`timeout` is {seconds!r}; it must be positive and finite.")
+    if not all(isinstance(text, str) for pair in source.env.items() for text in pair):
+        raise InvalidProblem(f'`env` is {dict(source.env)!r}; write every value as text, like NAME = "1".')
+    if not source.folder.is_dir():
+        raise InvalidProblem(f"there is no folder {source.folder} for the program to run in.")

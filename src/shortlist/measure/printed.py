@@ -1,0 +1,82 @@
+"""What a program printed, read as rewards. Whatever is no reward is a ValueError that says so."""
+
+import json
+import math
+from typing import Any
+
+from shortlist.measure.function import Summary
+
+
+def rewards_in_lines(text: str, count: int) -> list[float]:
+    """Return the rewards of an output with one number per line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) != count:
+        raise ValueError(f"it printed {_lines(len(lines))} where {_rewards(count)} asked for, one per line")
+    return [_checked(_number(line), line) for line in lines]
+
+
+def rewards_in_json(text: str, count: int) -> list[float] | Summary:
+    """Return the rewards of an output in JSON: a list, a summary, or a number where one was asked for."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"what it printed is not JSON ({error}): {_short(text)}") from None
+    if isinstance(found, dict):
+        return _summary(found, count)
+    if _is_number(found) and count == 1:
+        found = [found]
+    if not isinstance(found, list) or not all(map(_is_number, found)):
+        raise ValueError(f"it printed {_short(text)}, which is neither a list of numbers nor a summary")
+    if len(found) != count:
+        raise ValueError(f"its list has {len(found)} numbers where {_rewards(count)} asked for")
+    return [_checked(_float(value), value) for value in found]
+
+
+def _summary(found: dict[str, Any], count: int) -> Summary:
+    needed, known = {"count", "mean"}, {"count", "mean", "variance"}
+    is_whole = set(found) - {"variance"} == needed and all(map(_is_number, found.values()))
+    if not is_whole or found["count"] != count:
+        wanted = f"numbers named {', '.join(sorted(known))} (the last is optional), with count {count}"
+        raise ValueError(f"its summary is {_short(json.dumps(found))}; it must have {wanted}")
+    variance = found.get("variance")
+    if variance is not None and _checked(_float(variance), variance) < 0:
+        raise ValueError(f"its summary has the variance {variance}; none is negative")
+    return Summary(count, _checked(_float(found["mean"]), found["mean"]), variance)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # JSON has whole numbers of any size
+        return math.inf
+
+
+def _number(line: str) -> float:
+    try:
+        if "_" in line:  # Python would read 1_5 as 15
+            raise ValueError
+        return float(line)
+    except ValueError:
+        raise ValueError(f"it printed {_short(line)}, no number") from None
+
+
+def _checked(value: float, shown: object) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"it printed {shown}; NaN and infinity are not rewards")
+    return value
+
+
+def _lines(count: int) -> str:
+    return "one line" if count == 1 else f"{count:,} lines"
+
+
+def _rewards(count: int) -> str:
+    return "one reward was" if count == 1 else f"{count:,} rewards were"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,35 @@
+"""Randomness of a call: its own generator, and the global ones seeded from it.
+
+Forked workers start with the same state of `random` and `numpy.random`; a measurement that draws from these
+would return the same rewards in each of them. So both are seeded anew before every call.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from shortlist.measure.source import Call
+
+_OWN_WORDS = 8  # what `default_rng` takes from a seed sequence; those after it are independent of them
+
+
+def seeded(call: Call) -> np.random.Generator:
+    """Return the generator of a call, with `random` and `numpy.random` seeded from the call, too."""
+    root = np.random.SeedSequence(entropy=(call.seed, call.arm, call.first_pull))
+    words = root.generate_state(_OWN_WORDS + 4)[_OWN_WORDS:]
+    random.seed(int.from_bytes(words.tobytes(), "little"))
+    np.random.seed(words)  # noqa: NPY002
+    return np.random.default_rng(root)
+
+
+@contextmanager
+def global_randomness_kept() -> Iterator[None]:
+    """Leave `random` and `numpy.random` of this process as they were."""
+    kept, kept_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(kept)
+        np.random.set_state(kept_numpy)  # noqa: NPY002

@@ -1,0 +1,70 @@
+"""A table of recorded rewards as their source: every row is used once at most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.checks import one_of
+from shortlist.errors import FinalFailure, InvalidProblem
+from shortlist.measure.source import Call
+from shortlist.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """Recorded rewards as a source: pulls of an arm take its rows one after the other.
+
+    The rows count as independent draws from each arm's distribution, and what is promised is about the
+    mean of that distribution, not about the average of the rows that happen to be there.
+
+    Attributes
+    ----------
+    problem
+        The question whose arms were measured.
+    values, starts
+        The rewards of all arms, arm after arm; those of arm i stand from ``starts[i]`` to ``starts[i + 1]``.
+    order
+        "next": rows as they stand; or "random": in a random order of each arm's own, fixed by the seed.
+    """
+
+    problem: Problem
+    values: FloatArray
+    starts: IntArray
+    order: str = "next"
+    together: int = 1
+
+    @classmethod
+    def of(cls, problem: Problem, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":
+        """Return the table with these rewards, one array for each arm."""
+        if len(rewards) != problem.n:
+            raise InvalidProblem(f"the table has {len(rewards)} arms but the problem has {problem.n}.")
+        sizes = [len(one) for one in rewards]
+        if 0 in sizes:
+            name = problem.name(sizes.index(0))
+            raise InvalidProblem(f"the table has no rows of {name}; record some, or leave the arm out.")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(problem, np.concatenate(rewards), starts, one_of(order, "order", ("next", "random")))
+
+    def rows(self, arm: int) -> int:
+        """Return how many rewards of an arm were recorded."""
+        return int(self.starts[arm + 1] - self.starts[arm])
+
+    def answers(self, calls: Sequence[Call]) -> list[FloatArray]:
+        """Return the rows that belong to each call; raise FinalFailure when an arm has no more."""
+        return [self._answer(call) for call in calls]
+
+    def _answer(self, call: Call) -> FloatArray:
+        rows, needed = self.rows(call.arm), call.first_pull + call.count
+        if needed > rows:
+            raise FinalFailure(
+                f"the table has {rows:,} rows of {self.problem.name(call.arm)}, but {needed:,} are needed by "
+                f"now. Record more rows, or ask for less: a larger epsilon or delta. Using rows "
+                f"again would make rewards dependent and void the guarantee, so that is not done."
+            )
+        own = self.values[self.starts[call.arm] : self.starts[call.arm + 1]]
+        if self.order == "random":
+            entropy = np.random.SeedSequence(call.seed, spawn_key=(call.arm,))
+            own = own[np.random.default_rng(entropy).permutation(rows)]
+        return own[call.first_pull : needed]

@@ -1,0 +1,102 @@
+"""How far a job is: a bar on a terminal, a line now and then elsewhere, always on the error stream."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from shortlist.bounds import lower_bound
+from shortlist.run import Session
+
+_BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
+
+Words: TypeAlias = Callable[[], str]
+Show: TypeAlias = Callable[[int, Words], None]
+"""``show(done, words)`` shows how much is done; the words are made only if they are to be seen."""
+
+
+@contextmanager
+def pulls_shown(session: Session, *, quiet: bool) -> Iterator[Callable[[Session], None] | None]:
+    """Yield a function for the `progress` of `drive`: it shows pulls, bounds, open arms and the rate."""
+    words = pull_words(session)
+    with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
+        yield None if show is None else lambda now: show(now.n_pulls, lambda: words(now))
+
+
+@contextmanager
+def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function for the `progress` of `simulate`: it shows the runs ended, and the pulls in all."""
+
+    def words(ended: int, pulls: int) -> Words:
+        return lambda: f"{ended:,} of {total:,} runs ended, {pulls:,} pulls"
+
+    with _bar(name, total, quiet=quiet) as show:
+        yield None if show is None else lambda ended, pulls: show(ended, words(ended, pulls))
+
+
+def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) -> Callable[[Session], str]:
+    """Return a function that says how far a session is, its rate counted from now."""
+    start, before = clock(), session.n_pulls
+    bound: list[str] = []
+
+    def words(now: Session) -> str:
+        if not bound:  # it may take a second to find
+            bound.append(lower_bound(now.problem).words)
+        rate = (now.n_pulls - before) / max(clock() - start, 1e-9)
+        cap = now.worst_case_pulls
+        parts = [
+            f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls",
+            f"lower bound {bound[0]}",
+            f"{len(now.asked):,} arms open",
+            f"{rate:,.0f} pulls/s",
+        ]
+        if cap is not None and rate > 0:
+            parts.append(f"at most {_duration((cap - now.n_pulls) / rate)} left")
+        return ", ".join(parts)
+
+    return words
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+@contextmanager
+def _bar(title: str, total: int | None, *, quiet: bool) -> Iterator[Show | None]:
+    """Yield a function that shows how far a job is; None if nothing is to be shown."""
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif not console.is_terminal:
+        yield _at_most_every(_BETWEEN_LINES, lambda _, words: _line(f"{title}: {words()}"), first=False)
+    else:
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            task = bar.add_task(title, total=total, words="")
+            yield _at_most_every(
+                _BETWEEN_FRAMES, lambda done, words: bar.update(task, completed=done, words=words())
+            )
+
+
+def _line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _at_most_every(seconds: float, show: Show, *, first: bool = True) -> Show:
+    """Return `show` slowed down: calls within so many seconds of the last one are dropped."""
+    last = -seconds if first else time.monotonic()
+
+    def throttled(done: int, words: Words) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= seconds:
+            last = now
+            show(done, words)
+
+    return throttled

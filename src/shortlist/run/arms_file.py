@@ -1,0 +1,102 @@
+"""The noise of the arms as [problem] and its CSV file state it: variances, scales, bounds, or coins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.checks import one_of, real_numbers, whole_number
+from shortlist.errors import InvalidProblem
+from shortlist.measure.columns import Columns
+from shortlist.noise import bernoulli, bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """What is said of the rewards of all arms.
+
+    Attributes
+    ----------
+    variances
+        One variance proxy per arm.
+    bounds
+        Between which two numbers all rewards surely lie, if that was said.
+    is_binary
+        Whether they are 0 or 1.
+    """
+
+    variances: Any
+    bounds: tuple[float, float] | None = None
+    is_binary: bool = False
+
+
+def declared_noise(asked: dict[str, Any], columns: Columns) -> Declared:
+    """Return what is said of the noise, if it is said exactly once."""
+    given = [key for key in _READERS if key in asked]
+    given += [key for key in ("variance", "scale") if key in columns.entries]
+    if len(given) != 1:
+        raise InvalidProblem(
+            "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
+            "by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, or "
+            '`rewards = "bernoulli"`.'
+        )
+    for key in {"at_least", "at_most"} & asked.keys():
+        if "rewards" not in asked:
+            raise InvalidProblem(f'`{key}` has a meaning only beside `rewards = "bernoulli"`; leave it out.')
+    (key,) = given
+    if "n" in asked and key not in {"bounds", "rewards"}:
+        raise InvalidProblem("`n` is not needed here: the number of arms is that of their variances.")
+    if key in _READERS:
+        return _READERS[key](asked, columns)
+    values = columns.numbers(key)
+    return Declared(values if key == "variance" else _squares(values))
+
+
+def _within(asked: dict[str, Any], columns: Columns) -> Declared:
+    ends = asked["bounds"]
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise InvalidProblem(f"`bounds` is {ends!r}; it must hold two numbers, such as [0.0, 1.0].")
+    low, high = real_numbers(ends, "bounds", "Give the least and the largest reward.").tolist()
+    return Declared(bounded(low, high, _n_arms(asked, columns)), (low, high))
+
+
+def _coins(asked: dict[str, Any], columns: Columns) -> Declared:
+    one_of(asked["rewards"], "rewards", ("bernoulli",))
+    limits = {key: asked[key] for key in ("at_least", "at_most") if key in asked}
+    return Declared(bernoulli(_n_arms(asked, columns), **limits), (0.0, 1.0), is_binary=True)
+
+
+def _n_arms(asked: dict[str, Any], columns: Columns) -> int:
+    """Return the number of arms, where no list of variances tells it."""
+    names = asked.get("names")
+    given = [len(columns.lines)] if columns.lines else []
+    given += [len(names)] if isinstance(names, list) else []
+    given += [whole_number(asked["n"], "n", 1)] if "n" in asked else []
+    if not given:
+        raise InvalidProblem(
+            "the number of arms is not stated; give `arms` (a CSV file), `names` (a list), or `n`."
+        )
+    if len(set(given)) > 1:
+        raise InvalidProblem(f"the number of arms is stated twice, as {given[0]} and as {given[1]}.")
+    return given[0]
+
+
+def _squares(scales: Any) -> FloatArray:
+    values = real_numbers(scales, "scales")
+    is_wrong = ~((values > 0) & (values <= 1e50))
+    if is_wrong.any():
+        wrong = float(values[is_wrong].flat[0])
+        raise InvalidProblem(
+            f"scale {wrong!r} is wrong; every scale must be positive and finite (at most 1e50)."
+        )
+    return np.asarray(values**2)
+
+
+_READERS: dict[str, Callable[[dict[str, Any], Columns], Declared]] = {
+    "variances": lambda asked, _: Declared(asked["variances"]),
+    "scales": lambda asked, _: Declared(_squares(asked["scales"])),
+    "bounds": _within,
+    "rewards": _coins,
+}

@@ -1,0 +1,67 @@
+"""Dask clusters as executors. Nothing of Dask is imported until one is used."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+from shortlist.errors import InvalidProblem
+
+
+class ClusterLike(Protocol):
+    """What is needed of a `distributed.Client`."""
+
+    def get_executor(self, **kwargs: Any) -> Any:
+        """Return an executor that hands its calls to the cluster."""
+
+    def submit(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """Hand a call to the cluster."""
+
+    def ncores(self) -> dict[str, int]:
+        """Return how many calls each worker takes at once."""
+
+
+def is_dask(executor: object) -> bool:
+    """Return whether an `executor` argument means a Dask cluster: a client of it, or its address."""
+    return isinstance(executor, str) or (
+        type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "get_executor")
+    )
+
+
+@contextmanager
+def dask_client(executor: Any) -> Iterator[Any]:
+    """Yield the client itself, or one for an address, which ends with the context."""
+    if not isinstance(executor, str):
+        yield executor
+        return
+    distributed = _distributed()
+    try:
+        client = distributed.Client(executor, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InvalidProblem(
+            f"no Dask scheduler answers at {executor!r} ({error}). Start one with `dask scheduler`, and "
+            f"workers with `dask worker ADDRESS`; the scheduler prints its address, such as tcp://host:8786."
+        ) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def local_dask(n_workers: int) -> Iterator[Any]:
+    """Yield a client of a cluster on this machine, with so many processes, which end with the context."""
+    distributed = _distributed()
+    with ExitStack() as stack:
+        cluster = distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        stack.enter_context(cluster)
+        yield stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # noqa: PLC0415
+    except ImportError:
+        raise InvalidProblem(
+            "Dask is not installed. Install it with: pip install 'shortlist[dask]'"
+        ) from None
+    return distributed

@@ -1,0 +1,145 @@
+"""The section [measure] of a problem file: where rewards come from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+from shortlist.measure import (
+    CommandSource,
+    FunctionSource,
+    ImportedFunction,
+    Source,
+    TableSource,
+    simulated_measure,
+    vectorised,
+)
+from shortlist.measure.columns import Columns
+from shortlist.measure.simulated import checked_means
+from shortlist.measure.table_file import read_csv, read_npy, read_npz
+from shortlist.problem import Problem
+from shortlist.run.arms_file import Declared
+from shortlist.run.entries import check_keys, flag, word
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Where rewards come from and, for simulated arms, their truth."""
+
+    source: Source
+    means: FloatArray | None = None
+    rewards: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What the section says, and all that it may refer to."""
+
+    entries: dict[str, Any]
+    problem: Problem
+    columns: Columns
+    noise: Declared
+    folder: Path
+
+    def only(self, *keys: str) -> None:
+        """Refuse other entries."""
+        check_keys(self.entries, {"kind", *keys}, "[measure]")
+
+
+def measured(
+    entries: dict[str, Any], problem: Problem, columns: Columns, noise: Declared, folder: Path
+) -> Measured:
+    """Return the source of rewards that [measure] describes."""
+    kind = entries.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join(f'"{name}"' for name in KINDS)
+        raise InvalidProblem(f"[measure] kind is {kind!r}; it must be one of: {known}.")
+    read, keys = KINDS[kind]
+    given = _Given(entries, problem, columns, noise, folder)
+    given.only(*keys)
+    return read(given)
+
+
+def _simulated(given: _Given) -> Measured:
+    problem, entries = given.problem, given.entries
+    rewards = word(entries, "rewards", "bernoulli" if given.noise.is_binary else "gaussian")
+    named = entries.get("means", "mean")
+    means = given.columns.numbers(named) if isinstance(named, str) else named
+    if problem.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
+        raise InvalidProblem(f'`noise` is "gaussian", but `rewards` are "{rewards}"; change one of them.')
+    means = checked_means(problem, means, rewards)
+    if given.noise.bounds is not None:
+        _check_reach(given.noise.bounds, means, rewards)
+    return Measured(FunctionSource(simulated_measure(problem, means, rewards)), means, rewards)
+
+
+def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -> None:
+    """Refuse simulated rewards that need not lie within what was declared."""
+    low, high = bounds
+    reach = {"bernoulli": (0.0, 1.0), "noiseless": (float(means.min()), float(means.max()))}.get(rewards)
+    if reach is None or reach[0] < low or reach[1] > high:
+        raise InvalidProblem(
+            f'[problem] says that rewards lie between {low:g} and {high:g}, but simulated "{rewards}" '
+            f'rewards may not. Simulate "bernoulli" rewards, or give `variances` instead of bounds.'
+        )
+
+
+def _function(given: _Given) -> Measured:
+    function = ImportedFunction(word(given.entries, "function"), given.folder)
+    if not flag(given.entries, "vectorised"):
+        return Measured(FunctionSource(function))
+    return Measured(vectorised(function))
+
+
+def _command(given: _Given) -> Measured:
+    entries = given.entries
+    if "command" not in entries:
+        raise InvalidProblem('[measure] lacks `command`; add it, such as command = ["./measure", "{name}"].')
+    env = entries.get("env", {})
+    if not isinstance(env, dict):
+        raise InvalidProblem(f'`env` is {env!r}; it must be a table, such as env = {{ THREADS = "1" }}.')
+    argv = entries["command"]
+    source = CommandSource(
+        given.problem,
+        tuple(argv) if isinstance(argv, list) else argv,
+        folder=given.folder / word(entries, "folder", "."),
+        columns=given.columns.entries,
+        output=word(entries, "output", "lines"),
+        timeout=entries.get("timeout"),
+        env=env,
+    )
+    return Measured(source)
+
+
+def _table(given: _Given) -> Measured:
+    entries, problem = given.entries, given.problem
+    path = given.folder / word(entries, "file")
+    match path.suffix.lower():
+        case ".npy":
+            given.only("file", "order", "axis")
+            rewards = read_npy(path, problem, entries.get("axis", 0))
+        case ".npz":
+            given.only("file", "order")
+            rewards = read_npz(path, problem)
+        case ".csv" if word(entries, "layout", "long") == "wide":
+            given.only("file", "order", "layout")
+            rewards = read_csv(path, problem, "wide")
+        case ".csv":
+            given.only("file", "order", "layout", "arm", "reward")
+            names = {key: word(entries, key, key) for key in ("arm", "reward")}
+            rewards = read_csv(path, problem, word(entries, "layout", "long"), **names)
+        case other:
+            raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy or .npz file.")
+    return Measured(TableSource.of(problem, rewards, word(entries, "order", "next")))
+
+
+_Reader: TypeAlias = Callable[[_Given], Measured]
+KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
+    "simulated": (_simulated, ("rewards", "means")),
+    "function": (_function, ("function", "vectorised")),
+    "command": (_command, ("command", "folder", "output", "timeout", "env")),
+    "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
+}
+"""What reads each kind of [measure], and the entries that it may have."""

@@ -1,0 +1,352 @@
+"""One round, measured by many workers: tasks go out, answers come back, failures are tried again.
+
+What is told does not depend on how calls are bundled into tasks, nor on who does them or when.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+
+from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
+from shortlist.measure import Source
+from shortlist.run.calls import Cut, Pooling
+from shortlist.run.interrupts import Interrupt
+from shortlist.run.pace import Pace
+from shortlist.run.session import Session
+from shortlist.run.task import Outcome, Task
+from shortlist.run.tickets import Scored, Ticket, Tickets
+from shortlist.run.workers import Workers
+
+_GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+
+Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
+"""Tasks under way: their blocks, and when they are overdue."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calls are made and what is done when one fails.
+
+    Attributes
+    ----------
+    pulls_per_call
+        The most pulls in one call; None for no limit.
+    retries
+        How often a failed call is tried again.
+    score
+        What each pull of a call that failed every time counts as; None to stop the run.
+    timeout
+        The most seconds that a call may take on a worker; None for no limit.
+    """
+
+    pulls_per_call: int | None = None
+    retries: int = 3
+    score: float | None = None
+    timeout: float | None = None
+
+
+@dataclass(eq=False)
+class Measuring:
+    """What stays the same from round to round of a run: who measures, how, and how fast that goes."""
+
+    session: Session
+    source: Source
+    workers: Workers
+    policy: Policy
+    interrupt: Interrupt
+    progress: Callable[[Session], None] | None = None
+    pace: Pace = field(default_factory=Pace)
+    numbers: "count[int]" = field(default_factory=count)
+
+    def measure(self, budget: int | None) -> bool:
+        """Measure what is open of the session's round, within a budget; return whether that was all of it."""
+        asked, still_open = self.session.asked, self.session.ask()
+        is_whole = len(asked) == len(still_open)
+        is_open = np.full(len(asked), True) if is_whole else np.isin(asked.arms, still_open.arms)
+        cut = Cut.of(asked, self.session.seed, self.source.together, self.policy.pulls_per_call)
+        stop = cut.n_calls
+        if budget is not None:
+            costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
+            first_dear = int(np.searchsorted(costs, budget, side="right"))
+            if first_dear < len(asked):  # its block, and so all after it, are left
+                stop = cut.starts(first_dear) // cut.together * cut.together
+        _Round(self, cut, Pooling(cut, is_open), stop).run()
+        return stop == cut.n_calls
+
+
+class _Round:
+    """The work of one round: blocks to do, tasks under way, and what has gone wrong."""
+
+    def __init__(self, job: Measuring, cut: Cut, pooling: Pooling, stop: int) -> None:
+        self.job, self.cut, self.pooling = job, cut, pooling
+        last = stop // cut.together if stop < cut.n_calls else -(-stop // cut.together)
+        wanted = (range(b.start, min(b.stop, last)) for b in cut.blocks(pooling.is_open))
+        self.todo: deque[range] = deque(blocks for blocks in wanted if blocks)
+        self.n_todo = sum(map(len, self.todo))
+        self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
+        self.under_way: Under = {}
+        self.late: Under = {}  # overdue and given up, but they may still come
+        self.failures: Counter[int] = Counter()  # by block
+        self.error: MeasurementFailed | None = None
+
+    def run(self) -> None:
+        """Measure until nothing is left to do, or something went wrong for good."""
+        try:
+            while self.n_todo or self.suspects or self.under_way:
+                if self.error is None and not self.job.interrupt.is_wanted:
+                    self._issue()
+                elif not self.under_way:
+                    break
+                self._collect()
+        finally:
+            for future in (*self.under_way, *self.late):
+                future.cancel()
+        if self.error is not None:
+            raise self.error
+        if self.job.interrupt.is_wanted:
+            raise KeyboardInterrupt
+
+    # --- tasks out --------------------------------------------------------------------------------
+
+    def _issue(self) -> None:
+        """Hand out tasks while there is room; a suspect only when nothing else is under way."""
+        if self.suspects:
+            if not self.under_way:
+                self._submit(self.suspects.popleft())
+            return
+        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None) - len(self.late)
+        if room <= 0 and not self.under_way:
+            blocks = next(iter(self.late.values()))[0]
+            self.error = self._lost([blocks], "every worker hangs in a call that should have ended")
+        while self.n_todo and len(self.under_way) < room:
+            self._submit(self._next())
+
+    def _next(self) -> range:
+        """Take as many blocks off the work to do as make a task."""
+        blocks = self.todo.popleft()
+        first, stop = self.cut.bounds(blocks[:1])
+        pulls = int(self.cut.calls(first, stop).counts.sum())
+        size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
+        if size < len(blocks):
+            self.todo.appendleft(blocks[size:])
+        taken = blocks[:size]
+        self.n_todo -= len(taken)
+        return taken
+
+    def _submit(self, blocks: range) -> None:
+        first, stop = self.cut.bounds(blocks)
+        task = Task(next(self.job.numbers), self.cut.calls(first, stop), self.cut.together)
+        timeout = self.job.policy.timeout
+        try:
+            if timeout is not None:
+                self.job.workers.warm_up()
+            due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
+            self.under_way[self.job.workers.submit(task)] = (blocks, due)
+        except BrokenExecutor as error:  # it broke earlier than this task came
+            self._do_again(blocks)
+            self._replace(error, [])
+
+    def _do_again(self, blocks: range) -> None:
+        if blocks:
+            self.todo.appendleft(blocks)
+            self.n_todo += len(blocks)
+
+    # --- answers in -------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Wait until some task has ended or is overdue, and deal with it."""
+        if not self.under_way:
+            return
+        waiting = None
+        if self.job.policy.timeout is not None:
+            waiting = max(0.0, min(due for _, due in self.under_way.values()) - time.monotonic())
+        done = wait((*self.under_way, *self.late), waiting, FIRST_COMPLETED).done
+        broken: list[range] = []
+        reason: BaseException | None = None
+        for future in done:
+            blocks = (self.under_way.pop(future, None) or self.late.pop(future))[0]
+            error = _cancelled() if future.cancelled() else future.exception()
+            if error is None:
+                self._take(blocks, future.result())
+            elif isinstance(error, BrokenExecutor):
+                broken.append(blocks)
+                reason = error
+            else:
+                self._not_done(blocks, error)
+        if reason is not None:
+            self._replace(reason, broken)
+        self._give_up_overdue()
+
+    def _take(self, blocks: range, outcome: Outcome) -> None:
+        """Tell what a task brought; its last block is tried again if something in it went wrong."""
+        first, _ = self.cut.bounds(blocks)
+        n_calls = len(outcome.means)
+        calls = self.cut.calls(first, first + n_calls)
+        self.job.pace.note(n_calls, int(calls.counts.sum()), outcome.seconds)
+        if not outcome.errors:
+            self._tell(first, outcome)
+            return
+        n_good = (n_calls - 1) // self.cut.together
+        n_told = n_good * self.cut.together
+        if n_told:
+            self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
+        self._do_again(blocks[n_good + 1 :])
+        failed = Outcome(outcome.means[n_told:], outcome.variances[n_told:])
+        self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
+
+    def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
+        """Try a block again; or score it, or end the run, when that has been done often enough.
+
+        Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        """
+        self.failures[block] += 1
+        final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
+        if not final and self.failures[block] <= self.job.policy.retries:
+            self._do_again(range(block, block + 1))
+            return
+        first, _ = self.cut.bounds(range(block, block + 1))
+        place = final[0] if final else next(iter(errors))
+        score = self.job.policy.score
+        if final or score is None:
+            others = len(errors) - 1 if self.cut.together > 1 else 0
+            self.error = self.error or self._gave_up(
+                first + place, errors[place], others, self.failures[block]
+            )
+            return
+        for place, cause in errors.items():
+            outcome.means[place], outcome.variances[place] = score, 0.0
+            self.job.session.scored.append(Scored(self._ticket(first + place), score, _words(cause)))
+        self._tell(first, outcome)
+
+    def _tell(self, first: int, outcome: Outcome) -> None:
+        places, means = self.pooling.add(first, outcome.means, outcome.variances)
+        if len(places):
+            self._tell_session(self.cut.tickets.take(places), means)
+        if self.job.progress is not None:
+            self.job.progress(self.job.session)
+
+    def _tell_session(self, tickets: Tickets, means: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
+        """Tell what is acceptable, also where something else is not."""
+        try:
+            self.job.session.tell(tickets, means=means)
+        except MeasurementFailed:
+            for ticket, mean in zip(tickets, means, strict=True):
+                try:
+                    self.job.session.tell(ticket, means=float(mean))
+                except MeasurementFailed as error:
+                    self.error = self.error or MeasurementFailed(f"{_named(ticket)}: {error}")
+
+    # --- what goes wrong --------------------------------------------------------------------------
+
+    def _not_done(self, blocks: range, error: BaseException) -> None:
+        """Try a task again that never came to its calls, or whose answers never came back."""
+        if type(error).__name__ == "KilledWorker" and len(blocks) > 1:  # Dask: one of its calls kills workers
+            self.suspects.extend((blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]))
+            return
+        self.failures.update(blocks)
+        is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
+        if is_final or type(error).__name__ == "KilledWorker":
+            self.error = self.error or self._lost([blocks], _words(error), error)
+        else:
+            self._do_again(blocks)
+
+    def _replace(self, reason: BaseException, broken: list[range]) -> None:
+        """Go on with a fresh pool after one of its processes died; find out by which call that was."""
+        broken += [blocks for blocks, _ in self.under_way.values()]
+        self.under_way.clear()
+        self.late.clear()
+        if self.job.interrupt.is_wanted:
+            return
+        if len(broken) == 1 and len(broken[0]) == 1:
+            block = broken[0][0]
+            self.failures[block] += 1
+            if self.failures[block] > self.job.policy.retries:
+                self.error = self.error or self._lost(broken, _words(reason), reason)
+        if self.error is not None:
+            return
+        if not self.job.workers.replace():
+            self.error = self._lost(broken, _words(reason), reason)
+        elif len(broken) == 1:
+            (blocks,) = broken
+            halves = (blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :])
+            self.suspects.extendleft(half for half in reversed(halves) if half)
+        else:
+            self.suspects.extend(broken)
+
+    def _give_up_overdue(self) -> None:
+        now = time.monotonic()
+        for future in [future for future, (_, due) in self.under_way.items() if due <= now]:
+            blocks, due = self.under_way.pop(future)
+            self.late[future] = (blocks, due)
+            for block in reversed(blocks):
+                if len(blocks) > 1:  # whichever it was will be overdue by itself
+                    self._do_again(range(block, block + 1))
+                else:
+                    first, stop = self.cut.bounds(blocks)
+                    nothing = np.full((2, stop - first), np.nan)
+                    error = TimeoutError(
+                        f"it took more than {self.job.policy.timeout:g} seconds for each call"
+                    )
+                    self._failed(block, Outcome(*nothing), dict.fromkeys(range(stop - first), error))
+        if self.late and self.job.workers.is_own and not self.error:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """End workers of our own that hang, and do again what the others were doing."""
+        for blocks, _ in self.under_way.values():
+            self._do_again(blocks)
+        self.under_way.clear()
+        self.late.clear()
+        self.job.workers.replace()
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def _ticket(self, call: int) -> Ticket:
+        """Return the ticket that a call is part of, with the pulls of the call."""
+        (place,) = self.cut.places(call, call + 1)
+        one, ticket = self.cut.calls(call, call + 1)[0], self.cut.tickets[int(place)]
+        return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
+
+    def _gave_up(self, call: int, cause: BaseException, others: int, times: int) -> MeasurementFailed:
+        said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
+        beside = f" (and {others:,} others in the same block)" if others else ""
+        error = MeasurementFailed(
+            f"measuring {_named(self._ticket(call))}{beside} {said}. It ended with {_words(cause)} "
+            f"Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
+        )
+        error.__cause__ = cause
+        return error
+
+    def _lost(self, ranges: Iterable[range], why: str, cause: BaseException | None = None) -> WorkersLost:
+        calls = [number for blocks in ranges for number in range(*self.cut.bounds(blocks))]
+        calls.sort()
+        names = "; ".join(_named(self._ticket(number)) for number in calls[:5])
+        more = f"; and {len(calls) - 5:,} more" if len(calls) > 5 else ""
+        error = WorkersLost(
+            f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
+            f"one of these ends its process (memory, a crash), and run again; a Session keeps what it "
+            f"was told: drive() goes on with it."
+        )
+        error.__cause__ = cause
+        return error
+
+
+def _named(ticket: Ticket) -> str:
+    last = ticket.first_pull + ticket.count - 1
+    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
+    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
+
+
+def _words(error: BaseException) -> str:
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def _cancelled() -> BaseException:
+    return RuntimeError("the executor cancelled the task")

@@ -1,0 +1,161 @@
+"""What a worker does: it answers the calls of a task, block by block, and checks every answer.
+
+A task is all that is sent to a worker. It has a number of its own, and calls that no other task of the run
+has, so an executor that remembers the results of equal tasks never meets one.
+"""
+
+import contextlib
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import MeasurementFailed
+from shortlist.measure import Calls, Source, Summaries, summary_of
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Calls to be answered in one go: whole blocks of `together` calls, of which the last may be short."""
+
+    number: int
+    calls: Calls
+    together: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a task.
+
+    Attributes
+    ----------
+    means, variances
+        For each call up to the end of the last block that was tried, in order. NaN is an unknown variance.
+    errors
+        What went wrong in that last block, by the number of the call; a task ends where something does.
+    seconds
+        How long the calls took.
+    """
+
+    means: FloatArray
+    variances: FloatArray
+    errors: dict[int, BaseException] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A source on its way to another process: pickled once, and unpickled once by each worker."""
+
+    content: bytes
+
+    @classmethod
+    def of(cls, source: Source) -> "Packed":
+        """Return a source as bytes, by cloudpickle where that is installed: it takes any function."""
+        try:
+            from cloudpickle import dumps  # noqa: PLC0415
+        except ImportError:
+            from pickle import dumps  # noqa: PLC0415
+        return cls(dumps(source))
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: Packed) -> Source:
+    source: Source = pickle.loads(packed.content)
+    return source
+
+
+def get_ready(source: Source | Packed, number: int) -> int:
+    """Have everything loaded that `perform` needs; return the number, by which no two requests are equal."""
+    if isinstance(source, Packed):
+        _unpacked(source)
+    time.sleep(0.05)  # so that a second worker gets the next one
+    return number
+
+
+def perform(source: Source | Packed, task: Task) -> Outcome:
+    """Answer a task's calls, up to and including the first block in which one fails."""
+    is_elsewhere = isinstance(source, Packed)
+    if isinstance(source, Packed):
+        _leave_interrupts_to_the_driver()
+        source = _unpacked(source)
+    start = time.perf_counter()
+    means, variances = np.full((2, len(task.calls)), np.nan)
+    for first in range(0, len(task.calls), task.together):
+        stop = min(first + task.together, len(task.calls))
+        errors = _answer(source, task.calls[first:stop], means[first:stop], variances[first:stop])
+        if errors:
+            found = {first + place: _portable(e) if is_elsewhere else e for place, e in errors.items()}
+            return Outcome(means[:stop], variances[:stop], found, time.perf_counter() - start)
+    return Outcome(means, variances, seconds=time.perf_counter() - start)
+
+
+def _answer(source: Source, calls: Calls, means: FloatArray, variances: FloatArray) -> dict[int, Any]:
+    """Fill in the answers to a block of calls; return what went wrong with which."""
+    try:
+        answers = source.answers(calls)
+        if len(answers) != len(calls):
+            raise MeasurementFailed(f"there were {len(answers)} answers to {len(calls)} calls.")
+    except (Exception, SystemExit) as error:
+        return dict.fromkeys(range(len(calls)), error)
+    if isinstance(answers, Summaries):
+        return _take_arrays(calls, answers, means, variances)
+    return _take_each(calls, answers, means, variances)
+
+
+def _take_arrays(
+    calls: Calls, answers: Summaries, means: FloatArray, variances: FloatArray
+) -> dict[int, BaseException]:
+    means[:], variances[:] = answers.means, answers.variances
+    is_wrong = ~np.isfinite(answers.means) | (answers.counts != calls.counts)
+    return {
+        int(place): MeasurementFailed(
+            f"the mean of {calls.counts[place]} rewards of arm number {calls.arms[place]} is "
+            f"{answers.means[place]}, of {answers.counts[place]} rewards; NaN and infinity are not rewards."
+        )
+        for place in np.flatnonzero(is_wrong)
+    }
+
+
+def _take_each(
+    calls: Calls, answers: Sequence[Any], means: FloatArray, variances: FloatArray
+) -> dict[int, BaseException]:
+    errors: dict[int, BaseException] = {}
+    for place, (call, answer) in enumerate(zip(calls, answers, strict=True)):
+        try:
+            summary = summary_of(answer, call.count, f"arm number {call.arm}")
+        except MeasurementFailed as error:
+            errors[place] = error
+        else:
+            means[place] = summary.mean
+            variances[place] = np.nan if summary.variance is None else summary.variance
+    return errors
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that survives the way back, with its traceback as a note."""
+    said = "".join(traceback.format_exception(error))
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+        if type(copy) is not type(error):
+            raise TypeError
+    except Exception:
+        copy = RuntimeError(f"{type(error).__name__}: {error}")
+    copy.add_note(f"In worker process {os.getpid()}:\n{said}")
+    return copy  # type: ignore[no-any-return]
+
+
+def _leave_interrupts_to_the_driver() -> None:
+    """Ignore Ctrl-C, which a terminal sends to every process, in a process that only works."""
+    if threading.current_thread() is threading.main_thread():
+        with contextlib.suppress(ValueError, OSError):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,104 @@
+"""`shortlist run` with workers: the same answer, and the right exit status when it stops short."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DRILLING = "examples/drilling.toml"
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "-m", "shortlist", "run", *options]
+
+
+def call(*options: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        command(*options), cwd=ROOT, capture_output=True, check=False, timeout=120, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def alone() -> str:
+    return call(DRILLING, "--json")[1]
+
+
+@pytest.mark.parametrize(
+    "options", [["--workers", "2"], ["--dask", "local", "--workers", "2"], ["--timeout", "60"]], ids=" ".join
+)
+def test_the_answer_is_the_same_with_workers(alone: str, options: list[str]) -> None:
+    status, out, err = call(DRILLING, "--json", *options)
+    assert (status, err) == (0, "")
+    assert out == alone
+
+
+def test_calls_may_be_split() -> None:
+    status, out, _ = call(DRILLING, "--json", "--pulls-per-call", "1000", "--strategy", "wnelim")
+    assert status == 0
+    assert json.loads(out)["n_pulls"] > 200_000
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--workers", "0"], "--workers"),
+        (["--retries", "-1"], "--retries"),
+        (["--timeout", "0"], "`timeout` is 0"),
+        (["--pulls-per-call", "0"], "--pulls-per-call"),
+        (["--dask", "tcp://host:1", "--workers", "2"], "--workers has no effect"),
+    ],
+)
+def test_options_that_make_no_sense_are_status_2(options: list[str], said: str) -> None:
+    status, _, err = call(DRILLING, *options)
+    assert status == 2
+    assert said in err
+    assert "Traceback" not in err
+
+
+ENDLESS = """
+import os, signal, sys, time
+from shortlist import cli, measure
+
+class Slow(measure.SimulatedMeasure):
+    def __call__(self, arm, count, rng):
+        if not os.environ["READY"].startswith("-"):
+            open(os.environ["READY"], "w").close()
+        time.sleep(0.01)
+        return super().__call__(arm, count, rng)
+
+measure.simulated_measure = lambda problem, means, rewards: Slow(means, problem.variances, rewards)
+if __name__ == "__main__":
+    sys.argv = ["shortlist", "run", *sys.argv[1:]]
+    cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals, workers: int) -> None:
+    script, ready = tmp_path / "endless.py", tmp_path / "ready"
+    script.write_text(ENDLESS, encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, str(script), DRILLING, "--workers", str(workers)],
+        cwd=ROOT,
+        env=os.environ | {"READY": str(ready)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while not ready.exists() and process.poll() is None:
+            os.sched_yield()
+        os.killpg(process.pid, number) if number is signal.SIGINT else process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Stopping when what is being measured has ended" in err
+    assert "The run had made " in err
+    assert "Interrupted." in err
+    assert "Traceback" not in err
