@@ -25,6 +25,8 @@ from shortlist.run.workers import Workers
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
 
+_NO_BLOCK = -1  # stands for a pool that breaks before it does anything
+
 Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
 """Tasks under way: their blocks, and when they are overdue."""
 
@@ -63,6 +65,7 @@ class Measuring:
     progress: Callable[[Session], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
+    hanging: "list[Future[Outcome]]" = field(default_factory=list)
 
     def measure(self, budget: int | None) -> bool:
         """Measure what is open of the session's round, within a budget; return whether that was all of it."""
@@ -75,7 +78,7 @@ class Measuring:
             costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
             first_dear = int(np.searchsorted(costs, budget, side="right"))
             if first_dear < len(asked):  # its block, and so all after it, are left
-                stop = cut.starts(first_dear) // cut.together * cut.together
+                stop = cut.starts(first_dear)
         _Round(self, cut, Pooling(cut, is_open), stop).run()
         return stop == cut.n_calls
 
@@ -107,6 +110,7 @@ class _Round:
         finally:
             for future in (*self.under_way, *self.late):
                 future.cancel()
+            self.job.hanging = [future for future in (*self.job.hanging, *self.late) if not future.done()]
         if self.error is not None:
             raise self.error
         if self.job.interrupt.is_wanted:
@@ -120,11 +124,12 @@ class _Round:
             if not self.under_way:
                 self._submit(self.suspects.popleft())
             return
-        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None) - len(self.late)
+        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None)
+        room -= len(self.late) + len(self.job.hanging)
         if room <= 0 and not self.under_way:
-            blocks = next(iter(self.late.values()))[0]
-            self.error = self._lost([blocks], "every worker hangs in a call that should have ended")
-        while self.n_todo and len(self.under_way) < room:
+            hanging = [blocks for blocks, _ in self.late.values()]
+            self.error = self._lost(hanging, "every worker hangs in a call that should have ended")
+        while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             self._submit(self._next())
 
     def _next(self) -> range:
@@ -151,6 +156,9 @@ class _Round:
         except BrokenExecutor as error:  # it broke earlier than this task came
             self._do_again(blocks)
             self._replace(error, [])
+        except RuntimeError as error:  # it was shut down
+            self._do_again(blocks)
+            self.error = self._lost([], _words(error), error)
 
     def _do_again(self, blocks: range) -> None:
         if blocks:
@@ -257,10 +265,10 @@ class _Round:
         self.late.clear()
         if self.job.interrupt.is_wanted:
             return
-        if len(broken) == 1 and len(broken[0]) == 1:
-            block = broken[0][0]
-            self.failures[block] += 1
-            if self.failures[block] > self.job.policy.retries:
+        if not broken or (len(broken) == 1 and len(broken[0]) == 1):
+            culprit = broken[0][0] if broken else _NO_BLOCK
+            self.failures[culprit] += 1
+            if self.failures[culprit] > self.job.policy.retries:
                 self.error = self.error or self._lost(broken, _words(reason), reason)
         if self.error is not None:
             return
@@ -297,6 +305,7 @@ class _Round:
             self._do_again(blocks)
         self.under_way.clear()
         self.late.clear()
+        self.job.hanging.clear()
         self.job.workers.replace()
 
     # --- words ------------------------------------------------------------------------------------
