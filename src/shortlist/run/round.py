@@ -5,7 +5,7 @@ What is told does not depend on how calls are bundled into tasks, nor on who doe
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,14 +13,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.errors import MeasurementFailed, WorkersLost
+from shortlist.errors import MeasurementFailed
 from shortlist.measure import Source
 from shortlist.run.calls import Cut, Pooling
+from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
 from shortlist.run.session import Session
 from shortlist.run.task import Outcome, Task
-from shortlist.run.tickets import Scored, Ticket, Tickets
+from shortlist.run.tickets import Scored, Tickets
 from shortlist.run.workers import Workers
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
@@ -128,7 +129,9 @@ class _Round:
         room -= len(self.late) + len(self.job.hanging)
         if room <= 0 and not self.under_way:
             hanging = [blocks for blocks, _ in self.late.values()]
-            self.error = self._lost(hanging, "every worker hangs in a call that should have ended")
+            self.error = workers_lost(
+                self.cut, hanging, "every worker hangs in a call that should have ended"
+            )
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             self._submit(self._next())
 
@@ -158,7 +161,7 @@ class _Round:
             self._replace(error, [])
         except RuntimeError as error:  # it was shut down
             self._do_again(blocks)
-            self.error = self._lost([], _words(error), error)
+            self.error = workers_lost(self.cut, [], words_of(error), error)
 
     def _do_again(self, blocks: range) -> None:
         if blocks:
@@ -219,11 +222,13 @@ class _Round:
         score = self.job.policy.score
         if score is None:
             others = len(errors) - 1 if self.cut.together > 1 else 0
-            self.error = self.error or self._gave_up(first + place, cause, others)
+            self.error = self.error or gave_up(
+                ticket_of(self.cut, first + place), cause, self.job.policy.retries + 1, others
+            )
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            self.job.session.scored.append(Scored(self._ticket(first + place), score, _words(cause)))
+            self.job.session.scored.append(Scored(ticket_of(self.cut, first + place), score, words_of(cause)))
         self._tell(first, outcome)
 
     def _tell(self, first: int, outcome: Outcome) -> None:
@@ -242,7 +247,7 @@ class _Round:
                 try:
                     self.job.session.tell(ticket, means=float(mean))
                 except MeasurementFailed as error:
-                    self.error = self.error or MeasurementFailed(f"{_named(ticket)}: {error}")
+                    self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
 
     # --- what goes wrong --------------------------------------------------------------------------
 
@@ -254,7 +259,7 @@ class _Round:
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
         if is_final or type(error).__name__ == "KilledWorker":
-            self.error = self.error or self._lost([blocks], _words(error), error)
+            self.error = self.error or workers_lost(self.cut, [blocks], words_of(error), error)
         else:
             self._do_again(blocks)
 
@@ -269,11 +274,11 @@ class _Round:
             culprit = broken[0][0] if broken else _NO_BLOCK
             self.failures[culprit] += 1
             if self.failures[culprit] > self.job.policy.retries:
-                self.error = self.error or self._lost(broken, _words(reason), reason)
+                self.error = self.error or workers_lost(self.cut, broken, words_of(reason), reason)
         if self.error is not None:
             return
         if not self.job.workers.replace():
-            self.error = self._lost(broken, _words(reason), reason)
+            self.error = workers_lost(self.cut, broken, words_of(reason), reason)
         elif len(broken) == 1:
             (blocks,) = broken
             halves = (blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :])
@@ -307,49 +312,6 @@ class _Round:
         self.late.clear()
         self.job.hanging.clear()
         self.job.workers.replace()
-
-    # --- words ------------------------------------------------------------------------------------
-
-    def _ticket(self, call: int) -> Ticket:
-        """Return the ticket that a call is part of, with the pulls of the call."""
-        (place,) = self.cut.places(call, call + 1)
-        one, ticket = self.cut.calls(call, call + 1)[0], self.cut.tickets[int(place)]
-        return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
-
-    def _gave_up(self, call: int, cause: BaseException, others: int) -> MeasurementFailed:
-        times = self.job.policy.retries + 1
-        said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
-        beside = f" (and {others:,} others in the same block)" if others else ""
-        error = MeasurementFailed(
-            f"measuring {_named(self._ticket(call))}{beside} {said}. It ended with {_words(cause)} "
-            f"Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
-        )
-        error.__cause__ = cause
-        return error
-
-    def _lost(self, ranges: Iterable[range], why: str, cause: BaseException | None = None) -> WorkersLost:
-        calls = [number for blocks in ranges for number in range(*self.cut.bounds(blocks))]
-        calls.sort()
-        names = "; ".join(_named(self._ticket(number)) for number in calls[:5])
-        more = f"; and {len(calls) - 5:,} more" if len(calls) > 5 else ""
-        error = WorkersLost(
-            f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
-            f"one of these ends its process (memory, a crash), and run again; a Session keeps what it "
-            f"was told: drive() goes on with it."
-        )
-        error.__cause__ = cause
-        return error
-
-
-def _named(ticket: Ticket) -> str:
-    last = ticket.first_pull + ticket.count - 1
-    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
-    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
-
-
-def _words(error: BaseException) -> str:
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _cancelled() -> BaseException:
