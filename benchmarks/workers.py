@@ -100,7 +100,7 @@ def main() -> None:
         "for comparison only.",
         "",
         f"A vectorised function that draws every reward, {ARMS:,} arms, one thread (target: 2 or less).",
-        "Of a race, most of the rest is deciding, in many rounds:",
+        "In a race, which has many rounds, about half of the rest is the strategy deciding (by a profile):",
         "",
         "| strategy | pulls | rounds | seconds | in the function | times |",
         "|---|---|---|---|---|---|",
