@@ -25,6 +25,7 @@ bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.speed
 	$(PY) -m benchmarks.plan
 	$(PY) -m benchmarks.race
+	$(PY) -m benchmarks.workers
 
 bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
 	$(PY) -m benchmarks.pulls

@@ -435,6 +435,39 @@ def test_a_call_that_kills_its_worker_every_time_is_found_and_named(tmp_path: Pa
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
 
+def test_a_call_that_kills_its_worker_is_told_from_those_sent_along_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pace, "blocks", lambda *_: 4)
+    fork = pools()["fork"]()
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(sl.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls 0 to \d+\)\. "):
+        sl.drive(session, Once(tmp_path, "dies", times=1000), executor=fork, retries=0)
+    fork.shutdown()
+    assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
+
+
+def test_an_executor_that_was_shut_down_is_said_to_be() -> None:
+    threads = ThreadPoolExecutor(1)
+    threads.shutdown()
+    with pytest.raises(sl.WorkersLost, match="after shutdown"):
+        sl.select(noisy, problem(), executor=threads)
+
+
+def unready() -> None:
+    raise OSError("no licence")
+
+
+def test_a_pool_that_never_starts_ends_the_run() -> None:
+    spawn = multiprocessing.get_context("fork")
+    for timeout in (None, 5.0):
+        with (
+            ProcessPoolExecutor(2, mp_context=spawn, initializer=unready) as pool,
+            pytest.raises(sl.WorkersLost, match="BrokenProcessPool"),
+        ):
+            sl.select(noisy, problem(), executor=pool, retries=1, timeout=timeout)
+
+
 class Fragile(ThreadPoolExecutor):
     """An executor that breaks and of which no second one can be made."""
 
@@ -452,7 +485,7 @@ def test_an_executor_that_cannot_be_replaced_ends_the_run_with_what_was_under_wa
 
 def test_a_hanging_process_of_the_run_s_own_is_ended_and_its_call_tried_again(tmp_path: Path) -> None:
     measure = Once(tmp_path, "hangs")
-    found = sl.select(measure, problem(), "wnelim", executor=sl.Processes(2), timeout=0.2)
+    found = sl.select(measure, problem(), "wnelim", executor=sl.Processes(1), timeout=0.2)
     assert measure.n_done == 1
     assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
 
@@ -501,6 +534,24 @@ def test_the_first_interrupt_keeps_what_is_being_measured(is_alone: bool) -> Non
         sl.drive(session, measure, executor=None if is_alone else threads)
     assert sum(len(event.arms) for event in session.events) == len(calls) < N
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
+
+
+def interrupting(arm: int, count: int, rng: np.random.Generator) -> Any:
+    if arm == 2:
+        for process in (os.getppid(), os.getpid()):  # a terminal interrupts all processes of a program
+            os.kill(process, signal.SIGINT)
+        time.sleep(0.05)
+    return noisy(arm, count, rng)
+
+
+def test_worker_processes_finish_what_they_do_when_a_terminal_interrupts_all(
+    executors: dict[str, Executor],
+) -> None:
+    session = sl.Session(problem(), "race")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, interrupting, executor=executors["fork"])
+    assert 2 not in session.ask().arms
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
 

@@ -112,7 +112,9 @@ def test_forked_workers_share_randomness_if_nothing_is_done(forked: ProcessPoolE
 
 
 @pytest.mark.parametrize(
-    "measure", [global_noise, standard_noise, sl.vectorised(global_block, block=3)], ids=repr
+    "measure",
+    [global_noise, standard_noise, sl.vectorised(global_block, block=3)],
+    ids=["numpy.random", "random", "vectorised"],
 )
 def test_forked_workers_draw_different_rewards(forked: ProcessPoolExecutor, measure: Any) -> None:
     asked = sl.Problem(m=1, epsilon=0.7, delta=0.1, variances=np.ones(N))

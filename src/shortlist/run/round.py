@@ -5,7 +5,7 @@ What is told does not depend on how calls are bundled into tasks, nor on who doe
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,17 +13,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
+from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.measure import Source
 from shortlist.run.calls import Cut, Pooling
+from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
 from shortlist.run.session import Session
 from shortlist.run.task import Outcome, Task
-from shortlist.run.tickets import Scored, Ticket, Tickets
+from shortlist.run.tickets import Scored, Tickets
 from shortlist.run.workers import Workers
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+
+_NO_BLOCK = -1  # stands for a pool that breaks before it does anything
 
 Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
 """Tasks under way: their blocks, and when they are overdue."""
@@ -63,6 +66,7 @@ class Measuring:
     progress: Callable[[Session], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
+    hanging: "list[Future[Outcome]]" = field(default_factory=list)
 
     def measure(self, budget: int | None) -> bool:
         """Measure what is open of the session's round, within a budget; return whether that was all of it."""
@@ -75,7 +79,7 @@ class Measuring:
             costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
             first_dear = int(np.searchsorted(costs, budget, side="right"))
             if first_dear < len(asked):  # its block, and so all after it, are left
-                stop = cut.starts(first_dear) // cut.together * cut.together
+                stop = cut.starts(first_dear)
         _Round(self, cut, Pooling(cut, is_open), stop).run()
         return stop == cut.n_calls
 
@@ -107,6 +111,7 @@ class _Round:
         finally:
             for future in (*self.under_way, *self.late):
                 future.cancel()
+            self.job.hanging = [future for future in (*self.job.hanging, *self.late) if not future.done()]
         if self.error is not None:
             raise self.error
         if self.job.interrupt.is_wanted:
@@ -120,11 +125,14 @@ class _Round:
             if not self.under_way:
                 self._submit(self.suspects.popleft())
             return
-        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None) - len(self.late)
+        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None)
+        room -= len(self.late) + len(self.job.hanging)
         if room <= 0 and not self.under_way:
-            blocks = next(iter(self.late.values()))[0]
-            self.error = self._lost([blocks], "every worker hangs in a call that should have ended")
-        while self.n_todo and len(self.under_way) < room:
+            hanging = [blocks for blocks, _ in self.late.values()]
+            self.error = workers_lost(
+                self.cut, hanging, "every worker hangs in a call that should have ended"
+            )
+        while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             self._submit(self._next())
 
     def _next(self) -> range:
@@ -151,6 +159,9 @@ class _Round:
         except BrokenExecutor as error:  # it broke earlier than this task came
             self._do_again(blocks)
             self._replace(error, [])
+        except RuntimeError as error:  # it was shut down
+            self._do_again(blocks)
+            self.error = workers_lost(self.cut, [], words_of(error), error)
 
     def _do_again(self, blocks: range) -> None:
         if blocks:
@@ -215,13 +226,13 @@ class _Round:
         score = self.job.policy.score
         if final or score is None:
             others = len(errors) - 1 if self.cut.together > 1 else 0
-            self.error = self.error or self._gave_up(
-                first + place, errors[place], others, self.failures[block]
+            self.error = self.error or gave_up(
+                ticket_of(self.cut, first + place), errors[place], self.failures[block], others
             )
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            self.job.session.scored.append(Scored(self._ticket(first + place), score, _words(cause)))
+            self.job.session.scored.append(Scored(ticket_of(self.cut, first + place), score, words_of(cause)))
         self._tell(first, outcome)
 
     def _tell(self, first: int, outcome: Outcome) -> None:
@@ -240,7 +251,7 @@ class _Round:
                 try:
                     self.job.session.tell(ticket, means=float(mean))
                 except MeasurementFailed as error:
-                    self.error = self.error or MeasurementFailed(f"{_named(ticket)}: {error}")
+                    self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
 
     # --- what goes wrong --------------------------------------------------------------------------
 
@@ -252,7 +263,7 @@ class _Round:
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
         if is_final or type(error).__name__ == "KilledWorker":
-            self.error = self.error or self._lost([blocks], _words(error), error)
+            self.error = self.error or workers_lost(self.cut, [blocks], words_of(error), error)
         else:
             self._do_again(blocks)
 
@@ -263,15 +274,15 @@ class _Round:
         self.late.clear()
         if self.job.interrupt.is_wanted:
             return
-        if len(broken) == 1 and len(broken[0]) == 1:
-            block = broken[0][0]
-            self.failures[block] += 1
-            if self.failures[block] > self.job.policy.retries:
-                self.error = self.error or self._lost(broken, _words(reason), reason)
+        if not broken or (len(broken) == 1 and len(broken[0]) == 1):
+            culprit = broken[0][0] if broken else _NO_BLOCK
+            self.failures[culprit] += 1
+            if self.failures[culprit] > self.job.policy.retries:
+                self.error = self.error or workers_lost(self.cut, broken, words_of(reason), reason)
         if self.error is not None:
             return
         if not self.job.workers.replace():
-            self.error = self._lost(broken, _words(reason), reason)
+            self.error = workers_lost(self.cut, broken, words_of(reason), reason)
         elif len(broken) == 1:
             (blocks,) = broken
             halves = (blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :])
@@ -303,49 +314,8 @@ class _Round:
             self._do_again(blocks)
         self.under_way.clear()
         self.late.clear()
+        self.job.hanging.clear()
         self.job.workers.replace()
-
-    # --- words ------------------------------------------------------------------------------------
-
-    def _ticket(self, call: int) -> Ticket:
-        """Return the ticket that a call is part of, with the pulls of the call."""
-        (place,) = self.cut.places(call, call + 1)
-        one, ticket = self.cut.calls(call, call + 1)[0], self.cut.tickets[int(place)]
-        return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
-
-    def _gave_up(self, call: int, cause: BaseException, others: int, times: int) -> MeasurementFailed:
-        said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
-        beside = f" (and {others:,} others in the same block)" if others else ""
-        error = MeasurementFailed(
-            f"measuring {_named(self._ticket(call))}{beside} {said}. It ended with {_words(cause)} "
-            f"Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
-        )
-        error.__cause__ = cause
-        return error
-
-    def _lost(self, ranges: Iterable[range], why: str, cause: BaseException | None = None) -> WorkersLost:
-        calls = [number for blocks in ranges for number in range(*self.cut.bounds(blocks))]
-        calls.sort()
-        names = "; ".join(_named(self._ticket(number)) for number in calls[:5])
-        more = f"; and {len(calls) - 5:,} more" if len(calls) > 5 else ""
-        error = WorkersLost(
-            f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
-            f"one of these ends its process (memory, a crash), and run again; a Session keeps what it "
-            f"was told: drive() goes on with it."
-        )
-        error.__cause__ = cause
-        return error
-
-
-def _named(ticket: Ticket) -> str:
-    last = ticket.first_pull + ticket.count - 1
-    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
-    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
-
-
-def _words(error: BaseException) -> str:
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _cancelled() -> BaseException:

@@ -1,0 +1,57 @@
+"""What is said when measuring fails: which pulls of which arm, why, and what to do."""
+
+from collections.abc import Iterable
+
+from shortlist.errors import MeasurementFailed, WorkersLost
+from shortlist.run.calls import Cut
+from shortlist.run.tickets import Ticket
+
+_MOST_NAMED = 5
+
+
+def ticket_of(cut: Cut, call: int) -> Ticket:
+    """Return the ticket that a call is part of, with the pulls of the call."""
+    (place,) = cut.places(call, call + 1)
+    one, ticket = cut.calls(call, call + 1)[0], cut.tickets[int(place)]
+    return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
+
+
+def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
+    """Return the error for a call that failed so many times, perhaps with others of its block."""
+    said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
+    beside = f" (and {others:,} others in the same block)" if others else ""
+    error = MeasurementFailed(
+        f"measuring {named(ticket)}{beside} {said}. It ended with {words_of(cause)} Mend the measurement and "
+        f"run again; a Session keeps what it was told: drive() goes on with it."
+    )
+    error.__cause__ = cause
+    return error
+
+
+def workers_lost(
+    cut: Cut, under_way: Iterable[range], why: str, cause: BaseException | None = None
+) -> WorkersLost:
+    """Return the error for workers that are gone, with the blocks that were under way."""
+    calls = sorted(number for blocks in under_way for number in range(*cut.bounds(blocks)))
+    names = "; ".join(named(ticket_of(cut, number)) for number in calls[:_MOST_NAMED])
+    more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
+    error = WorkersLost(
+        f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
+        f"one of these ends its process (memory, a crash), and run again; a Session keeps what it was told: "
+        f"drive() goes on with it."
+    )
+    error.__cause__ = cause
+    return error
+
+
+def named(ticket: Ticket) -> str:
+    """Return an arm by its name, with its number, round and pulls."""
+    last = ticket.first_pull + ticket.count - 1
+    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
+    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
+
+
+def words_of(error: BaseException) -> str:
+    """Return an error as a sentence."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return said if said.endswith((".", "!", "?")) else f"{said}."
