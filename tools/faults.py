@@ -327,9 +327,7 @@ FAULTS = (
     Fault(
         "kn: both sides of the triangle charged", "strategies/kn.py", "math.log(2 * beta)", "math.log(beta)"
     ),
-    Fault(
-        "kn: bar falls twice as fast", "strategies/kn.py", "- problem.epsilon / 2\n", "- problem.epsilon\n"
-    ),
+    Fault("kn: bar falls twice as fast", "strategies/kn.py", "- epsilon / 2\n", "- epsilon\n"),
     Fault(
         "kn: only one of the variances counts", "strategies/kn.py", "gaps - a * spreads", "gaps - 0 * spreads"
     ),

@@ -28,6 +28,7 @@ from shortlist.result import Arms, Result, Stop
 from shortlist.run import Session, Ticket, Tickets, drive, select
 from shortlist.simulate import Simulation, simulate
 from shortlist.strategies import strategies
+from shortlist.unknown import Unknown
 
 __version__ = "0.1.0"
 
@@ -56,6 +57,7 @@ __all__ = [
     "Summary",
     "Ticket",
     "Tickets",
+    "Unknown",
     "__version__",
     "complexity",
     "drive",

@@ -11,6 +11,7 @@ LAYERS = [
     "arrays",
     "checks",
     "problem",
+    "unknown",
     "heterogeneity",
     "bounds",
     "instances",

@@ -7,15 +7,15 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, MeasurementFailed
 from shortlist.measure import Measure, generator_for
 from shortlist.plan import resolve
-from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.run.session import Session
 from shortlist.run.tickets import Ticket
+from shortlist.unknown import Question
 
 
 def select(
     measure: Measure,
-    problem: Problem,
+    problem: Question,
     strategy: str = "auto",
     *,
     seed: int = 0,
@@ -44,6 +44,7 @@ def select(
 
     Examples
     --------
+    >>> from shortlist import Problem
     >>> problem = Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 4)
     >>> result = select(lambda arm, count, rng: rng.normal(arm, 1.0, count), problem)
     >>> sorted(result.selected)
