@@ -245,7 +245,8 @@ def _before_the_pilot(best: Row, problem: Unknown) -> str:
     count = pilot_size(problem)
     return (
         f"{best.strategy}: first a pilot of {count} pulls of each of {problem.n:,} arms, "
-        f"{count * problem.n:,} in all. How many more it needs at most is known after that, since it depends on the variances."
+        f"{count * problem.n:,} in all. How many more it needs at most is known after that, since it depends "
+        f"on the variances."
     )
 
 
