@@ -34,7 +34,7 @@ class Unknown:
         One distinct name per arm; by default ``arm-0``, ``arm-1`` and so on.
     pilot
         How often each arm is pulled first, 2 or more. By default each strategy takes a number that suits it,
-        between about 10 and 80. More is better where noise is large compared with epsilon.
+        mostly between 15 and 80. More is better where noise is large compared with epsilon.
 
     Examples
     --------

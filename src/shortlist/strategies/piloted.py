@@ -31,7 +31,7 @@ class Open:
     n_before: int
 
 
-def piloted(rules: Strategy[Any]) -> Strategy[Any]:
+def with_pilot(rules: Strategy[Any]) -> Strategy[Any]:
     """Return a strategy for known variances as one for unknown variances."""
 
     def begin(question: Unknown, _: FloatArray, variances: FloatArray) -> Open | Done:
@@ -80,7 +80,7 @@ def inflation(n: int, n_pilot: int, share: float) -> float:
 
 
 def _stand_in(question: Unknown) -> Problem:
-    """Return a problem like the one after the pilot: what is promised does not depend on variances."""
+    """Return a problem like the one after the pilot: whether it can be taken does not depend on variances."""
     return bounded(question.changed(epsilon=1.0), np.ones(question.n))
 
 
@@ -91,12 +91,13 @@ def _guarantee(rules: Strategy[Any], question: Unknown) -> Guarantee | None:
     if inner is None:
         return None
     share = Share("some arm's variance exceeds its bound from the pilot", SHARE * question.delta)
+    rest = Share(f"{rules.name} fails although all bounds are true", inner.delta)
     return replace(
         inner,
         epsilon=question.epsilon,
         delta=question.delta,
         source=f"{inner.source}; docs/theory.md, section 31",
-        ledger=Ledger((share, *inner.ledger.shares)),
+        ledger=Ledger((share, rest)),
         assumption=pilot.GAUSSIAN,
     )
 
