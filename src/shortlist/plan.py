@@ -93,7 +93,9 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """The worst case of the best strategy as a multiple of the lower bound."""
+        """The worst case of the best strategy as a multiple of the lower bound; infinite if unknown."""
+        if self.best.worst_case_pulls is None:
+            return math.inf
         return self.lower_bound.gap(self.best.worst_case_pulls or 0)
 
     def gap_of(self, row: Row) -> float | None:

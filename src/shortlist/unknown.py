@@ -47,7 +47,7 @@ class Unknown:
     epsilon: float
     delta: float
     n: int = 0
-    names: tuple[str, ...] | None = None
+    names: Sequence[str] | None = None
     pilot: int | None = None
     guarantee: str = "pac"
 
