@@ -6,7 +6,6 @@ core. Rewards are averages and only roughly Gaussian, so the guarantee is on tri
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -76,16 +75,14 @@ def summaries(tickets: sl.Tickets, rewards: FloatArray) -> list[sl.Summary]:
 
 def study(case: Case, strategy: str, seeds: int) -> str:
     """Return a row of the table: what a strategy did over some seeds."""
-    started = time.perf_counter()
     results = [run(case, strategy, seed) for seed in range(seeds)]
     right = sum(not is_wrong(case.question, case.means, result.indices[None])[0] for result in results)
     best = sum(_is_best(case, result.indices) for result in results)
     pulls = np.array([result.n_pulls for result in results]) / case.question.n
     rounds = np.mean([result.n_rounds for result in results])
-    seconds = (time.perf_counter() - started) / seeds
     return (
         f"| {case.title} | {strategy} | {pulls.mean():,.0f} | {pulls.min():,.0f} to {pulls.max():,.0f} | "
-        f"{rounds:.0f} | {right} of {seeds} | {best} | {seconds:.1f} |"
+        f"{rounds:.0f} | {right} of {seeds} | {best} |"
     )
 
 
@@ -105,8 +102,8 @@ def main() -> None:
         "*Right* is what is promised with probability 0.95: all arms within epsilon of the m-th best.",
         "*Exact*: the m best themselves. Rewards are averages, only roughly Gaussian.",
         "",
-        "| case | strategy | pulls per arm | least to most | rounds | right | exact | seconds a run |",
-        "|---|---|---|---|---|---|---|---|",
+        "| case | strategy | pulls per arm | least to most | rounds | right | exact |",
+        "|---|---|---|---|---|---|---|",
     ]
     for case in cases():
         for strategy in case.strategies:
