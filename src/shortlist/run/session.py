@@ -237,11 +237,11 @@ class Session:
 
     def _close_round(self) -> None:
         asked, received, spreads = self._asked, self._received, self._spreads
-        self._rounds.append((asked, received, spreads))
         if spreads is not None and self._rules.tell_pilot is not None:
             self._state = self._rules.tell_pilot(self._state, received, spreads)
         else:
             self._state = self._rules.tell(self._state, received)
+        self._rounds.append((asked, received, spreads))
         if self._rules.cap_from is not None:
             self.worst_case_pulls = self._rules.cap_from(self._state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts

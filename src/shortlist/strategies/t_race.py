@@ -160,7 +160,8 @@ def penalties(question: Unknown) -> tuple[float, ...]:
 def cap(state: Open) -> int:
     """Return the most pulls: where the first line is at 1, the higher score of two arms settles the pair."""
     question = state.question
-    parts = state.variances / state.rates / question.epsilon / question.epsilon
+    with np.errstate(over="ignore"):
+        parts = state.variances / state.rates / question.epsilon / question.epsilon
     enough = min(2 * penalties(question)[0] * float(parts[largest(parts, 2)].sum()), 2.0 * MOST_PULLS)
     first = looks = state.looks[0]
     while looks < enough * (1 + 1e-9):
