@@ -682,20 +682,20 @@ FAULTS = (
     Fault(
         "t-race: epsilon given away twice",
         "strategies/t_race.py",
-        "- scores) / epsilon + 1",
-        "- scores) / epsilon + 2",
+        ", arms)) / epsilon + 1",
+        ", arms)) / epsilon + 2",
     ),
     Fault(
         "t-race: the incumbent's variance forgotten",
         "strategies/t_race.py",
-        "(parts + parts[incumbent])",
-        "(parts + 0 * parts[incumbent])",
+        "state.rates[arms] + own)",
+        "state.rates[arms])",
     ),
     Fault(
         "t-race: new incumbents inherit what was settled",
         "strategies/t_race.py",
-        "if incumbent in places:",
-        "if column < len(places):",
+        "places = {arm: place for place, arm in enumerate(state.incumbents.tolist())}",
+        "places = dict(zip(incumbents.tolist(), range(len(state.incumbents)), strict=False))",
     ),
     Fault(
         "t-race: the pilot counts as more rounds than it has pulls for",

@@ -39,6 +39,8 @@ def dudewicz_dalal(question: Unknown) -> Asks:
     n0, eps = pilot.size(question), question.epsilon
     h = dd.constant(question.n, question.m, n0, question.delta)
     first = yield dict.fromkeys(range(question.n), n0)
+    if h == 0:  # a guess is right often enough
+        return best({i: first[i][0] for i in first}, question.m)
     total = {i: max(n0 + 1, math.ceil(first[i][1] * (h / eps) ** 2)) for i in first}
     second = yield {i: total[i] - n0 for i in first}
     scores = {}

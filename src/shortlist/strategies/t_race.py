@@ -39,10 +39,15 @@ class Open:
         The sample variances of the pilot, and how many pulls of each arm make a round.
     looks
         After how many rounds arms are compared; level 0 is the pilot.
-    levels, scores
-        Per arm the last level it has completed; and per level and arm the mean of its rounds, NaN beyond.
+    levels
+        Per arm the last level it has completed.
+    pilots, movers, scores
+        The scores at level 0; the arms that have gone further, in order; and per level from 1 on the score
+        of each mover, NaN beyond its own level.
     incumbents, is_settled
         The m arms to beat, and per arm and incumbent whether that has been given up.
+    moving
+        The arms that go on to their next levels.
     """
 
     question: Unknown
@@ -50,24 +55,30 @@ class Open:
     rates: IntArray
     looks: tuple[int, ...]
     levels: IntArray
+    pilots: FloatArray
+    movers: IntArray
     scores: FloatArray
     incumbents: IntArray
     is_settled: BoolArray
+    moving: IntArray
 
 
 def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
     """Return the state after the pilot, at which arms are compared for the first time."""
     n_pilot, n = pilot.size(question), question.n
-    most = min(_MOST_RATE, n_pilot)
+    most, nobody = min(_MOST_RATE, n_pilot), np.empty(0, dtype=np.int64)
     state = Open(
         question=question,
         variances=variances,
         rates=rates(variances, most),
         looks=(n_pilot // most,),
         levels=np.zeros(n, dtype=np.int64),
-        scores=means[None],
-        incumbents=np.empty(0, dtype=np.int64),
+        pilots=means,
+        movers=nobody,
+        scores=np.empty((0, 0)),
+        incumbents=nobody,
         is_settled=np.empty((n, 0), dtype=np.bool_),
+        moving=nobody,
     )
     countable(cap(state), "The race for unknown variances")
     return _compared(state)
@@ -82,63 +93,77 @@ def rates(variances: FloatArray, most: int) -> IntArray:
 
 def ask(state: Open) -> Batch:
     """Return the rounds that take each arm in need of them to its next level."""
-    arms = np.flatnonzero(is_needed(state))
     looks = np.array([*state.looks, _next(state.looks[-1])])
-    rounds = np.diff(looks)[state.levels[arms]]
-    return Batch(arms, rounds * state.rates[arms])
-
-
-def is_needed(state: Open) -> BoolArray:
-    """Return which arms lag behind, or are level, in a pair that is open."""
-    is_open = ~state.is_settled
-    is_open[state.incumbents] = False
-    mine, theirs = state.levels[:, None], state.levels[state.incumbents]
-    needed = np.asarray((is_open & (mine <= theirs)).any(axis=1))
-    needed[state.incumbents] |= (is_open & (theirs <= mine)).any(axis=0)
-    return needed
+    rounds = np.diff(looks)[state.levels[state.moving]]
+    return Batch(state.moving, rounds * state.rates[state.moving])
 
 
 def tell(state: Open, means: FloatArray) -> Open | Done:
     """Return the state with these arms one level further."""
-    arms = np.flatnonzero(is_needed(state))
-    before, levels, looks, scores = state.levels[arms], state.levels.copy(), state.looks, state.scores
+    arms, levels, looks = state.moving, state.levels.copy(), state.looks
+    before = levels[arms]
     levels[arms] += 1
     if levels.max() == len(looks):
         looks = (*looks, _next(looks[-1]))
-        scores = np.vstack([scores, np.full(scores.shape[1], np.nan)])
-    scores = scores.copy() if scores is state.scores else scores
-    rounds = np.array(looks)
-    earlier, share = scores[before, arms], 1 - rounds[before] / rounds[before + 1]
-    scores[before + 1, arms] = earlier + (means - earlier) * share
-    return _compared(replace(state, levels=levels, looks=looks, scores=scores))
+    movers = np.union1d(state.movers, arms)
+    scores = np.full((len(looks) - 1, len(movers)), np.nan)
+    scores[: len(state.scores), np.searchsorted(movers, state.movers)] = state.scores
+    earlier, rounds = scores_at(state, before, arms), np.array(looks)
+    share = 1 - rounds[before] / rounds[before + 1]
+    scores[before, np.searchsorted(movers, arms)] = earlier + (means - earlier) * share
+    return _compared(replace(state, levels=levels, looks=looks, movers=movers, scores=scores))
+
+
+def scores_at(state: Open, levels: IntArray, arms: IntArray) -> FloatArray:
+    """Return the scores of arms at these levels, which they have completed."""
+    found, is_later = state.pilots[arms], levels > 0
+    columns = np.searchsorted(state.movers, arms[is_later])
+    found[is_later] = state.scores[levels[is_later] - 1, columns]
+    return np.asarray(found)
 
 
 def _compared(state: Open) -> Open | Done:
-    """Return the state with incumbents and settled pairs brought up to date."""
+    """Return the state with incumbents, settled pairs and arms to move brought up to date."""
     arms = state.question.arms
-    incumbents = largest(state.scores[state.levels, arms], state.question.m)
-    is_settled = np.empty((len(arms), len(incumbents)), dtype=np.bool_)
+    incumbents = largest(scores_at(state, state.levels, arms), state.question.m)
+    is_settled = np.zeros((len(arms), len(incumbents)), dtype=np.bool_)
     places = {arm: place for place, arm in enumerate(state.incumbents.tolist())}
     for column, incumbent in enumerate(incumbents.tolist()):
+        settled = is_settled[:, column]
         if incumbent in places:
-            common = np.minimum(state.levels, state.levels[incumbent])
-            now = is_crossed(state, incumbent, state.scores[common, arms], common)
-            is_settled[:, column] = state.is_settled[:, places[incumbent]] | now
-        else:  # it is new: all levels that it has in common with others count
-            levels = np.arange(len(state.looks))[:, None]
-            is_settled[:, column] = is_crossed(state, incumbent, state.scores, levels).any(axis=0)
-    found = replace(state, incumbents=incumbents, is_settled=is_settled)
-    return found if is_needed(found).any() else Done(incumbents)
+            settled[:] = state.is_settled[:, places[incumbent]]
+            still_open = np.flatnonzero(~settled)
+            common = np.minimum(state.levels[still_open], state.levels[incumbent])
+            settled[still_open] = is_crossed(state, incumbent, still_open, common)
+            continue
+        for level in range(int(state.levels[incumbent]) + 1):  # it is new: all that it has had counts
+            still_open = np.flatnonzero(~settled & (state.levels >= level))
+            common = np.full(len(still_open), level)
+            settled[still_open] = is_crossed(state, incumbent, still_open, common)
+    moving = _moving(state.levels, incumbents, is_settled)
+    if not len(moving):
+        return Done(incumbents)
+    return replace(state, incumbents=incumbents, is_settled=is_settled, moving=moving)
 
 
-def is_crossed(state: Open, incumbent: int, scores: FloatArray, levels: IntArray) -> BoolArray:
-    """Return which arms, with these scores at these levels, do not beat an incumbent by epsilon."""
+def _moving(levels: IntArray, incumbents: IntArray, is_settled: BoolArray) -> IntArray:
+    """Return the arms that lag behind, or are level, in a pair that is open."""
+    is_open = ~is_settled
+    is_open[incumbents] = False
+    outside = np.flatnonzero(is_open.any(axis=1))
+    is_open, mine, theirs = is_open[outside], levels[outside][:, None], levels[incumbents]
+    lagging = outside[(is_open & (mine <= theirs)).any(axis=1)]
+    return np.union1d(lagging, incumbents[(is_open & (theirs <= mine)).any(axis=0)])
+
+
+def is_crossed(state: Open, incumbent: int, arms: IntArray, levels: IntArray) -> BoolArray:
+    """Return which of some arms, at these levels, do not beat an incumbent by epsilon."""
     epsilon = state.question.epsilon
-    parts = state.variances / state.rates / epsilon / epsilon
-    leads = (state.scores[levels, incumbent] - scores) / epsilon + 1
-    return np.asarray(
-        leads >= bar(state.question, (parts + parts[incumbent]) / np.array(state.looks)[levels])
-    )
+    theirs = scores_at(state, levels, np.full(len(arms), incumbent))
+    leads = (theirs - scores_at(state, levels, arms)) / epsilon + 1
+    own = state.variances[incumbent] / state.rates[incumbent]
+    spreads = (state.variances[arms] / state.rates[arms] + own) / epsilon / epsilon
+    return np.asarray(leads >= bar(state.question, spreads / np.array(state.looks)[levels]))
 
 
 def bar(question: Unknown, spreads: FloatArray) -> FloatArray:
