@@ -293,3 +293,11 @@ def test_a_resting_arm_is_compared_with_new_incumbents_where_it_stands() -> None
     played = play_unknown("t-race", question, gaussian_rewards(means, variances, seed=3), shown)
     assert played.selected <= {0, 1, 2}
     assert all(sum(counts) == 24 for arm, counts in played.pulls.items() if arm > 2)
+
+
+def test_many_arms_take_little_memory_and_time() -> None:
+    question = asked(100_000, m=3, epsilon=1.0)
+    means = np.where(question.arms < 3, 4.0, 0.0)
+    outcome = sl.simulate(question, means, variances=np.linspace(1.0, 2.0, 100_000), replications=1, seed=1)
+    assert outcome.selected.tolist() == [[0, 1, 2]]
+    assert outcome.pulls[0] < 1.2 * 100_000 * pilot.size(question)
