@@ -301,3 +301,13 @@ def test_many_arms_take_little_memory_and_time() -> None:
     outcome = sl.simulate(question, means, variances=np.linspace(1.0, 2.0, 100_000), replications=1, seed=1)
     assert outcome.selected.tolist() == [[0, 1, 2]]
     assert outcome.pulls[0] < 1.2 * 100_000 * pilot.size(question)
+
+
+def test_answers_in_any_order_go_to_their_own_arms() -> None:
+    sessions = [sl.Session(asked(4, pilot=5)) for _ in range(2)]
+    tickets = list(sessions[0].ask())
+    told = [sl.Summary(5, float(ticket.arm), 1.0 + ticket.arm) for ticket in tickets]
+    sessions[0].tell(tickets, told)
+    sessions[1].tell(tickets[::-1], told[::-1])
+    for session in sessions:
+        assert session._state.variances.tolist() == [1.0, 2.0, 3.0, 4.0]
