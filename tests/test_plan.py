@@ -272,6 +272,7 @@ def test_the_largest_m_is_found_between_those_tried(largest: int, monkeypatch: p
 def test_names_and_variances_are_kept() -> None:
     asked = problem(n=3, m=1, names=["a", "b", "c"])
     found = sl.plan_for_budget(asked, 500).problem
+    assert isinstance(found, sl.Problem)
     assert found.names == ("a", "b", "c")
     assert found.variances.tolist() == asked.variances.tolist()
 

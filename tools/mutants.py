@@ -22,8 +22,9 @@ SUITES = {
     "contract": ["tests/contract"],
     "decisions": ["tests/proof/test_decisions.py"],
     "ledger": ["tests/proof/test_ledger.py"],
+    "unknown": ["tests/proof/test_unknown.py"],
     "race": ["tests/proof/test_race.py", "tests/proof/test_level_race.py"],
-    "oracles": ["tests/test_oracles.py"],
+    "oracles": ["tests/test_oracles.py", "tests/test_unknown_oracles.py"],
     "paper": ["tests/paper"],
     "units": [
         "tests/test_arrays.py",
@@ -38,6 +39,7 @@ SUITES = {
         "tests/test_ranking.py",
         "tests/test_simulate.py",
         "tests/test_swap.py",
+        "tests/test_unknown.py",
     ],
     "bounds": ["tests/bounds"],
     "statistical": ["tests/statistical"],
@@ -46,6 +48,7 @@ SUITES = {
 _QUICKEST = (  # in this order where the first that catches a fault is enough
     "units",
     "ledger",
+    "unknown",
     "decisions",
     "race",
     "oracles",

@@ -46,6 +46,22 @@ def panel() -> dict[str, Any]:
                 "selected": outcome.selected.tolist(),
                 "worst case": sl.Session(problem, name).worst_case_pulls,
             }
+    return found | unknown_panel()
+
+
+def unknown_panel() -> dict[str, Any]:
+    """Return the same for strategies that know no variances."""
+    found: dict[str, Any] = {}
+    variances = np.array([1.0, 4.0, 0.5, 2.0, 1.0, 3.0, 0.25, 1.0])
+    for m, names in ((1, ("rinott", "kim-nelson")), (2, ("t-race", "dudewicz-dalal", "race", "wnelim"))):
+        question = sl.Unknown(m=m, epsilon=0.5, delta=0.1, n=8)
+        means = np.where(question.arms < m, 0.6, 0.0)
+        for name in names:
+            outcome = sl.simulate(question, means, name, variances=variances, replications=3, seed=2022)
+            found[f"unknown variances: {name}"] = {
+                "pulls": outcome.pulls.tolist(),
+                "selected": outcome.selected.tolist(),
+            }
     return found
 
 

@@ -29,6 +29,7 @@ from shortlist.result import Arms, Result, Stop
 from shortlist.run import Processes, Scored, Session, Ticket, Tickets, drive, select
 from shortlist.simulate import Simulation, simulate
 from shortlist.strategies import strategies
+from shortlist.unknown import Unknown
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "Summary",
     "Ticket",
     "Tickets",
+    "Unknown",
     "WorkersLost",
     "__version__",
     "complexity",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shortlist.problem import Problem
     from shortlist.run import Session
     from shortlist.simulate import Simulation
+    from shortlist.unknown import Question
 
 CERTIFIED, WRONG, SHORT, TROUBLE, INTERRUPTED = 0, 2, 3, 4, 130  # exit codes
 
@@ -437,7 +438,7 @@ def _refuse_unclear(file: Path | None, instance: str | None) -> None:
             raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")
 
 
-def _asked(problem: "Problem") -> str:
+def _asked(problem: "Question") -> str:
     if problem.goal == "maximise":
         best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
     else:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shortlist.bounds import LowerBound, lower_bound
+from shortlist.bounds.lower import Terms
 from shortlist.certificates import Guarantee, Ledger, Scope
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem, checked
-from shortlist.strategies import strategies, strategy_named
+from shortlist.strategies import strategies, strategy_for, strategy_named
+from shortlist.strategies.pilot import size as pilot_size
+from shortlist.unknown import Question, Unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ class Plan:
         The pulls that no algorithm can do without on every instance.
     """
 
-    problem: Problem
+    problem: Question
     rows: tuple[Row, ...]
     lower_bound: LowerBound
 
@@ -90,7 +93,9 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """The worst case of the best strategy as a multiple of the lower bound."""
+        """The worst case of the best strategy as a multiple of the lower bound; infinite if unknown."""
+        if self.best.worst_case_pulls is None:
+            return math.inf
         return self.lower_bound.gap(self.best.worst_case_pulls or 0)
 
     def gap_of(self, row: Row) -> float | None:
@@ -105,6 +110,8 @@ class Plan:
         """Why the best strategy is recommended, in words."""
         best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
         pulls = best.worst_case_pulls or 0
+        if isinstance(self.problem, Unknown) and self.problem.m < self.problem.n:
+            return _before_the_pilot(best, self.problem)
         if pulls == 0:
             return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
         if strategy_named(best.strategy).usual_share < 1:
@@ -153,8 +160,10 @@ class Plan:
         return self.why
 
 
-def plan(problem: Problem) -> Plan:
+def plan(problem: Question) -> Plan:
     """Return what every strategy promises for a problem, beside the pulls that no algorithm can do without.
+
+    If variances are unknown, neither the most pulls nor a lower bound is known before the pilot.
 
     Examples
     --------
@@ -164,7 +173,14 @@ def plan(problem: Problem) -> Plan:
     >>> round(pl.lower_bound), round(pl.gap, 1)
     (1029, 7.4)
     """
+    if isinstance(problem, Unknown):
+        return Plan(problem, _rows_for_unknown(problem), no_bound())
     return Plan(problem, _rows(checked(problem)), lower_bound(problem))
+
+
+def no_bound() -> LowerBound:
+    """Return that nothing is known of the pulls that no algorithm can do without."""
+    return LowerBound({"unknown variances": 0.0}, Terms(0.0, 0.0, 0.0))
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:
@@ -189,13 +205,51 @@ def is_within(problem: Problem, budget: int) -> bool:
     )
 
 
-def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
+def resolve(name: str, problem: Question, budget: int | None = None) -> str:
     """Return the strategy meant by a name: itself, or for "auto" the best one, within a budget if one is."""
+    if isinstance(problem, Unknown):
+        return _resolve_unknown(name, problem)
     if name == "auto":
         return _rows(checked(problem), budget)[0].strategy
     if reason := strategy_named(name).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name
+
+
+def _resolve_unknown(name: str, problem: Unknown) -> str:
+    if name == "auto":
+        is_enough = problem.guarantee == "indifference" and not strategy_for("kim-nelson", problem).unfit(
+            problem
+        )
+        return "kim-nelson" if is_enough else "t-race"
+    if reason := strategy_for(name, problem).unfit(problem):
+        raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
+    return name
+
+
+def _rows_for_unknown(problem: Unknown) -> tuple[Row, ...]:
+    rows = [_row_for_unknown(name, problem) for name in strategies("unknown")]
+    best = resolve("auto", problem)
+    return tuple(sorted(rows, key=lambda row: (row.strategy != best, bool(row.note))))
+
+
+def _row_for_unknown(name: str, problem: Unknown) -> Row:
+    strategy = strategy_for(name, problem)
+    if reason := strategy.unfit(problem):
+        return Row(name, None, None, None, reason)
+    pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
+    promise = strategy.guarantee(problem)
+    is_answer = promise is not None and promise.answers(problem)
+    return Row(name, pulls, rounds, promise, "" if is_answer else "only with an indifference zone")
+
+
+def _before_the_pilot(best: Row, problem: Unknown) -> str:
+    count = pilot_size(problem)
+    return (
+        f"{best.strategy}: first a pilot of {count} pulls of each of {problem.n:,} arms, "
+        f"{count * problem.n:,} in all. How many more it needs at most is known after that, since it depends "
+        f"on the variances."
+    )
 
 
 def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:

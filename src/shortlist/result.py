@@ -12,8 +12,8 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Guarantee
 from shortlist.errors import NoGuarantee
-from shortlist.plan import gap_words
-from shortlist.problem import Problem
+from shortlist.plan import gap_words, no_bound
+from shortlist.unknown import Question, Unknown
 
 
 class Stop(Enum):
@@ -63,7 +63,7 @@ class Result:
         How many of the pulls failed, and count as a value chosen for failures.
     """
 
-    problem: Problem
+    problem: Question
     strategy: str
     seed: int
     indices: IntArray
@@ -88,8 +88,8 @@ class Result:
 
     @cached_property
     def lower_bound(self) -> LowerBound:
-        """The pulls that no algorithm can do without on every instance of the problem."""
-        return lower_bound(self.problem)
+        """The pulls that no algorithm can do without on every instance; 0 if variances are unknown."""
+        return no_bound() if isinstance(self.problem, Unknown) else lower_bound(self.problem)
 
     @property
     def gap(self) -> float:

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
 from shortlist.checks import whole_number
+from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.plan import resolve
 from shortlist.problem import Problem
-from shortlist.strategies import Batch, Strategy, strategy_named
+from shortlist.strategies import Batch, Strategy, strategy_for
+from shortlist.unknown import Question, checked_question
 
 _MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
 _ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
@@ -41,7 +43,7 @@ class Simulation:
         Whether each ended with a wrong answer: an m-th best selected arm worse by more than epsilon.
     """
 
-    problem: Problem
+    problem: Question
     strategy: str
     rewards: str
     seed: int
@@ -76,10 +78,11 @@ class Simulation:
 
 
 def simulate(
-    problem: Problem,
+    problem: Question,
     means: ArrayLike,
     strategy: str = "auto",
     *,
+    variances: ArrayLike | None = None,
     replications: int = 100,
     seed: int = 0,
     rewards: str = "gaussian",
@@ -96,6 +99,8 @@ def simulate(
         The true mean of every arm.
     strategy
         A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
+    variances
+        Of an `Unknown`: the true variances, which the strategy is not told.
     replications
         How many independent runs.
     seed
@@ -114,17 +119,18 @@ def simulate(
     >>> outcome.errors, outcome.pulls.shape
     (0, (50,))
     """
-    true_means = checked_means(problem, means, rewards)
+    truth = _truth(problem, variances, rewards)
+    true_means = checked_means(truth, means, rewards)
     replications = whole_number(replications, "replications", 1)
     seed = whole_number(seed, "seed", 0)
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    rules = strategy_named(resolve(strategy, problem))
+    rules = strategy_for(resolve(strategy, problem), problem)
     outcome = _Outcome.empty(replications, rules.n_selected(problem))
     size = max(1, min(_MOST_LANES, _ENTRIES // problem.n))
     for start in range(0, replications, size):
         lanes = np.arange(start, min(start + size, replications))
         rngs = [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(lane),))) for lane in lanes]
-        arms = _Arms(true_means, problem.variances, REWARDS[rewards].draw)
+        arms = _Arms(true_means, truth.variances, REWARDS[rewards].draw, is_noisy=rewards != "noiseless")
         _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
     return Simulation(
         problem=problem,
@@ -137,6 +143,20 @@ def simulate(
         is_final=outcome.is_final,
         is_error=outcome.is_final & is_wrong(problem, true_means, outcome.selected),
     )
+
+
+def _truth(problem: Question, variances: ArrayLike | None, rewards: str) -> Problem:
+    """Return the problem as it is known to whoever draws the rewards."""
+    problem = checked_question(problem)
+    if isinstance(problem, Problem):
+        if variances is not None:
+            raise InvalidProblem("the problem has variances already; leave `variances` out.")
+        return problem
+    if variances is None:
+        raise InvalidProblem("to simulate an `Unknown`, give the true `variances`, one per arm.")
+    if rewards not in {"gaussian", "noiseless"}:
+        raise InvalidProblem(f"with unknown variances rewards are Gaussian; {rewards!r} cannot be simulated.")
+    return problem.known(variances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +176,15 @@ class _Arms:
     means: FloatArray
     variances: FloatArray
     draw: Draw
+    is_noisy: bool
+
+    def sample_variances(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        """Return the sample variances of Gaussian rewards, which are independent of their means."""
+        drawn = np.zeros(batch.arms.shape)
+        for row, rng, arms, counts in zip(drawn, rngs, batch.arms, batch.counts - 1, strict=True):
+            if self.is_noisy:
+                row[:] = self.variances[arms] * rng.chisquare(counts) / counts
+        return drawn
 
     def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
         if not batch.counts.all():  # lanes ask for different numbers of arms: each draws for its own only
@@ -194,7 +223,7 @@ class _Running:
 
 
 def _run(
-    problem: Problem,
+    problem: Question,
     rules: Strategy[Any],
     arms: _Arms,
     running: _Running,
@@ -225,10 +254,14 @@ def _run(
             state = rules.take_lanes(state, is_open)
             continue
         outcome.pulls[running.lanes[is_open]] += costs[is_open]
-        state = rules.tell(state, problem.merits(arms.pull(running.rngs, batch)))
+        told = problem.merits(arms.pull(running.rngs, batch))
+        if batch.needs_variances and rules.tell_pilot is not None:
+            state = rules.tell_pilot(state, told, arms.sample_variances(running.rngs, batch))
+        else:
+            state = rules.tell(state, told)
 
 
-def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
+def is_bad(problem: Question, means: FloatArray) -> BoolArray:
     """Return, for each arm, whether its true mean is more than epsilon worse than the m-th best.
 
     A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
@@ -237,7 +270,7 @@ def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
     return _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits)
 
 
-def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
+def is_wrong(problem: Question, means: FloatArray, selected: IntArray) -> BoolArray:
     """Return, per replication, whether fewer than m of the selected arms are good enough.
 
     For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
@@ -248,6 +281,6 @@ def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArr
     return np.asarray((~is_low).sum(axis=-1) < problem.m)
 
 
-def _is_below(problem: Problem, cut: float, merits: FloatArray) -> BoolArray:
+def _is_below(problem: Question, cut: float, merits: FloatArray) -> BoolArray:
     rounding = 4 * np.spacing(np.maximum(np.abs(merits), max(abs(cut), problem.epsilon)))
     return np.asarray((cut - merits) - problem.epsilon > rounding)

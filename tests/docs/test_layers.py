@@ -12,6 +12,7 @@ LAYERS = [
     "checks",
     "noise",
     "problem",
+    "unknown",
     "heterogeneity",
     "bounds",
     "instances",

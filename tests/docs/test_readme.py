@@ -38,7 +38,7 @@ def test_programs_print_what_is_shown(program: str, printed: str) -> None:
 
 
 def test_there_are_programs_and_commands() -> None:
-    assert len(programs()) == 4
+    assert len(programs()) == 5
     assert len(commands()) == 10
 
 
@@ -70,5 +70,5 @@ def test_links_lead_somewhere() -> None:
 def test_strategies_are_all_listed() -> None:
     import shortlist as sl
 
-    for name in sl.strategies():
+    for name in sl.strategies("unknown"):
         assert f"`{name}`" in README

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.arrays import IntArray
-from shortlist.measure import BoundedSource, Calls, FunctionSource, pooled, summary_of
+from shortlist.measure import BoundedSource, Calls, FunctionSource, generator_for, pooled, summary_of
 from shortlist.report.progress import pull_words
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.pace import Pace
@@ -219,7 +219,7 @@ def test_answers_in_any_order_are_pooled_in_the_order_of_issue(
     found: dict[int, float] = {}
     pooling = Pooling(cut, np.full(len(counts), True))
     for number in data.draw(st.permutations(range(cut.n_calls))):
-        places, told = pooling.add(number, means[number : number + 1], np.full(1, np.nan))
+        places, told, _ = pooling.add(number, means[number : number + 1], np.full(1, np.nan))
         found |= dict(zip(places.tolist(), told.tolist(), strict=True))
     for arm in range(len(counts)):
         mine = [number for number, owner in enumerate(cut.places(0, cut.n_calls)) if owner == arm]
@@ -684,3 +684,25 @@ def test_a_reward_out_of_bounds_is_not_tried_again(on_failure: Any) -> None:
         sl.select(source, problem, on_failure=on_failure)
     assert "times, each time" not in str(caught.value)
     assert calls.count(0) == 1
+
+
+# --- variances that are not known -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keywords", [{}, {"pulls_per_call": 7}, {"executor": "threads"}], ids=repr)
+def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any]) -> None:
+    question = sl.Unknown(m=1, epsilon=0.5, delta=0.1, n=3, pilot=20)
+    session = sl.Session(question, seed=4)
+    with ThreadPoolExecutor(2) as pool:
+        given = keywords | ({"executor": pool} if "executor" in keywords else {})
+        result = sl.drive(session, lambda arm, count, rng: rng.normal(arm, 1 + arm, count), **given)
+    told = session.events[0]
+    assert told.variances is not None
+    per_call = keywords.get("pulls_per_call", 20)
+    for arm, mean, variance in zip(told.arms, told.means, told.variances, strict=True):
+        calls = [(first, min(per_call, 20 - first)) for first in range(0, 20, per_call)]
+        parts = [generator_for(4, int(arm), first).normal(arm, 1 + arm, size) for first, size in calls]
+        rewards = np.concatenate(parts)
+        assert mean == pytest.approx(rewards.mean())
+        assert variance == pytest.approx(rewards.var(ddof=1))
+    assert result.selected == ("arm-2",)

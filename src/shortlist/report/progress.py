@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
+from shortlist.problem import Problem
 from shortlist.run import Session
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
@@ -45,18 +46,19 @@ def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) ->
 
     def words(now: Session) -> str:
         if not bound:  # it may take a second to find
-            bound.append(lower_bound(now.problem).words)
+            asked = now.problem
+            bound.append(f"lower bound {lower_bound(asked).words}" if isinstance(asked, Problem) else "")
         rate = (now.n_pulls - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
         parts = [
             f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls",
-            f"lower bound {bound[0]}",
+            bound[0],
             f"{len(now.asked):,} arms open",
             f"{rate:,.0f} pulls/s",
         ]
         if cap is not None and rate > 0:
             parts.append(f"at most {_duration((cap - now.n_pulls) / rate)} left")
-        return ", ".join(parts)
+        return ", ".join(filter(None, parts))
 
     return words
 

@@ -90,27 +90,34 @@ class Pooling:
     is_open: BoolArray
     _parts: dict[int, dict[int, Summary]] = field(default_factory=dict)
 
-    def add(self, first: int, means: FloatArray, variances: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Take the answers to consecutive calls; return the tickets that are now whole, and their means."""
+    def add(
+        self, first: int, means: FloatArray, variances: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Take the answers to consecutive calls; return tickets now whole, their means and their spreads."""
         places = self.cut.places(first, first + len(means))
         if self.cut.ends is None:
             is_new = self.is_open[places]
-            whole, found = places[is_new], means[is_new]
+            whole, found, spreads = places[is_new], means[is_new], variances[is_new]
         else:
-            whole, found = self._add_parts(first, places, means, variances)
+            whole, found, spreads = self._add_parts(first, places, means, variances)
         self.is_open[whole] = False
-        return whole, found
+        return whole, found, spreads
 
     def _add_parts(
         self, first: int, places: IntArray, means: FloatArray, variances: FloatArray
-    ) -> tuple[IntArray, FloatArray]:
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
         counts = self.cut.calls(first, first + len(means)).counts
         rows = zip(places.tolist(), counts.tolist(), means.tolist(), variances.tolist(), strict=True)
-        whole: dict[int, float] = {}
+        whole: dict[int, Summary] = {}
         for number, (place, count, mean, variance) in enumerate(rows, start=first):
             if self.is_open[place]:
                 parts = self._parts.setdefault(place, {})
                 parts[number] = Summary(count, mean, None if np.isnan(variance) else variance)
                 if len(parts) == self.cut.starts(place + 1) - self.cut.starts(place):
-                    whole[place] = pooled([part for _, part in sorted(self._parts.pop(place).items())]).mean
-        return np.array(list(whole), dtype=np.int64), np.array(list(whole.values()))
+                    whole[place] = pooled([part for _, part in sorted(self._parts.pop(place).items())])
+        spreads = (np.nan if one.variance is None else one.variance for one in whole.values())
+        return (
+            np.array(list(whole), dtype=np.int64),
+            np.array([one.mean for one in whole.values()]),
+            np.fromiter(spreads, np.float64, len(whole)),
+        )

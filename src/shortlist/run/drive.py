@@ -10,13 +10,13 @@ from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import FunctionSource, Measure, Source, global_randomness_kept
 from shortlist.plan import resolve
-from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.run.dask import ClusterLike
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
 from shortlist.run.workers import Processes, workers_for
+from shortlist.unknown import Question
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """What `executor` may be."""
@@ -24,7 +24,7 @@ Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 
 def select(
     measure: Measure | Source,
-    problem: Problem,
+    problem: Question,
     strategy: str = "auto",
     *,
     seed: int = 0,
@@ -81,6 +81,7 @@ def select(
 
     Examples
     --------
+    >>> from shortlist import Problem
     >>> problem = Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 4)
     >>> result = select(lambda arm, count, rng: rng.normal(arm, 1.0, count), problem)
     >>> sorted(result.selected)

@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.errors import FinalFailure, MeasurementFailed
-from shortlist.measure import Source
+from shortlist.measure import Source, Summary
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
 from shortlist.run.interrupts import Interrupt
@@ -236,20 +237,23 @@ class _Round:
         self._tell(first, outcome)
 
     def _tell(self, first: int, outcome: Outcome) -> None:
-        places, means = self.pooling.add(first, outcome.means, outcome.variances)
+        places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
         if len(places):
-            self._tell_session(self.cut.tickets.take(places), means)
+            self._tell_session(self.cut.tickets.take(places), means, variances)
         if self.job.progress is not None:
             self.job.progress(self.job.session)
 
-    def _tell_session(self, tickets: Tickets, means: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> None:
+    def _tell_session(self, tickets: Tickets, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""
         try:
-            self.job.session.tell(tickets, means=means)
+            if tickets.needs_variances:
+                self.job.session.tell(tickets, _summaries(tickets, means, variances))
+            else:
+                self.job.session.tell(tickets, means=means)
         except MeasurementFailed:
-            for ticket, mean in zip(tickets, means, strict=True):
+            for ticket, answer in zip(tickets, _summaries(tickets, means, variances), strict=True):
                 try:
-                    self.job.session.tell(ticket, means=float(mean))
+                    self.job.session.tell(ticket, answer)
                 except MeasurementFailed as error:
                     self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
 
@@ -316,6 +320,11 @@ class _Round:
         self.late.clear()
         self.job.hanging.clear()
         self.job.workers.replace()
+
+
+def _summaries(tickets: Tickets, means: FloatArray, variances: FloatArray) -> list[Summary]:
+    rows = zip(tickets.counts.tolist(), means.tolist(), variances.tolist(), strict=True)
+    return [Summary(count, mean, None if np.isnan(spread) else spread) for count, mean, spread in rows]
 
 
 def _cancelled() -> BaseException:

@@ -15,10 +15,10 @@ from shortlist.checks import real_numbers, whole_number
 from shortlist.errors import Contradiction, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import summary_of
 from shortlist.plan import resolve
-from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.run.tickets import Conflict, Scored, Ticket, Tickets, Told
-from shortlist.strategies import strategy_named
+from shortlist.strategies import strategy_for
+from shortlist.unknown import Question, checked_question
 
 _MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
 
@@ -37,6 +37,7 @@ class Session:
 
     Examples
     --------
+    >>> from shortlist import Problem
     >>> problem = Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0, 1.0])
     >>> session = Session(problem, strategy="wnelim")
     >>> while tickets := session.ask():
@@ -45,33 +46,32 @@ class Session:
     ('arm-1',)
     """
 
-    def __init__(self, problem: Problem, strategy: str = "auto", *, seed: int = 0) -> None:
-        if not isinstance(problem, Problem):
-            raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
-        self.problem = problem
+    def __init__(self, problem: Question, strategy: str = "auto", *, seed: int = 0) -> None:
+        self.problem = checked_question(problem)
         self.strategy = resolve(strategy, problem)
         self.seed = whole_number(seed, "seed", 0)
         self.events: list[Told] = []
         self.conflicts: list[Conflict] = []
         self.scored: list[Scored] = []
-        self._rules = strategy_named(self.strategy)
+        self._rules = strategy_for(self.strategy, problem)
         self.worst_case_pulls = self._rules.worst_case_pulls(problem)
         self._state = self._rules.init(problem, ())
         self._pulls = np.zeros(problem.n, dtype=np.int64)
         self._sums = np.zeros(problem.n)
         self._n_pulls = 0
-        self._rounds: list[tuple[Tickets, FloatArray]] = []
+        self._rounds: list[tuple[Tickets, FloatArray, FloatArray | None]] = []
         self._open_round()
 
     def __repr__(self) -> str:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
 
     @classmethod
-    def replay(cls, problem: Problem, strategy: str, events: Iterable[Told], *, seed: int = 0) -> "Session":
+    def replay(cls, problem: Question, strategy: str, events: Iterable[Told], *, seed: int = 0) -> "Session":
         """Return the session that these events lead to."""
         session = cls(problem, strategy, seed=seed)
         for event in events:
-            session._accept(event.round, session._places(event.round, event.arms), event.means)
+            places = session._places(event.round, event.arms)
+            session._accept(event.round, places, event.means, event.variances)
         return session
 
     @property
@@ -136,9 +136,11 @@ class Session:
             raise NotAsked(
                 "these tickets ask for other pulls than the session did; tell what `ask` returned."
             )
-        told = _means(tickets, rewards, means)
+        told, variances = _means(tickets, rewards, means), None
         _check_rounding(self.problem, told)
-        self._accept(tickets.round, places, told)
+        if issued.needs_variances:
+            variances = _variances(tickets, rewards)
+        self._accept(tickets.round, places, told, variances)
 
     @property
     def result(self) -> Result:
@@ -172,11 +174,13 @@ class Session:
         with np.errstate(invalid="ignore"):
             return Arms(pulls, sums / pulls)
 
-    def _round(self, number: int) -> tuple[Tickets, FloatArray]:
-        """Return what a round asked for and the means told of it; NaN where none have been."""
+    def _round(self, number: int) -> tuple[Tickets, FloatArray, FloatArray | None]:
+        """Return what a round asked for, and the means and variances told of it; NaN where none have been."""
         if not 0 <= number <= len(self._rounds):
             raise NotAsked(f"round {number} has not begun; the session is at round {len(self._rounds)}.")
-        return (self._asked, self._received) if number == len(self._rounds) else self._rounds[number]
+        if number < len(self._rounds):
+            return self._rounds[number]
+        return self._asked, self._received, self._spreads
 
     def _places(self, number: int, arms: IntArray) -> IntArray:
         """Return where among the tickets of a round these arms stand."""
@@ -193,18 +197,23 @@ class Session:
             raise NotAsked("an arm appears twice in one call; tell each ticket once.")
         return places
 
-    def _accept(self, number: int, places: IntArray, means: FloatArray) -> None:
+    def _accept(self, number: int, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
         """Count what is new, and note what differs from what was told before."""
-        asked, known = self._round(number)
+        asked, known, spreads = self._round(number)
         is_new = np.isnan(known[places])
         is_other = ~is_new & (known[places] != means)
+        if (spreads is None) != (variances is None):
+            raise NotAsked(f"round {number} {'needs' if variances is None else 'has no'} sample variances.")
+        if spreads is not None:
+            is_other |= ~is_new & (spreads[places] != variances)
         others = [
             Conflict(number, int(asked.arms[place]), float(known[place]), float(mean))
             for place, mean in zip(places[is_other], means[is_other], strict=True)
         ]
         if is_new.any():
-            self.events.append(Told(number, asked.arms[places[is_new]], means[is_new]))
-            self._count(places[is_new], means[is_new])
+            fresh = None if variances is None else variances[is_new]
+            self.events.append(Told(number, asked.arms[places[is_new]], means[is_new], fresh))
+            self._count(places[is_new], means[is_new], fresh)
         self.conflicts += others
         for other in others:
             warnings.warn(
@@ -214,8 +223,10 @@ class Session:
                 stacklevel=3,
             )
 
-    def _count(self, places: IntArray, means: FloatArray) -> None:
+    def _count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
         self._received[places] = means
+        if self._spreads is not None and variances is not None:
+            self._spreads[places] = variances
         self._n_missing -= len(places)
         self._n_pulls += int(self._asked.counts[places].sum())
         if self._n_missing == 0:
@@ -224,21 +235,29 @@ class Session:
     def _open_round(self) -> None:
         batch = self._rules.ask(self._state)
         first_pulls = self._pulls[batch.arms]
-        self._asked = Tickets(self.problem, len(self._rounds), batch.arms, batch.counts, first_pulls)
+        number, needed = len(self._rounds), batch.needs_variances
+        self._asked = Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed)
         self._order = np.argsort(batch.arms)
         self._received = np.full(len(batch.arms), np.nan)
+        self._spreads = np.full(len(batch.arms), np.nan) if needed else None
         self._n_missing = len(self._received)
 
     def _close_round(self) -> None:
-        asked, received = self._asked, self._received
-        self._rounds.append((asked, received))
-        self._state = self._rules.tell(self._state, self.problem.merits(received))
+        asked, received, spreads = self._asked, self._received, self._spreads
+        merits = self.problem.merits(received)
+        if spreads is not None and self._rules.tell_pilot is not None:
+            self._state = self._rules.tell_pilot(self._state, merits, spreads)
+        else:
+            self._state = self._rules.tell(self._state, merits)
+        self._rounds.append((asked, received, spreads))
+        if self._rules.cap_from is not None:
+            self.worst_case_pulls = self._rules.cap_from(self._state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts
         self._sums[asked.arms] += asked.counts * received
         self._open_round()
 
 
-def _together(problem: Problem, given: object) -> Tickets:
+def _together(problem: Question, given: object) -> Tickets:
     """Return one ticket, or several of one round, as `Tickets`."""
     if isinstance(given, Tickets):
         return given
@@ -247,7 +266,8 @@ def _together(problem: Problem, given: object) -> Tickets:
     if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
         raise NotAsked("tell takes what `ask` returned: one ticket, or several of the same round.")
     columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
-    return Tickets(problem, rounds.pop(), *(np.array(column) for column in columns))
+    arms, counts, first_pulls = (np.array(column) for column in columns)
+    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
 
 
 def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
@@ -272,7 +292,30 @@ def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
     return values
 
 
-def _check_rounding(problem: Problem, means: FloatArray) -> None:
+def _variances(tickets: Tickets, rewards: Any) -> FloatArray:
+    """Return the sample variance of each ticket's rewards, where the strategy has to have it."""
+    what = "variances are unknown, and a pilot is to show them"
+    if rewards is None:
+        raise MeasurementFailed(f"{what}: tell `rewards`, or summaries with `variance`, and not means alone.")
+    found = np.empty(len(tickets))
+    for place, (ticket, answer) in enumerate(zip(tickets, rewards, strict=True)):
+        variance = summary_of(answer, ticket.count, ticket.name).variance
+        if variance is None:
+            raise MeasurementFailed(
+                f"{what}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
+                f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+            )
+        if variance == 0:
+            raise MeasurementFailed(
+                f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
+                f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
+                f"(b - a)**2 / 4."
+            )
+        found[place] = variance
+    return found
+
+
+def _check_rounding(problem: Question, means: FloatArray) -> None:
     """Refuse means so large that differences of epsilon would drown in rounding."""
     if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
         raise MeasurementFailed(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,17 @@ class Ticket:
 
 @dataclass(frozen=True, eq=False)
 class Tickets(Sequence[Ticket]):
-    """The requests of one round, as arrays and as a sequence of `Ticket`."""
+    """The requests of one round, as arrays and as a sequence of `Ticket`.
 
-    problem: Problem
+    Where `needs_variances`, answers are rewards, or summaries that have the sample variance.
+    """
+
+    problem: Question
     round: int
     arms: IntArray
     counts: IntArray
     first_pulls: IntArray
+    needs_variances: bool = False
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -39,7 +43,7 @@ class Tickets(Sequence[Ticket]):
     def take(self, places: "IntArray | slice") -> "Tickets":
         """Return some of the tickets, by their places."""
         arrays = (self.arms[places], self.counts[places], self.first_pulls[places])
-        return Tickets(self.problem, self.round, *arrays)
+        return Tickets(self.problem, self.round, *arrays, self.needs_variances)
 
     @overload
     def __getitem__(self, place: int) -> Ticket: ...
@@ -56,11 +60,15 @@ class Tickets(Sequence[Ticket]):
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """An event of the log: the mean rewards of some arms of a round, as first told."""
+    """An event of the log: the mean rewards of some arms of a round, as first told.
+
+    Of a pilot, and only of it, the sample variances are kept as well.
+    """
 
     round: int
     arms: IntArray
     means: FloatArray
+    variances: FloatArray | None = None
 
 
 @dataclass(frozen=True)

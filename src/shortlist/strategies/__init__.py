@@ -5,27 +5,34 @@ To add one: write the file (see CONTRIBUTING.md), then add one line to `_ALL`.
 
 from typing import Any
 
+from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.biz import BIZ
+from shortlist.strategies.dudewicz_dalal import DUDEWICZ_DALAL
+from shortlist.strategies.kim_nelson import KIM_NELSON
 from shortlist.strategies.kn import KN
 from shortlist.strategies.level_race import LEVEL_RACE, SHORT_RACE
 from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
+from shortlist.strategies.piloted import with_pilot
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
 from shortlist.strategies.racing import RACING
+from shortlist.strategies.rinott import RINOTT
 from shortlist.strategies.single_stage import SINGLE_STAGE
+from shortlist.strategies.t_race import T_RACE
 from shortlist.strategies.top_two import TOP_TWO
 from shortlist.strategies.ugape import UGAPE
 from shortlist.strategies.uniform import UNIFORM
 from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
+from shortlist.unknown import Question, Unknown
 
-__all__ = ["Batch", "Strategy", "Verdict", "strategies", "strategy_named"]
+__all__ = ["Batch", "Strategy", "Verdict", "strategies", "strategy_for", "strategy_named"]
 
 _ALL: tuple[Strategy[Any], ...] = (
     WNELIM,
@@ -48,16 +55,35 @@ _ALL: tuple[Strategy[Any], ...] = (
     LUCB_MIXTURE,
     TOP_TWO,
 )
+_WITH_PILOT: tuple[Strategy[Any], ...] = (T_RACE, DUDEWICZ_DALAL, RINOTT, KIM_NELSON)
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
+_FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
 
 
-def strategies() -> tuple[str, ...]:
-    """Return the names of all strategies."""
-    return tuple(_BY_NAME)
+def strategies(variances: str = "known") -> tuple[str, ...]:
+    """Return the names of all strategies for known variances; with "unknown", of those for `Unknown`.
+
+    The latter are strategies of their own, and then those for known variances, run on bounds from a pilot.
+    """
+    kind = one_of(variances, "variances", ("known", "unknown"))
+    return tuple(_BY_NAME if kind == "known" else _FOR_UNKNOWN)
 
 
 def strategy_named(name: str) -> Strategy[Any]:
-    """Return the strategy with this name."""
-    if not isinstance(name, str) or name not in _BY_NAME:
-        raise InvalidProblem(f"there is no strategy {name!r}; use one of: {', '.join(_BY_NAME)}, or auto.")
-    return _BY_NAME[name]
+    """Return the strategy for known variances with this name."""
+    if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
+        raise InvalidProblem(
+            f"strategy {name} is for unknown variances: ask `shortlist.Unknown` in place of a `Problem`."
+        )
+    return _one(name, _BY_NAME)
+
+
+def strategy_for(name: str, problem: Question) -> Strategy[Any]:
+    """Return the strategy with this name for a problem, be its variances known or not."""
+    return _one(name, _FOR_UNKNOWN) if isinstance(problem, Unknown) else strategy_named(name)
+
+
+def _one(name: str, among: dict[str, Strategy[Any]]) -> Strategy[Any]:
+    if not isinstance(name, str) or name not in among:
+        raise InvalidProblem(f"there is no strategy {name!r}; use one of: {', '.join(among)}, or auto.")
+    return among[name]

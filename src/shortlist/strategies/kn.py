@@ -42,12 +42,12 @@ def init(problem: Problem) -> Open:
 
 def ask(state: Open) -> Batch:
     """Return as many pulls for every survivor as lead to the next comparison."""
-    return Batch(state.arms, np.full(len(state.arms), _next_look(state.n_pulls) - state.n_pulls))
+    return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
 
 
 def tell(state: Open, means: FloatArray) -> Open | Done:
     """Return the state without the arms that some other survivor beats."""
-    n_pulls = _next_look(state.n_pulls)
+    n_pulls = next_look(state.n_pulls)
     share = (n_pulls - state.n_pulls) / n_pulls
     pooled = state.means + (means - state.means) * share
     is_kept = ~is_beaten(pooled, state.problem.variances[state.arms] / n_pulls, state.problem)
@@ -58,18 +58,23 @@ def tell(state: Open, means: FloatArray) -> Open | Done:
 
 
 def is_beaten(means: FloatArray, spreads: FloatArray, problem: Problem) -> BoolArray:
-    """Return which arms some other beats, given the variances of their sample means.
+    """Return which arms some other beats, given the variances of their sample means."""
+    return is_behind(means, spreads, slope(problem), problem.epsilon)
+
+
+def is_behind(means: FloatArray, spreads: FloatArray, a: float, epsilon: float) -> BoolArray:
+    """Return which arms some other beats by the boundary with slope a.
 
     Arm i is beaten by an arm l with a larger mean, if the difference is at least a (v_i + v_l) - epsilon/2.
     As this is a bound on ``mean_l - a v_l``, the largest of those above an arm decides. Equal means count
     as falling from left to right.
     """
-    a, gaps = slope(problem), means - means.max()  # differences first: they are exact where they matter
+    gaps = means - means.max()  # differences first: they are exact where they matter
     order = np.argsort(-gaps, kind="stable")
     reach = np.maximum.accumulate((gaps - a * spreads)[order])
     is_out = np.zeros(len(means), dtype=np.bool_)
     behind = order[1:]
-    limits = gaps[behind] + a * spreads[behind] - problem.epsilon / 2
+    limits = gaps[behind] + a * spreads[behind] - epsilon / 2
     is_out[behind] = reach[:-1] >= limits  # [KN01] Screening, W_il(r)
     return is_out
 
@@ -104,7 +109,8 @@ def n_rounds(problem: Problem) -> int:
     return _looks(last).index(last) + 1
 
 
-def _next_look(n_pulls: int) -> int:
+def next_look(n_pulls: int) -> int:
+    """Return after how many pulls of each survivor the next comparison comes."""
     return n_pulls + max(1, n_pulls // _PACE)
 
 
@@ -112,7 +118,7 @@ def _looks(enough: float) -> list[int]:
     """Return all numbers of pulls at which survivors are compared, until `enough` is reached."""
     looks = [1]
     while looks[-1] < enough * (1 + _ROUNDING):
-        looks.append(_next_look(looks[-1]))
+        looks.append(next_look(looks[-1]))
     return looks
 
 

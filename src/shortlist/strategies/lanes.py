@@ -13,7 +13,6 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certificates import Guarantee
-from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
     Done,
@@ -25,6 +24,7 @@ from shortlist.strategies.protocol import (
     nothing_to_ask,
     undecided,
 )
+from shortlist.unknown import Question
 
 S = TypeVar("S")
 
@@ -45,21 +45,24 @@ def strategy(
     summary: str,
     source: str,
     *,
-    init: Callable[[Problem], S],
+    init: Callable[[Any], S],
     ask: Callable[[S], Batch],
     tell: Callable[[S, FloatArray], S | Done],
-    guarantee: Callable[[Problem], Guarantee | None],
-    worst_case_pulls: Callable[[Problem], int | None],
-    n_rounds: Callable[[Problem], int | None],
-    unfit: Callable[[Problem], str] = lambda _: "",
+    guarantee: Callable[[Any], Guarantee | None],
+    worst_case_pulls: Callable[[Any], int | None],
+    n_rounds: Callable[[Any], int | None],
+    unfit: Callable[[Any], str] = lambda _: "",
     usual_share: float = 1.0,
+    tell_pilot: Callable[[S, FloatArray, FloatArray], S | Done] | None = None,
+    cap_from: Callable[[S], int | None] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy of a single run's functions, for any lanes. If all arms are wanted, it pulls none.
 
     A run has ended once `tell` returns `Done`; `init` and `ask` see problems and states that are open.
+    A batch that needs variances, if there is one, must be the first, in all lanes.
     """
 
-    def first(problem: Problem) -> S | Done:
+    def first(problem: Question) -> S | Done:
         return Done(all_arms(problem, ())) if problem.m == problem.n else init(problem)
 
     def ask_one(state: S | Done) -> Batch:
@@ -68,7 +71,7 @@ def strategy(
     def tell_one(state: S | Done, means: FloatArray) -> S | Done:
         return state if isinstance(state, Done) else tell(state, means)
 
-    def init_all(problem: Problem, lanes: Lanes = ()) -> State[S]:
+    def init_all(problem: Question, lanes: Lanes = ()) -> State[S]:
         return Abreast(lanes, (first(problem),) * prod(lanes)) if lanes else first(problem)
 
     def ask_all(state: State[S]) -> Batch:
@@ -86,6 +89,19 @@ def strategy(
         )
         return Abreast(state.lanes, tuple(told))
 
+    def tell_pilot_all(state: State[S], means: FloatArray, variances: FloatArray) -> State[S]:
+        if isinstance(state, Done) or tell_pilot is None:
+            return state
+        if not isinstance(state, Abreast):
+            return tell_pilot(state, np.ascontiguousarray(means), np.ascontiguousarray(variances))
+        rows = (given.reshape(len(state.states), -1) for given in (means, variances))
+        told = (tell_pilot_all(one, *row) for one, *row in zip(state.states, *rows, strict=True))
+        return Abreast(state.lanes, cast("tuple[S | Done, ...]", tuple(told)))
+
+    def cap_of(state: State[S]) -> int | None:
+        is_open = cap_from is not None and not isinstance(state, Done | Abreast)
+        return cap_from(state) if is_open else None  # type: ignore[misc,arg-type]
+
     return Strategy(
         name=name,
         summary=summary,
@@ -100,6 +116,8 @@ def strategy(
         take_lanes=_take_lanes,
         unfit=unfit,
         usual_share=usual_share,
+        tell_pilot=None if tell_pilot is None else tell_pilot_all,
+        cap_from=None if cap_from is None else cap_of,
     )
 
 
@@ -110,7 +128,8 @@ def _side_by_side(lanes: Lanes, batches: list[Batch]) -> Batch:
     for lane, batch in enumerate(batches):
         arms[lane, : len(batch.arms)] = batch.arms
         counts[lane, : len(batch.arms)] = batch.counts
-    return Batch(arms.reshape(*lanes, width), counts.reshape(*lanes, width))
+    needs_variances = any(batch.needs_variances for batch in batches)
+    return Batch(arms.reshape(*lanes, width), counts.reshape(*lanes, width), needs_variances)
 
 
 def _verdict(state: State[Any]) -> Verdict:

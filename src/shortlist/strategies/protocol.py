@@ -8,13 +8,16 @@ of the same problem, advanced together, each exactly as it would be alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Guarantee
-from shortlist.problem import Problem
+from shortlist.unknown import Question
+
+Asked: TypeAlias = Any
+"""What a strategy is asked: a `Problem`, or an `Unknown` if it is one for unknown variances."""
 
 Lanes: TypeAlias = tuple[int, ...]
 S = TypeVar("S")
@@ -31,10 +34,13 @@ class Batch:
     counts
         How often to pull each; same shape. Zero where a lane asks for fewer arms than others: what stands
         there in `arms` means nothing.
+    needs_variances
+        Whether `tell_pilot` is to be called with the sample variances too; then every count is 2 or more.
     """
 
     arms: IntArray
     counts: IntArray
+    needs_variances: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +88,10 @@ class Strategy(Generic[S]):
         ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
     unfit
         Why it cannot take a problem at all; empty if it can.
+    tell_pilot
+        ``tell_pilot(state, means, variances)`` takes the place of `tell` after a batch that needs variances.
+    cap_from
+        Where the most pulls are known only after a pilot: ``cap_from(state)`` returns them, once they are.
     usual_share
         What part of its worst case it takes on hard instances, roughly; below 1 if it adapts. Only the
         choice among certified strategies depends on it, never a guarantee.
@@ -90,20 +100,22 @@ class Strategy(Generic[S]):
     name: str
     summary: str
     source: str
-    init: Callable[[Problem, Lanes], S]
+    init: Callable[[Asked, Lanes], S]
     ask: Callable[[S], Batch]
     tell: Callable[[S, FloatArray], S]
     verdict: Callable[[S], Verdict]
-    guarantee: Callable[[Problem], Guarantee | None]
-    worst_case_pulls: Callable[[Problem], int | None]
-    n_rounds: Callable[[Problem], int | None]
-    n_selected: Callable[[Problem], int] = lambda problem: problem.m
+    guarantee: Callable[[Asked], Guarantee | None]
+    worst_case_pulls: Callable[[Asked], int | None]
+    n_rounds: Callable[[Asked], int | None]
+    n_selected: Callable[[Asked], int] = lambda problem: problem.m
     take_lanes: Callable[[S, BoolArray], S] | None = None
-    unfit: Callable[[Problem], str] = lambda _: ""
+    unfit: Callable[[Asked], str] = lambda _: ""
     usual_share: float = 1.0
+    tell_pilot: Callable[[S, FloatArray, FloatArray], S] | None = None
+    cap_from: Callable[[S], int | None] | None = None
 
 
-def all_arms(problem: Problem, lanes: Lanes) -> IntArray:
+def all_arms(problem: Question, lanes: Lanes) -> IntArray:
     """Return every arm of the problem, in every lane."""
     return np.broadcast_to(problem.arms, (*lanes, problem.n))
 
@@ -124,7 +136,7 @@ def decided(selected: IntArray) -> Verdict:
     return Verdict(selected, np.ones(selected.shape[:-1], dtype=np.bool_))
 
 
-def only_one(problem: Problem) -> str:
+def only_one(problem: Question) -> str:
     """Return why the problem is refused, if it is."""
     if problem.m in {1, problem.n}:
         return ""

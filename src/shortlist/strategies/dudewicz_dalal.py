@@ -1,0 +1,106 @@
+"""The two stages of Dudewicz and Dalal for any m, as Koenig and Law extended them; unknown variances.
+
+After a pilot each arm is pulled in proportion to its sample variance, once. Its two batch means are weighted
+such that the error, whatever the variance, is epsilon / h times a Student variable: the same for all arms,
+and exactly so. Then h is Bechhofer's constant with Student's distribution for the normal one.
+
+The papers promise the m best if they lead by epsilon. More is true, with the same constant: no arm selected
+is more than epsilon below the m-th best, whatever the means (docs/theory.md, section 28).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates import Guarantee
+from shortlist.strategies import pilot
+from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.rinott import root, totals
+from shortlist.unknown import Unknown
+
+_GRID = 4001
+_BEYOND = 1e-17  # the probability left out at either end
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Every arm awaits its second batch; `means` are those of the pilot, `weights` what they will weigh."""
+
+    m: int
+    n_pilot: int
+    means: FloatArray
+    weights: FloatArray
+    counts: IntArray
+
+
+def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+    """Return the state after the pilot."""
+    n_pilot = pilot.size(question)
+    h = constant(question.n, question.m, n_pilot, question.delta)
+    if h == 0:  # a guess is right often enough
+        return Done(largest(means, question.m))
+    pulls = totals(variances, h, question.epsilon, n_pilot + 1)  # [DD75] N_i
+    weights = first_weights(variances * (h / question.epsilon) ** 2, pulls, n_pilot)
+    return Open(question.m, n_pilot, means, weights, pulls - n_pilot)
+
+
+def first_weights(needed: FloatArray, pulls: IntArray, n_pilot: int) -> FloatArray:
+    """Return what the pilot's means weigh; the second batch has the rest to 1, which may be negative.
+
+    The squares of both weights, each divided by its number of pulls, add up to 1 / `needed`, the pulls that
+    would just do. Where all rewards of the pilot were equal, there is no noise to be scaled.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = pulls / needed - 1
+        spread = np.sqrt(np.maximum(excess * (pulls / n_pilot - 1), 0.0))
+    return np.where(needed > 0, n_pilot / pulls * (1 + spread), n_pilot / pulls)  # [DD75] W_i1
+
+
+def ask(state: Open) -> Batch:
+    """Return the second batch."""
+    return Batch(np.arange(len(state.means)), state.counts)
+
+
+def tell(state: Open, means: FloatArray) -> Done:
+    """Return the final state: the m arms with the largest weighted means are selected."""
+    return Done(largest(means + state.weights * (state.means - means), state.m))
+
+
+@lru_cache(maxsize=256)
+def constant(n: int, m: int, n_pilot: int, delta: float) -> float:
+    """Return h: Student variables, m of them raised by h, come out on top with probability 1 - delta."""
+    return root(lambda h: failure(h, n, m, n_pilot - 1), delta)
+
+
+def failure(h: float, n: int, m: int, freedom: int) -> float:
+    """Return how probably m Student variables, raised by h, are not above all of n - m others."""
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  (scipy is slow to import)
+
+    end = np.arcsinh(-stdtrit(freedom, _BEYOND))
+    steps = np.sinh(np.linspace(-end, end, _GRID))
+    points = np.unique(np.concatenate([steps, steps - h]))  # fine wherever a factor changes
+    with np.errstate(divide="ignore"):
+        least = -np.expm1(m * np.log1p(-stdtr(freedom, points)))  # the least raised one, before it is
+        passed = -np.expm1((n - m) * np.log1p(-stdtr(freedom, -(points + h))))
+    chances = np.diff(least)
+    return float((chances * (passed[1:] + passed[:-1]) / 2).sum())  # [KL85] P(CS), any m
+
+
+def _guarantee(question: Unknown) -> Guarantee:
+    event = "the errors of one of the m best arms and of another add up to epsilon or more"
+    return pilot.promise(question, "[DD75], [KL85]; docs/theory.md, section 28", event)
+
+
+DUDEWICZ_DALAL = pilot.strategy(
+    "dudewicz-dalal",
+    "Dudewicz and Dalal, Koenig and Law: a pilot, then one batch sized by the sample variances.",
+    "[DD75], [KL85]",
+    begin=begin,
+    ask=ask,
+    tell=tell,
+    guarantee=_guarantee,
+    cap=lambda state: state.n_pilot * len(state.means) + int(state.counts.sum()),
+    n_rounds=2,
+)

@@ -1,0 +1,99 @@
+"""The sequential procedure of Kim and Nelson, for m = 1 and unknown variances.
+
+After a pilot it goes on like `kn`: all survivors are pulled equally often, and an arm is dropped once some
+other lies too far above it. The bar has the sample variances of the pilot in place of the true ones, and
+is higher to make up for their errors. It promises nothing if another mean lies within epsilon of the best.
+
+Two departures from the paper. For a pair it takes the sample variance of the differences, which needs the
+rewards one by one; for independent arms the sum of both sample variances errs less often, with the same
+constant (docs/theory.md, section 29). And survivors are compared as often as in `kn`, not after every pull.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates import Guarantee, Scope
+from shortlist.problem import MOST_PULLS, countable
+from shortlist.strategies import pilot
+from shortlist.strategies.kn import is_behind, next_look
+from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.unknown import Unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """The survivors, their means after `n_pulls` pulls each and their sample variances; they await more.
+
+    `variances` are those of all arms, from the pilot.
+    """
+
+    question: Unknown
+    variances: FloatArray
+    arms: IntArray
+    means: FloatArray
+    n_pulls: int
+
+
+def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+    """Return the state after the pilot, at which arms are compared for the first time."""
+    state = Open(question, variances, question.arms, means, pilot.size(question))
+    countable(cap(state), "The procedure of Kim and Nelson")
+    return _screened(state)
+
+
+def ask(state: Open) -> Batch:
+    """Return as many pulls for every survivor as lead to the next comparison."""
+    return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
+
+
+def tell(state: Open, means: FloatArray) -> Open | Done:
+    """Return the state without the arms that some other survivor beats."""
+    n_pulls = next_look(state.n_pulls)
+    share = (n_pulls - state.n_pulls) / n_pulls
+    return _screened(replace(state, means=state.means + (means - state.means) * share, n_pulls=n_pulls))
+
+
+def _screened(state: Open) -> Open | Done:
+    spreads = state.variances[state.arms] / state.n_pulls
+    is_kept = ~is_behind(state.means, spreads, slope(state.question), state.question.epsilon)
+    arms = state.arms[is_kept]
+    return Done(arms) if len(arms) == 1 else replace(state, arms=arms, means=state.means[is_kept])
+
+
+def slope(question: Unknown) -> float:
+    """Return the slope of the bar: with it each other arm has its share of delta."""
+    beta = -math.expm1(math.log1p(-question.delta) / (question.n - 1))  # [KN01] Setup, beta
+    log = max(0.0, -math.log(2 * beta))
+    return pilot.penalty(log, pilot.size(question) - 1) / question.epsilon  # [KN01] Setup, h^2
+
+
+def cap(state: Open) -> int:
+    """Return the most pulls: no arm survives the comparison at which the bar has come down to nothing."""
+    question, noisiest = state.question, largest(state.variances, 2)
+    enough = 2 * slope(question) / question.epsilon * float(state.variances[noisiest].sum())
+    enough = min(enough, 2.0 * MOST_PULLS)
+    n_pulls = pilot.size(question)
+    while n_pulls < enough * (1 + 1e-9):
+        n_pulls = next_look(n_pulls)
+    return n_pulls * question.n
+
+
+def _guarantee(question: Unknown) -> Guarantee:
+    event = "another arm drops the best one, which lies at least epsilon above it"
+    return pilot.promise(question, "[KN01]; docs/theory.md, section 29", event, Scope.CORRECT)
+
+
+KIM_NELSON = pilot.strategy(
+    "kim-nelson",
+    "Kim and Nelson: a pilot, then drops arms one by one; one arm, an indifference zone.",
+    "[KN01]",
+    begin=begin,
+    ask=ask,
+    tell=tell,
+    guarantee=_guarantee,
+    cap=cap,
+    unfit=only_one,
+)

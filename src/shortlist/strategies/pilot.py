@@ -1,0 +1,115 @@
+"""Strategies for unknown variances: a pilot for every arm first, then whatever its sample variances call for.
+
+The pilot's sample variances are independent of its sample means, and of all later rewards. That is what
+the proofs need (docs/theory.md, section 26), and it is true of Gaussian rewards only.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.strategies.lanes import strategy as abreast
+from shortlist.strategies.protocol import Batch, Done, Strategy
+from shortlist.unknown import Unknown
+
+GAUSSIAN = "rewards are independent, and Gaussian with one variance for each arm"
+_MORE = 1.25  # a pilot is large enough if not knowing the variances costs no more than this factor
+
+S = TypeVar("S")
+Begin: TypeAlias = Callable[[Unknown, FloatArray, FloatArray], S | Done]
+"""``begin(question, means, variances)``: the state after the pilot, given what it showed of every arm."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Every arm awaits its first pulls."""
+
+    question: Unknown
+
+
+def strategy(
+    name: str,
+    summary: str,
+    source: str,
+    *,
+    begin: Begin[S],
+    ask: Callable[[S], Batch],
+    tell: Callable[[S, FloatArray], S | Done],
+    guarantee: Callable[[Unknown], Guarantee | None],
+    cap: Callable[[S], int | None],
+    n_rounds: int | None = None,
+    unfit: Callable[[Unknown], str] = lambda _: "",
+) -> Strategy[Any]:
+    """Return the strategy that begins with a pilot and goes on as its functions say, for any lanes.
+
+    How many pulls it needs at most is not known before the pilot; `cap` says it of the state after that.
+    """
+
+    def first(question: Unknown) -> Pilot | S:
+        return Pilot(question)
+
+    def ask_any(state: Pilot | S) -> Batch:
+        if not isinstance(state, Pilot):
+            return ask(state)
+        arms = state.question.arms
+        return Batch(arms, np.full(len(arms), size(state.question)), needs_variances=True)
+
+    def tell_any(state: Pilot | S, means: FloatArray) -> Pilot | S | Done:
+        if isinstance(state, Pilot):
+            raise TypeError("after a pilot, sample variances must be told as well")
+        return tell(state, means)
+
+    def tell_pilot(state: Pilot | S, means: FloatArray, variances: FloatArray) -> Pilot | S | Done:
+        if not isinstance(state, Pilot):
+            raise TypeError("sample variances are told after a pilot only")
+        return begin(state.question, means, variances)
+
+    return abreast(
+        name,
+        summary,
+        source,
+        init=first,
+        ask=ask_any,
+        tell=tell_any,
+        guarantee=guarantee,
+        worst_case_pulls=lambda _: None,
+        n_rounds=lambda _: n_rounds,
+        unfit=unfit,
+        tell_pilot=tell_pilot,
+        cap_from=lambda state: None if isinstance(state, Pilot) else cap(state),
+    )
+
+
+def size(question: Unknown) -> int:
+    """Return how often each arm is pulled in the pilot: as was asked, or as many times as are worth it.
+
+    That depends on noise that nobody knows yet. So the rule is: a pair of arms must not need more than a
+    quarter more pulls than if variances were known.
+    """
+    if question.pilot is not None:
+        return question.pilot
+    log = math.log(2 * question.m * max(1, question.n - question.m) / question.delta)
+    freedom = 1
+    while penalty(log, freedom) > _MORE * log:
+        freedom += 1
+    return freedom + 1
+
+
+def penalty(log: float, freedom: int) -> float:
+    """Return the a for which exp(-a X / freedom) is exp(-log) on average, X being chi-square.
+
+    If the variance were known, `log` itself would do.
+    """
+    exponent = 2 * log / freedom
+    return math.expm1(exponent) * freedom / 2 if exponent < 700 else math.inf  # [KN01] Setup, eta
+
+
+def promise(question: Unknown, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
+    """Return the guarantee of a proof that has one kind of failure."""
+    shares = Ledger((Share(event, question.delta),))
+    return Guarantee(scope, question.epsilon, question.delta, question.m, source, shares, GAUSSIAN)

@@ -1,0 +1,215 @@
+"""A race for unknown variances: any m, the (epsilon, delta) promise, Gaussian rewards.
+
+After a pilot arm i is pulled in rounds of `rates[i]` pulls, more where its pilot was noisier. The m arms
+with the largest scores are the incumbents. A pair of arms is *settled* once it is clear that the one
+outside does not beat the incumbent by epsilon: when their difference crosses one of a few straight lines.
+Each pair's laggard goes on as long as the pair is open, and the race ends when none is.
+
+How high the lines are depends on both sample variances. A line that is crossed wrongly with probability
+exp(-a) if variances are known is crossed with exp(-a S^2/s^2), S^2 being the sample variance of one of both
+arms; on average that is a power of 1 + 2a/(pilot - 1), and a is chosen accordingly. So there is no
+union over bounds on all variances, and what is not known of them costs little (docs/theory.md, section 30).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.certificates import Guarantee
+from shortlist.problem import MOST_PULLS, countable
+from shortlist.strategies import pilot
+from shortlist.strategies.protocol import Batch, Done
+from shortlist.unknown import Unknown
+
+TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # slopes of the lines in epsilon; steep ones settle pairs far apart
+SHARES = (0.6, 0.1, 0.1, 0.1, 0.1)  # of the delta of a pair
+_MOST_RATE = 8  # pulls of the noisiest arm in a round
+_PACE = 16  # the next look comes after one part in so many
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """All arms, each at a level of its own; some pairs are open.
+
+    Attributes
+    ----------
+    variances, rates
+        The sample variances of the pilot, and how many pulls of each arm make a round.
+    looks
+        After how many rounds arms are compared; level 0 is the pilot.
+    levels
+        Per arm the last level it has completed.
+    pilots, movers, scores
+        The scores at level 0; the arms that have gone further, in order; and per level from 1 on the score
+        of each mover, NaN beyond its own level.
+    incumbents, is_settled
+        The m arms to beat, and per arm and incumbent whether that has been given up.
+    moving
+        The arms that go on to their next levels.
+    """
+
+    question: Unknown
+    variances: FloatArray
+    rates: IntArray
+    looks: tuple[int, ...]
+    levels: IntArray
+    pilots: FloatArray
+    movers: IntArray
+    scores: FloatArray
+    incumbents: IntArray
+    is_settled: BoolArray
+    moving: IntArray
+
+
+def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+    """Return the state after the pilot, at which arms are compared for the first time."""
+    n_pilot, n = pilot.size(question), question.n
+    most, nobody = min(_MOST_RATE, n_pilot), np.empty(0, dtype=np.int64)
+    state = Open(
+        question=question,
+        variances=variances,
+        rates=rates(variances, most),
+        looks=(n_pilot // most,),
+        levels=np.zeros(n, dtype=np.int64),
+        pilots=means,
+        movers=nobody,
+        scores=np.empty((0, 0)),
+        incumbents=nobody,
+        is_settled=np.empty((n, 0), dtype=np.bool_),
+        moving=nobody,
+    )
+    countable(cap(state), "The race for unknown variances")
+    return _compared(state)
+
+
+def rates(variances: FloatArray, most: int) -> IntArray:
+    """Return how many pulls of each arm make a round: in proportion to its scale, from 1 to `most`."""
+    scales = np.sqrt(variances)
+    top = float(scales.max())
+    return np.maximum(1, np.ceil(most * (scales / top if top > 0 else scales))).astype(np.int64)
+
+
+def ask(state: Open) -> Batch:
+    """Return the rounds that take each arm in need of them to its next level."""
+    looks = np.array([*state.looks, _next(state.looks[-1])])
+    rounds = np.diff(looks)[state.levels[state.moving]]
+    return Batch(state.moving, rounds * state.rates[state.moving])
+
+
+def tell(state: Open, means: FloatArray) -> Open | Done:
+    """Return the state with these arms one level further."""
+    arms, levels, looks = state.moving, state.levels.copy(), state.looks
+    before = levels[arms]
+    levels[arms] += 1
+    if levels.max() == len(looks):
+        looks = (*looks, _next(looks[-1]))
+    movers = np.union1d(state.movers, arms)
+    scores = np.full((len(looks) - 1, len(movers)), np.nan)
+    scores[: len(state.scores), np.searchsorted(movers, state.movers)] = state.scores
+    earlier, rounds = scores_at(state, before, arms), np.array(looks)
+    share = 1 - rounds[before] / rounds[before + 1]
+    scores[before, np.searchsorted(movers, arms)] = earlier + (means - earlier) * share
+    return _compared(replace(state, levels=levels, looks=looks, movers=movers, scores=scores))
+
+
+def scores_at(state: Open, levels: IntArray, arms: IntArray) -> FloatArray:
+    """Return the scores of arms at these levels, which they have completed."""
+    found, is_later = state.pilots[arms], levels > 0
+    columns = np.searchsorted(state.movers, arms[is_later])
+    found[is_later] = state.scores[levels[is_later] - 1, columns]
+    return np.asarray(found)
+
+
+def _compared(state: Open) -> Open | Done:
+    """Return the state with incumbents, settled pairs and arms to move brought up to date."""
+    arms = state.question.arms
+    incumbents = largest(scores_at(state, state.levels, arms), state.question.m)
+    is_settled = np.zeros((len(arms), len(incumbents)), dtype=np.bool_)
+    places = {arm: place for place, arm in enumerate(state.incumbents.tolist())}
+    for column, incumbent in enumerate(incumbents.tolist()):
+        settled = is_settled[:, column]
+        if incumbent in places:
+            settled[:] = state.is_settled[:, places[incumbent]]
+            still_open = np.flatnonzero(~settled)
+            common = np.minimum(state.levels[still_open], state.levels[incumbent])
+            settled[still_open] = is_crossed(state, incumbent, still_open, common)
+            continue
+        for level in range(int(state.levels[incumbent]) + 1):  # it is new: all that it has had counts
+            still_open = np.flatnonzero(~settled & (state.levels >= level))
+            common = np.full(len(still_open), level)
+            settled[still_open] = is_crossed(state, incumbent, still_open, common)
+    moving = _moving(state.levels, incumbents, is_settled)
+    if not len(moving):
+        return Done(incumbents)
+    return replace(state, incumbents=incumbents, is_settled=is_settled, moving=moving)
+
+
+def _moving(levels: IntArray, incumbents: IntArray, is_settled: BoolArray) -> IntArray:
+    """Return the arms that lag behind, or are level, in a pair that is open."""
+    is_open = ~is_settled
+    is_open[incumbents] = False
+    outside = np.flatnonzero(is_open.any(axis=1))
+    is_open, mine, theirs = is_open[outside], levels[outside][:, None], levels[incumbents]
+    lagging = outside[(is_open & (mine <= theirs)).any(axis=1)]
+    return np.union1d(lagging, incumbents[(is_open & (theirs <= mine)).any(axis=0)])
+
+
+def is_crossed(state: Open, incumbent: int, arms: IntArray, levels: IntArray) -> BoolArray:
+    """Return which of some arms, at these levels, do not beat an incumbent by epsilon."""
+    epsilon = state.question.epsilon
+    theirs = scores_at(state, levels, np.full(len(arms), incumbent))
+    leads = (theirs - scores_at(state, levels, arms)) / epsilon + 1
+    own = state.variances[incumbent] / state.rates[incumbent]
+    spreads = (state.variances[arms] / state.rates[arms] + own) / epsilon / epsilon
+    return np.asarray(leads >= bar(state.question, spreads / np.array(state.looks)[levels]))
+
+
+def bar(question: Unknown, spreads: FloatArray) -> FloatArray:
+    """Return by how much an incumbent's score, raised by epsilon, must lead: the lowest of the lines.
+
+    `spreads` are the estimated variances of the difference of scores; all is in units of epsilon.
+    """
+    lines = (a / (2 * tilt) * spreads + tilt for a, tilt in zip(penalties(question), TILTS, strict=True))
+    return np.asarray(np.minimum.reduce(list(lines)))
+
+
+def penalties(question: Unknown) -> tuple[float, ...]:
+    """Return a for each line: a pair crosses it wrongly with no more than its share of delta."""
+    n_pairs = question.m * (question.n - question.m)
+    logs = (math.log(2 * n_pairs / (share * question.delta)) for share in SHARES)  # either variance may err
+    return tuple(pilot.penalty(log, pilot.size(question) - 1) for log in logs)
+
+
+def cap(state: Open) -> int:
+    """Return the most pulls: where the first line is at 1, the higher score of two arms settles the pair."""
+    question = state.question
+    with np.errstate(over="ignore"):
+        parts = state.variances / state.rates / question.epsilon / question.epsilon
+    enough = min(2 * penalties(question)[0] * float(parts[largest(parts, 2)].sum()), 2.0 * MOST_PULLS)
+    first = looks = state.looks[0]
+    while looks < enough * (1 + 1e-9):
+        looks = _next(looks)
+    return int(state.rates.sum()) * (looks - first) + pilot.size(question) * question.n
+
+
+def _next(look: int) -> int:
+    return look + max(1, look // _PACE)
+
+
+def _guarantee(question: Unknown) -> Guarantee:
+    event = "a pair is settled in favour of a bad arm, against one of the m best"
+    return pilot.promise(question, "docs/theory.md, section 30", event)
+
+
+T_RACE = pilot.strategy(
+    "t-race",
+    "A pilot, then pulls only arms still in doubt until every pair is settled.",
+    "docs/theory.md, section 30",
+    begin=begin,
+    ask=ask,
+    tell=tell,
+    guarantee=_guarantee,
+    cap=cap,
+)
