@@ -39,3 +39,13 @@ def noting_interrupts() -> Iterator[Interrupt]:
         yield interrupt
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Put off Ctrl-C, also in processes that start meanwhile: this one ends them, in good order."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Source
 from shortlist.run.dask import ClusterLike, dask_client, is_dask
+from shortlist.run.interrupts import deaf_to_interrupts
 from shortlist.run.task import Outcome, Packed, Task, get_ready, perform
 
 _IN_FLIGHT = 3  # tasks for each worker: one to work on, the others so that it need not wait
@@ -44,13 +45,20 @@ class Workers:
 
     def submit(self, task: Task) -> "Future[Outcome]":
         """Hand a task to the executor."""
-        return self.executor.submit(perform, self.source, task)
+        with self._starting_quietly():
+            return self.executor.submit(perform, self.source, task)
 
     def warm_up(self) -> None:
         """Wait until workers have started, so that this does not count as time that calls take."""
         if not self._is_warm:
-            wait([self.executor.submit(get_ready, self.source, number) for number in range(self.n)])
+            with self._starting_quietly():
+                started = [self.executor.submit(get_ready, self.source, number) for number in range(self.n)]
+            wait(started)
             self._is_warm = True
+
+    def _starting_quietly(self) -> AbstractContextManager[None]:
+        """Return a context in which processes may start: a pool of our own does so as tasks are handed in."""
+        return deaf_to_interrupts() if self.is_own else nullcontext()
 
     def room(self, *, is_timed: bool) -> int:
         """Return how many tasks may be under way; where they are timed, none should wait for another."""
