@@ -1,6 +1,7 @@
 """The cut certificate against quadrature and brute force: nothing here uses its closed forms twice."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -123,6 +124,41 @@ def test_the_deviation_is_sufficient_and_hardly_larger_than_it_must_be(
     found = float(deviation_for(np.array(target), np.array(information), prior))
     assert log_of(found, information, prior) >= target
     assert log_of(found * (1 - 1e-9), information, prior) < target
+
+
+@pytest.mark.parametrize("rule", range(4))
+def test_the_sum_of_the_proof_stays_at_most_one_on_average_whatever_is_pulled_when(rule: int) -> None:
+    """All sequences of rewards +1 and -1, from three arms, under rules that look at the past."""
+    n, m, best = 3, 2, (0, 1)
+
+    def total(sums: list[int], pulls: list[int]) -> float:
+        below = {b: evidence(-sums[b] / pulls[b], pulls[b], PRIOR_BELOW) if pulls[b] else 1.0 for b in best}
+        above = evidence(sums[2] / pulls[2], pulls[2], PRIOR_ABOVE) if pulls[2] else 1.0
+        pairs = sum(PAIRS / (m * (n - m)) * below[b] * above for b in best)
+        return sum(BELOW / m * below[b] for b in best) + ABOVE / (n - m) * above + pairs
+
+    def arms(sums: list[int], left: int) -> list[int]:
+        if rule == 0:
+            return [left % 3]
+        if rule == 1:
+            return [int(np.argmax(sums))]
+        if rule == 2:
+            return [0, 2] if sums[2] >= sums[0] else [1]
+        return [2] if sums[2] > 0 else [0, 1]
+
+    def expected(sums: list[int], pulls: list[int], left: int) -> float:
+        if not left:
+            return total(sums, pulls)
+        pulled = arms(sums, left)
+        after = [pulls[arm] + (arm in pulled) for arm in range(n)]
+        values = []
+        for rewards in product([-1, 1], repeat=len(pulled)):
+            gained = dict(zip(pulled, rewards, strict=True))
+            values.append(expected([sums[arm] + gained.get(arm, 0) for arm in range(n)], after, left - 1))
+        return math.fsum(values) / len(values)
+
+    assert total([0] * n, [0] * n) == pytest.approx(1.0, rel=1e-14)
+    assert 0.3 < expected([0] * n, [0] * n, 5) <= 1.0
 
 
 # Prices

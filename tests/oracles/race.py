@@ -5,6 +5,7 @@ How far arms should climb (`aims`), the rungs and the tables of deviations are t
 
 import math
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class Race:
         high = max(self.gap[i] + float(reaches[self.rung[i], -2]) for i in outsiders)
         if high > low:
             cuts = np.linspace(low, high, 33).tolist()
-            yield from zip(cuts, cuts[1:], strict=False)
+            yield from pairwise(cuts)
 
     def is_settled(self, i: int, j: int, cells: list[tuple[float, float]]) -> bool:
         """Whether, between all these cuts, i is below or j above, or both to some degree."""

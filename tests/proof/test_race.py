@@ -177,7 +177,7 @@ def test_pulls_and_rounds_stay_within_what_was_promised(race: tuple[sl.Problem, 
 def test_if_a_bad_arm_is_selected_the_sum_of_the_proof_is_too_large(
     problem: sl.Problem, seed: int, noise: float
 ) -> None:
-    """With the true means, which only the proof knows; rewards are worse than declared, so errors do happen."""
+    """With the true means, which only the proof knows. Rewards are worse than declared, so errors happen."""
     n, m = problem.n, problem.m
     means = problem.epsilon * np.random.default_rng(seed).choice([0.0, 1.01, 2.5], n)
     told = jumping(problem, seed, 0.0, 0.0, noise)
