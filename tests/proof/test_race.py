@@ -103,6 +103,10 @@ def constant(means: FloatArray) -> Told:
     return lambda _log, arm, _count: float(means[arm])
 
 
+def shifted(means: FloatArray, told: Told) -> Told:
+    return lambda log, arm, count: float(means[arm]) + told(log, arm, count)
+
+
 @st.composite
 def problems(draw: st.DrawFn) -> sl.Problem:
     n = draw(st.integers(2, 20))
@@ -181,7 +185,7 @@ def test_if_a_bad_arm_is_selected_the_sum_of_the_proof_is_too_large(
     n, m = problem.n, problem.m
     means = problem.epsilon * np.random.default_rng(seed).choice([0.0, 1.01, 2.5], n)
     told = jumping(problem, seed, 0.0, 0.0, noise)
-    log = raced(problem, lambda log, arm, count: float(means[arm]) + told(log, arm, count))
+    log = raced(problem, shifted(means, told))
     best = sorted(range(n), key=lambda i: (-means[i], i))[:m]
     if all(means[j] >= means[best[-1]] - problem.epsilon for j in log.selected):
         return
@@ -198,7 +202,7 @@ def test_such_errors_do_happen() -> None:
     means, errors = np.array([0.31, 0.0, 0.0, 0.0]), 0
     for seed in range(20):
         told = jumping(problem, seed, 0.0, 0.0, 3.0)
-        log = raced(problem, lambda log, arm, count, told=told: float(means[arm]) + told(log, arm, count))
+        log = raced(problem, shifted(means, told))
         errors += log.selected != {0}
     assert errors > 3
 
