@@ -671,8 +671,8 @@ FAULTS = (
     Fault(
         "race: the highest incumbent of a rung stands for all",
         "strategies/race_course.py",
-        "        lowest = np.full(len(self.information), np.inf)\n        np.minimum.at(lowest, rungs, gaps)\n        some = np.flatnonzero(lowest < np.inf)",
-        "        lowest = np.full(len(self.information), -np.inf)\n        np.maximum.at(lowest, rungs, gaps)\n        some = np.flatnonzero(lowest > -np.inf)",
+        "np.minimum.at(lowest, rungs, gaps)",
+        "lowest[rungs] = gaps.max()",
     ),
     Fault(
         "race: cuts begin above where all incumbents are clear",
