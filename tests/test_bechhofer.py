@@ -78,7 +78,7 @@ def test_it_promises_only_what_is_proved() -> None:
 
 
 def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() -> None:
-    asked = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 20)
+    asked = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 10)
     best = {
         (noise, guarantee): sl.plan(asked.changed(noise=noise, guarantee=guarantee)).best.strategy
         for noise in ("sub-gaussian", "gaussian")

@@ -11,7 +11,7 @@ from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
 
 MANY_ROUNDS = ["kn", "biz", "racing", "lucb-mixture", "top-two"]
-ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "level-race", *MANY_ROUNDS})
+ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", "level-race", *MANY_ROUNDS})
 
 
 def test_every_strategy_has_an_oracle() -> None:
@@ -181,6 +181,39 @@ def test_the_race_by_levels_follows_its_oracle_through_exact_ties() -> None:
             )
             assert ours.batches == oracle.batches
             assert ours.selected == oracle.selected
+
+
+@given(
+    problem=races(),
+    seed=st.integers(0, 2**32),
+    rate=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
+    size=st.sampled_from([0.3, 1.0, 4.0, 8.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_race_pulls_and_selects_as_its_oracle_whatever_the_surprises(
+    problem: sl.Problem, seed: int, rate: float, size: float
+) -> None:
+    rewards = surprising_rewards(problem, seed, rate, size)
+
+    def reward(arm: int, number: int, count: int) -> float:
+        return rewards(arm, number % 48, count)
+
+    ours, oracle = play("race", problem, reward), play_oracle(ORACLES["race"](problem), reward)
+    assert ours.batches == oracle.batches
+    assert ours.selected == oracle.selected
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (12, 3), (12, 11), (40, 1)])
+def test_the_race_follows_its_oracle_through_exact_ties(n: int, m: int) -> None:
+    problem = sl.Problem(m=m, epsilon=0.2, delta=0.1, variances=np.geomspace(1.0, 2.0, n))
+    for means in (np.zeros(n), np.arange(n) // 2 * 0.1, np.where(np.arange(n) < m, 0.1, 0.0)):
+        ours = play("race", problem, lambda arm, _number, _count, means=means: float(means[arm]))  # type: ignore[misc]
+        oracle = play_oracle(
+            ORACLES["race"](problem),
+            lambda arm, _number, _count, means=means: float(means[arm]),  # type: ignore[misc]
+        )
+        assert ours.batches == oracle.batches
+        assert ours.selected == oracle.selected
 
 
 def test_sizes_of_adapted_medelim_are_exact_where_sums_tie() -> None:

@@ -30,6 +30,7 @@ SUITES = {
         "tests/test_arrays.py",
         "tests/test_bechhofer.py",
         "tests/test_convolution.py",
+        "tests/test_cut.py",
         "tests/test_heterogeneity.py",
         "tests/test_mixture.py",
         "tests/test_pairwise.py",

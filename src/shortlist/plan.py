@@ -169,9 +169,9 @@ def plan(problem: Question) -> Plan:
     --------
     >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
-    ('race', 7574, 4800)
+    ('race', 10500, 808)
     >>> round(pl.lower_bound), round(pl.gap, 1)
-    (1029, 7.4)
+    (1029, 10.2)
     """
     if isinstance(problem, Unknown):
         return Plan(problem, _rows_for_unknown(problem), no_bound())

@@ -3,7 +3,8 @@
 An oracle yields ``{arm: pulls}`` and is sent ``{arm: mean of those pulls}``; it returns the set of
 arms selected. It shares no code with the package. (Only the outcomes of numerical searches are taken from
 there, and checked by themselves: how a single stage spreads its pulls, Bechhofer's constant, the levels of
-a race, and when the intervals of a mixture are short enough.)
+a race by levels, the rungs and deviations of a race and how far its arms should climb, on which no answer
+depends, and when the intervals of a mixture are short enough.)
 """
 
 from collections.abc import Callable, Generator
@@ -19,6 +20,7 @@ from .kn import kn
 from .level_race import level_race
 from .medelim import medelim, medelim_max
 from .mixture import lucb_mixture, racing, top_two
+from .race import race
 from .single_stage import single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
@@ -37,6 +39,7 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "single-stage": single_stage,
     "uniform": uniform,
     "bechhofer": bechhofer,
+    "race": race,
     "level-race": level_race,
     "short-race": lambda problem: level_race(problem, most_levels=6),
     "kn": kn,

@@ -26,6 +26,8 @@ CAUTION = 1.0  # incumbents are chosen by their means less so many standard erro
 CLIMB = 2  # rungs that an arm climbs at once, as a rule
 LEAST = 1e-5  # a batch has at least so many of the pulls made before,
 GROWTH = 1.01  # and so many times more from round to round: beyond some hundreds of them few are left
+MOST_GROWTH = 4000  # rounds after which that share grows no more, lest it overflow
+FAR = 1e6  # gaps are cut off here, lest evidence overflow; no outsider's is that large
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ def tell(state: Open, means: FloatArray) -> Open | Done:
 def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     """Return which outsiders are open, and a batch to settle them; it is empty if all stand at the top."""
     plan = state.course
-    gaps = (state.means - state.means[incumbents].min()) / plan.problem.epsilon
+    gaps = np.minimum((state.means - state.means[incumbents].min()) / plan.problem.epsilon, FAR)
     rungs = plan.reached(state.pulls)
     is_open = _open_outsiders(plan, gaps, rungs, incumbents)
     if not is_open.any():
@@ -125,11 +127,12 @@ def _contenders(
 def _counts(state: Open, arms: IntArray, rungs: IntArray, wanted: IntArray) -> IntArray:
     """Return how often to pull contenders: towards the rungs wanted, but not all the way at once.
 
-    If that is too little for a batch, they go farther; if it still is, the best go beyond what is wanted.
-    None are returned only if all contenders have reached the top.
+    If that is too little for a batch, they go farther; if it still is, the best go beyond what is wanted. If
+    all of them at the top would be too little, they climb just there: so such a batch brings an arm to the
+    top, and no pulls are returned only if all contenders have reached it.
     """
     plan, top = state.course, state.course.rungs.top
-    least = max(1.0, LEAST * GROWTH**state.n_rounds * float(state.pulls.sum()))
+    least = _least(state.n_rounds, float(state.pulls.sum()))
     limit = rungs
     while True:
         limit = limit + CLIMB
@@ -137,12 +140,19 @@ def _counts(state: Open, arms: IntArray, rungs: IntArray, wanted: IntArray) -> I
         if _excess(state, arms, counts) > plan.excess:
             wanted = np.minimum(wanted, np.maximum(top, rungs))
             counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if counts.sum() >= least or ((wanted >= top).all() and (limit >= wanted).all()):
+        if counts.sum() >= least:
             return counts
         if (limit >= wanted).all():
+            if (wanted >= top).all():
+                return _climbing(state, arms, rungs, np.maximum(rungs, top))
             farther = np.maximum(wanted, np.minimum(limit, top))
             added = _climbing(state, arms, rungs, farther) - counts
             wanted = np.where(np.cumsum(added) - added < least - counts.sum(), farther, wanted)
+
+
+def _least(n_rounds: int, pulls: float) -> float:
+    """Return how many pulls a batch should have at least, after so many rounds and pulls."""
+    return max(1.0, LEAST * GROWTH ** min(n_rounds, MOST_GROWTH) * pulls)
 
 
 def _climbing(state: Open, arms: IntArray, rungs: IntArray, aimed: IntArray) -> IntArray:
@@ -168,11 +178,11 @@ def _guarantee(problem: Problem) -> Guarantee:
 
 
 def _n_rounds(problem: Problem) -> int:
-    """Return the most rounds: pulls grow by a share that grows, or some arm reaches the top at once."""
+    """Return the most rounds: pulls grow by a share that grows, or some arm comes to the top."""
     laid_out = course(problem)
     pulls, rounds = float(laid_out.first.sum()), 1
     while pulls < laid_out.worst_case_pulls:
-        pulls += max(1.0, LEAST * GROWTH**rounds * pulls)
+        pulls += _least(rounds, pulls)
         rounds += 1
     return rounds + problem.n
 

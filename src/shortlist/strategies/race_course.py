@@ -70,18 +70,17 @@ class Rungs:
     def thresholds(self, gaps: FloatArray, rungs: IntArray, highest: float) -> FloatArray:
         """Return, by rung, up to which gap an outsider is settled with incumbents of such gaps and rungs.
 
-        No outsider's mean may lie `highest` or more below its own reach. Between two cuts the evidence of
-        the incumbents is taken at the upper one, and that of the outsider at the lower one.
+        From the cut `highest` on outsiders need no help: their gaps must not exceed it less their reach.
+        Between two cuts the evidence of the incumbents is taken at the upper one, and that of the outsider
+        at the lower one.
         """
-        lowest = (
-            float((gaps - self.clearances[rungs, 0]).min()) + 1.0
-        )  # down to this cut incumbents need no help
+        lowest = float((gaps - self.clearances[rungs, 0]).min()) + 1.0  # up to here incumbents need no help
         if highest <= lowest:
             return np.full(len(self.information), np.inf)
         cuts = np.linspace(lowest, highest, N_CUTS)
         places = self.places(self.above(gaps, rungs, cuts[1:]))
         found: FloatArray = (cuts[:-1] - self.reaches[:, places]).min(axis=1)
-        return np.minimum(found, highest - self.reaches[:, -2])
+        return found
 
 
 @dataclass(frozen=True, eq=False)

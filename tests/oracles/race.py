@@ -1,0 +1,169 @@
+"""The race: every pair is looked at by itself, at every cut, with evidence in plain mathematics.
+
+How far arms should climb (`aims`), the rungs and the tables of deviations are the package's.
+"""
+
+import math
+from collections.abc import Generator, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from shortlist import Problem
+from shortlist.strategies.race_aims import Arms, aims
+from shortlist.strategies.race_course import course
+
+PRIORS = {"below": 1.0, "above": 4.0}
+
+
+def log_evidence(side: str, deviation: float, information: float) -> float:
+    """That an arm lies below a cut, or above it; the deviation of its mean in that direction."""
+    prior = PRIORS[side]
+    if deviation < 1 / math.sqrt(information):
+        return -math.inf
+    z = information * deviation / math.sqrt(information + prior)
+    normal = math.erfc(-z / math.sqrt(2)) / 2
+    return math.log(2 * normal) - math.log1p(information / prior) / 2 + z**2 / 2
+
+
+def log_prices(problem: Problem) -> tuple[float, float, float]:
+    """What is enough below, above, and what both may lack together."""
+    n, m, delta = problem.n, problem.m, problem.delta
+    return (
+        math.log(m / (0.45 * delta)),
+        math.log((n - m) / (0.05 * delta)),
+        math.log(0.5 / (0.45 * 0.05 * delta)),
+    )
+
+
+def race(problem: Problem) -> Generator[dict[int, int], dict[int, float], set[int]]:
+    runner = Race(problem)
+    asked = {i: runner.whole(i, 0) for i in range(problem.n)}
+    while asked:
+        runner.enter(asked, (yield asked))
+        asked = runner.next_batch()
+    return runner.incumbents
+
+
+class Race:
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.n, self.m = problem, problem.n, problem.m
+        plan = course(problem)
+        self.ladder, self.excess = plan.rungs, plan.excess
+        self.information: list[float] = plan.rungs.information.tolist()
+        self.targets: list[float] = plan.rungs.targets.tolist()
+        self.top = plan.rungs.top
+        self.unit = [float(s) / problem.epsilon**2 for s in problem.variances]
+        self.pulls = [0] * self.n
+        self.means = [0.0] * self.n
+        self.rounds = 0
+        self.incumbents: set[int] = set()
+        self.gap: list[float] = []
+        self.rung: list[int] = []
+
+    def whole(self, i: int, rung: int) -> int:
+        return max(1, math.ceil(self.information[rung] * self.unit[i]))
+
+    def enter(self, asked: dict[int, int], means: dict[int, float]) -> None:
+        self.rounds += 1
+        for i, count in asked.items():
+            self.pulls[i] += count
+            self.means[i] += (means[i] - self.means[i]) * (count / self.pulls[i])
+
+    def reached(self, i: int) -> int:
+        rung = 0
+        while rung + 1 < len(self.information) and self.information[rung + 1] <= self.pulls[i] / self.unit[
+            i
+        ] * (1 + 1e-12):
+            rung += 1
+        return rung
+
+    def next_batch(self) -> dict[int, int]:
+        for caution in (1.0, 0.0):
+            self.choose(caution)
+            opened = self.open_outsiders()
+            if not opened:
+                return {}
+            if asked := self.climb(opened):
+                return asked
+        return {}
+
+    def choose(self, caution: float) -> None:
+        def careful(i: int) -> float:
+            return self.means[i] - caution * math.sqrt(self.problem.variances[i] / self.pulls[i])
+
+        self.incumbents = set(sorted(range(self.n), key=lambda i: (-careful(i), i))[: self.m])
+        least = min(self.means[j] for j in self.incumbents)
+        self.gap = [min((mean - least) / self.problem.epsilon, 1e6) for mean in self.means]
+        self.rung = [self.reached(i) for i in range(self.n)]
+
+    def open_outsiders(self) -> list[int]:
+        outsiders = [i for i in range(self.n) if i not in self.incumbents]
+        cells = list(self.cells(outsiders))
+        return [i for i in outsiders if not all(self.is_settled(i, j, cells) for j in self.incumbents)]
+
+    def cells(self, outsiders: list[int]) -> Iterator[tuple[float, float]]:
+        """Between cuts where one side is enough alone for all pairs."""
+        reaches, clearances = self.ladder.reaches, self.ladder.clearances
+        low = min(self.gap[j] - float(clearances[self.rung[j], 0]) for j in self.incumbents) + 1
+        high = max(self.gap[i] + float(reaches[self.rung[i], -2]) for i in outsiders)
+        if high > low:
+            cuts = np.linspace(low, high, 33).tolist()
+            yield from pairwise(cuts)
+
+    def is_settled(self, i: int, j: int, cells: list[tuple[float, float]]) -> bool:
+        """Whether, between all these cuts, i is below or j above, or both to some degree."""
+        below, above, discount = log_prices(self.problem)
+        for low, high in cells:
+            q = log_evidence("above", self.gap[j] - (high - 1), self.information[self.rung[j]]) - above
+            if q >= 0:
+                continue
+            needed = math.log1p(-math.exp(q)) - math.log1p(math.exp(discount + q))
+            target = next(target for target in self.targets if target >= needed)
+            if log_evidence("below", low - self.gap[i], self.information[self.rung[i]]) < below + target:
+                return False
+        return True
+
+    def climb(self, opened: list[int]) -> dict[int, int]:
+        """Towards the rungs wanted, two at a time; farther if that is too little for a batch."""
+        inside = sorted(self.incumbents)
+        chosen = aims(self.ladder, self.seen(inside), self.seen(opened))
+        wanted = dict(zip(inside + opened, np.concatenate(chosen).tolist(), strict=True))
+        order = sorted(inside + opened, key=lambda i: -self.gap[i])  # incumbents first where gaps are equal
+        least = max(1.0, 1e-5 * 1.01 ** min(self.rounds, 4000) * sum(self.pulls))
+        top, step = self.top, 0
+        while True:
+            step += 2
+            limit = {i: self.rung[i] + step for i in order}
+            asked = {i: self.missing(i, min(wanted[i], limit[i])) for i in order}
+            if self.beyond(asked) > self.excess:
+                wanted = {i: min(wanted[i], max(top, self.rung[i])) for i in order}
+                asked = {i: self.missing(i, min(wanted[i], limit[i])) for i in order}
+            total = sum(asked.values())
+            if total >= least:
+                break
+            if any(limit[i] < wanted[i] for i in order):
+                continue
+            if all(wanted[i] >= top for i in order):
+                asked = {i: self.missing(i, top) for i in order}
+                break
+            added = 0
+            for i in order:
+                if added >= least - total:
+                    break
+                wanted[i] = max(wanted[i], min(limit[i], top))
+                added += self.missing(i, wanted[i]) - asked[i]
+        return {i: asked[i] for i in sorted(order) if asked[i]}
+
+    def seen(self, arms: list[int]) -> Arms:
+        return Arms(
+            np.array([self.gap[i] for i in arms]),
+            np.array([self.rung[i] for i in arms]),
+            np.array([self.unit[i] for i in arms]),
+        )
+
+    def missing(self, i: int, rung: int) -> int:
+        return max(0, self.whole(i, rung) - self.pulls[i]) if rung > self.rung[i] else 0
+
+    def beyond(self, asked: dict[int, int]) -> int:
+        return sum(max(0, self.pulls[i] + asked.get(i, 0) - self.whole(i, self.top)) for i in range(self.n))

@@ -1,0 +1,184 @@
+"""The course of a race: what settles, settles; and rungs, pulls and the cap agree in all units."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shortlist as sl
+from shortlist.arrays import FloatArray
+from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
+from shortlist.strategies.race_course import BEYOND, STEP, Course, Rungs, course, rungs
+from tests.oracles.race import log_evidence
+
+LADDERS = [(2, 1, 0.05), (3, 2, 0.9), (20, 3, 0.05), (100, 99, 0.3), (1000, 1, 1e-5)]
+
+
+def margin(prices: Prices, outsider: tuple[float, float], incumbent: tuple[float, float]) -> float:
+    """The least, over a fine search, of the logarithm of the proof's sum times delta; gaps, information."""
+    (low, x), (high, y) = outsider, incumbent
+    ends = sorted([low, high + 1.0])
+    cuts = np.linspace(ends[0] - 0.5, ends[1] + 0.5, 1501)
+    return min(_log_sum(prices, (cut - low, x), (high - (cut - 1), y)) for cut in cuts.tolist())
+
+
+def _log_sum(prices: Prices, below: tuple[float, float], above: tuple[float, float]) -> float:
+    p = log_evidence("below", *below) - prices.below
+    q = log_evidence("above", *above) - prices.above
+    return float(np.logaddexp.reduce([p, q, prices.discount + p + q]))
+
+
+@st.composite
+def positions(draw: st.DrawFn) -> tuple[Rungs, FloatArray, list[int], FloatArray, list[int]]:
+    """Incumbents and outsiders at gaps and rungs, most of them near where it is hard to tell."""
+    ladder = rungs(*draw(st.sampled_from(LADDERS)))
+    rung = st.integers(0, len(ladder.information) - 1) | st.integers(ladder.top - 6, ladder.top + 6)
+    n_in, n_out = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    gaps_in = [0.0] + [draw(st.floats(0, 3)) for _ in range(n_in - 1)]
+    gaps_out = [draw(st.floats(-1.5, 0.3) | st.floats(-9, 0)) for _ in range(n_out)]
+    return (
+        ladder,
+        np.array(gaps_in),
+        [draw(rung) for _ in gaps_in],
+        np.array(gaps_out),
+        [draw(rung) for _ in gaps_out],
+    )
+
+
+@given(position=positions())
+@settings(max_examples=60, deadline=None)
+def test_no_pair_is_settled_that_is_not_settled_at_every_cut(
+    position: tuple[Rungs, FloatArray, list[int], FloatArray, list[int]],
+) -> None:
+    ladder, gaps_in, rungs_in, gaps_out, rungs_out = position
+    highest = float((gaps_out + ladder.reaches[rungs_out, -2]).max())
+    thresholds = ladder.thresholds(gaps_in, np.array(rungs_in), highest)
+    for gap, rung in zip(gaps_out.tolist(), rungs_out, strict=True):
+        if gap > thresholds[rung]:
+            continue
+        for gap_in, rung_in in zip(gaps_in.tolist(), rungs_in, strict=True):
+            outsider = gap, float(ladder.information[rung])
+            incumbent = gap_in, float(ladder.information[rung_in])
+            assert margin(ladder.prices, outsider, incumbent) >= -1e-9
+
+
+@pytest.mark.parametrize(("n", "m", "delta"), LADDERS)
+def test_hardly_any_pair_settled_at_every_cut_is_left_open(n: int, m: int, delta: float) -> None:
+    """An outsider at the threshold could not lie higher by a tenth of epsilon; at the top, hardly at all."""
+    ladder = rungs(n, m, delta)
+    prices, top = ladder.prices, ladder.top
+    for rung_in in (top // 2, top - 8, top, top + 20):
+        for rung_out in (4, top // 3, top - 15, top):
+            gap = _threshold(ladder, rung_in, rung_out)
+            outsider, incumbent = float(ladder.information[rung_out]), float(ladder.information[rung_in])
+            assert margin(prices, (gap, outsider), (0.0, incumbent)) >= -1e-9
+            assert margin(prices, (gap + 0.1, outsider), (0.0, incumbent)) < 0
+    assert _threshold(ladder, top, top) > -0.03
+
+
+def _threshold(ladder: Rungs, rung_in: int, rung_out: int) -> float:
+    """The largest gap of a lone outsider that is settled with a lone incumbent."""
+    low, high = -30.0, 1.0
+    for _ in range(50):
+        gap = (low + high) / 2
+        highest = gap + float(ladder.reaches[rung_out, -2])
+        found = ladder.thresholds(np.zeros(1), np.array([rung_in]), highest)[rung_out]
+        low, high = (gap, high) if gap <= found else (low, gap)
+    return low
+
+
+@pytest.mark.parametrize(("n", "m", "delta"), LADDERS)
+def test_rungs_rise_through_the_top_and_tables_are_sufficient(n: int, m: int, delta: float) -> None:
+    ladder = rungs(n, m, delta)
+    assert ladder.information[ladder.top] == ladder.prices.enough()
+    assert np.allclose(ladder.information[1:] / ladder.information[:-1], STEP, rtol=1e-12)
+    assert len(ladder.information) == ladder.top + BEYOND + 1
+    assert 1 / math.sqrt(STEP) <= ladder.information[0] <= math.sqrt(STEP)
+    assert ladder.targets[-1] == 0.0
+    assert ladder.targets[0] < -ladder.prices.discount
+    for rung, x in enumerate(ladder.information.tolist()):
+        for target, reach in zip(ladder.targets[::8].tolist(), ladder.reaches[rung, :-1:8], strict=True):
+            assert log_evidence("below", float(reach), x) >= ladder.prices.below + target - 1e-9
+        clear = float(ladder.clearances[rung, 0])
+        assert log_evidence("above", clear, x) >= ladder.prices.above - 1e-9
+        assert log_evidence("above", clear * (1 - 1e-9), x) < ladder.prices.above
+    assert (ladder.reaches[:, -1] == -np.inf).all()
+    assert (PRIOR_BELOW, PRIOR_ABOVE) == (1.0, 4.0)  # as in the oracle
+
+
+@given(above=st.floats(-40, 2), which=st.sampled_from(LADDERS))
+def test_what_is_needed_is_rounded_up(above: float, which: tuple[int, int, float]) -> None:
+    ladder = rungs(*which)
+    needed = float(ladder.prices.still_needed(np.array(above)))
+    place = int(ladder.places(np.array([above]))[0])
+    if needed == -math.inf:
+        assert place == len(ladder.targets)
+        assert above > -1e-15
+    else:
+        assert ladder.targets[place] >= needed - 1e-12
+        assert place == 0 or ladder.targets[place - 1] < needed + 1e-12
+
+
+# Pulls
+
+
+def laid_out(units: FloatArray, m: int = 1, delta: float = 0.05) -> Course:
+    return course(sl.Problem(m=m, epsilon=1.0, delta=delta, variances=units))
+
+
+@given(powers=st.lists(st.floats(-6, 9), min_size=2, max_size=6), epsilon=st.sampled_from([1.0, 0.1, 0.37]))
+def test_the_pulls_of_a_rung_reach_it_and_fewer_do_not(powers: list[float], epsilon: float) -> None:
+    units = 10.0 ** np.array(powers)
+    plan = course(sl.Problem(m=1, epsilon=epsilon, delta=0.05, variances=units * epsilon**2))
+    assert np.allclose(plan.unit, units, rtol=1e-12)
+    arms = plan.problem.arms
+    for rung in range(len(plan.rungs.information)):
+        pulls = plan.pulls(np.full(len(arms), rung), arms)
+        assert (plan.reached(pulls) >= rung).all()
+        assert (pulls >= plan.rungs.information[rung] * units * (1 - 1e-12)).all()
+        is_fewer = pulls - 1 < plan.rungs.information[rung] * units * (1 - 2e-12)
+        is_fewer &= pulls > plan.first
+        assert (plan.reached(pulls - 1)[is_fewer] < rung).all()
+
+
+@given(powers=st.lists(st.floats(-6, 9), min_size=2, max_size=6), pulls=st.integers(1, 10**12))
+def test_no_arm_is_taken_to_stand_above_its_information(powers: list[float], pulls: int) -> None:
+    plan = laid_out(10.0 ** np.array(powers))
+    counts = np.maximum(plan.first, pulls)
+    information = plan.rungs.information[plan.reached(counts)]
+    assert (information * plan.unit <= counts * (1 + 2e-12)).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 17])
+def test_every_arm_starts_on_the_first_rung(n: int) -> None:
+    units = np.geomspace(1e-6, 1e9, n)
+    plan = laid_out(units)
+    assert plan.first.tolist() == [max(1, math.ceil(plan.rungs.information[0] * unit)) for unit in units]
+    assert (plan.first <= plan.enough).all()
+
+
+@pytest.mark.parametrize(
+    ("variances", "m", "delta"),
+    [
+        (np.ones(20), 3, 0.05),
+        (np.ones(2), 1, 0.05),
+        (np.ones(100), 50, 0.9),
+        (np.geomspace(1, 1e6, 30), 2, 0.1),
+    ],
+)
+def test_the_cap(variances: FloatArray, m: int, delta: float) -> None:
+    """All arms at the top, and a fifth more unless naive elimination promises less."""
+    problem = sl.Problem(m=m, epsilon=0.1, delta=delta, variances=variances)
+    plan = course(problem)
+    x = Prices.of(problem.n, m, delta).enough()
+    total = sum(max(1, math.ceil(x * s / problem.epsilon**2)) for s in variances.tolist())
+    shares = variances / variances.sum()
+    entropy = -float((shares * np.log(shares)).sum())
+    naive = 8 * float(variances.sum()) / problem.epsilon**2 * (entropy - math.log(delta))
+    assert plan.enough.sum() == total
+    assert plan.excess == max(0, min(int(0.2 * total), int(naive) - total))
+    assert plan.worst_case_pulls == total + plan.excess
+    row = sl.plan(problem)["race"]
+    assert row.worst_case_pulls == plan.worst_case_pulls
