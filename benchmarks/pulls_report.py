@@ -127,7 +127,9 @@ def _line(each: Bounds, task: Task, rows: list[Row], mine: dict[Task, list[Row]]
         most = max(row.pulls for row in rows)
         left = f"did not finish: {got.unfinished} of {got.replications}, after {most:,}"
         return f"{start}| {got.replications} | {left} | | | | | {got.errors} |"
-    reference = mine.get(Task(each.instance, task.noise, REFERENCE))
+    reference = mine.get(Task(each.instance, task.noise, REFERENCE)) or mine.get(
+        Task(each.instance, "sub-gaussian", REFERENCE)
+    )
     times = f"{got.mean / figures(reference, each.delta).mean:.3f}" if reference else ""
     return (
         f"{start}| {got.replications} | {got.mean:,.0f} ± {got.error:,.0f} | {got.mean / each.scale:.2f} "

@@ -15,7 +15,7 @@ import shortlist as sl
 from shortlist.simulate import is_bad
 
 NAMES = ["n10-m1-equal", "n10-m3-slippage-delta-.1"]
-STRATEGIES = ["wnelim", "uniform", "lucb"]
+STRATEGIES = ["wnelim", "uniform", "lucb", "bechhofer"]
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,10 @@ def of(rows: list[dict[str, str]], name: str, noise: str, strategy: str) -> list
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("noise", ["sub-gaussian", "gaussian"])
-@pytest.mark.parametrize("strategy", ["wnelim", "uniform"])
+@pytest.mark.parametrize(
+    ("strategy", "noise"),
+    [("wnelim", "sub-gaussian"), ("uniform", "sub-gaussian"), ("bechhofer", "gaussian")],
+)
 def test_rows_are_what_simulate_gives(
     rows: list[dict[str, str]], name: str, noise: str, strategy: str
 ) -> None:
@@ -63,6 +65,7 @@ def test_what_does_not_finish_is_said_so(folder: Path, rows: list[dict[str, str]
     assert {row["is_final"] for row in mine} == {"0"}
     assert all(int(row["pulls"]) <= pulls.QUICK.budget for row in mine)
     assert not of(rows, NAMES[0], "gaussian", "lucb")
+    assert not of(rows, NAMES[0], "gaussian", "wnelim"), "the same for any noise is run once"
     text = (folder / "pulls.md").read_text(encoding="utf-8")
     assert "| lucb | sub-gaussian | 2 | did not finish: 2 of 2" in text
 
@@ -142,3 +145,25 @@ def test_every_case_is_what_its_name_says(case: Case) -> None:
         assert sorted(problem.variances) == [2.0**i for i in range(20)]
     if "linear" in case.name:
         assert np.sort(found.means) == pytest.approx(np.linspace(0, 1, problem.n))
+
+
+def test_other_strategies_are_kept_where_that_is_wanted(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pulls.csv.gz").write_bytes((folder / "pulls.csv.gz").read_bytes())
+    given = [
+        "--quick",
+        "--only",
+        NAMES[0],
+        "--strategies",
+        "single-stage",
+        "--keep",
+        "--output",
+        str(tmp_path),
+    ]
+    pulls.main(given)
+    before, after = (pulls.read_csv(path / "pulls.csv.gz") for path in (folder, tmp_path))
+    kept = {task: rows for task, rows in before.items() if task.instance == NAMES[0]}
+    assert {task: after[task] for task in kept} == kept
+    assert {task.strategy for task in after.keys() - kept.keys()} == {"single-stage"}
+    text = (tmp_path / "pulls.md").read_text(encoding="utf-8")
+    assert "| single-stage |" in text
+    assert "| bechhofer" in text

@@ -145,7 +145,7 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert "the 5 best of 200 arms to within 0.5" in text
     assert "Why this one: race adapts: it never needs more than" in text
     assert "Lower bound: " in text
-    assert "Of delta it spends 0.05" in text
+    assert "Of delta it spends 0.0225 for: evidence" in text
     assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies())
 
 
@@ -234,7 +234,7 @@ def test_a_screen_is_judged_by_its_own_promise_but_is_no_answer(run: InProcess) 
 def test_a_run_says_in_advance_what_it_may_cost(run: InProcess) -> None:
     done = run("run", "examples/drilling.toml", "--budget", "5")
     assert done.status == 3
-    assert "race: at most 2,907,709 pulls; the budget of 5 may end first" in done.out
+    assert "race: at most 2,961,894 pulls; the budget of 5 may end first" in done.out
     assert "0 of 200 arms selected" in done.out
 
 

@@ -738,6 +738,8 @@ FAULTS = (
         "run/session.py",
         "self._spreads[places] = variances",
         "self._spreads[np.sort(places)] = variances",
+    ),
+    Fault(
         "cut: m forgotten in the price below",
         "certificates/cut.py",
         "math.log(m / (BELOW * delta))",
@@ -854,8 +856,8 @@ FAULTS = (
     Fault(
         "race: more pulls beyond the top than promised",
         "strategies/race.py",
-        "_excess(state, arms, counts) > plan.excess",
-        "_excess(state, arms, counts) > 9 * plan.excess + 9",
+        "state.n_excess + _excess(state, arms, counts) > plan.excess",
+        "state.n_excess + _excess(state, arms, counts) > 9 * plan.excess + 9",
     ),
     Fault(
         "race: batches too small beyond the top",
@@ -866,7 +868,7 @@ FAULTS = (
     Fault(
         "race: a batch is pooled as if it were all",
         "strategies/race.py",
-        "* (state.counts / pulls[arms])",
+        "* (counts / pulls[arms])",
         "* 1.0",
     ),
 )

@@ -125,12 +125,12 @@ class Race:
         return True
 
     def climb(self, opened: list[int]) -> dict[int, int]:
-        """Towards the rungs wanted, two at a time; farther if that is too little for a batch."""
+        """Towards the rungs wanted, two at a time; more if that is too little for a batch."""
         inside = sorted(self.incumbents)
         chosen = aims(self.ladder, self.seen(inside), self.seen(opened))
         wanted = dict(zip(inside + opened, np.concatenate(chosen).tolist(), strict=True))
         order = sorted(inside + opened, key=lambda i: -self.gap[i])  # incumbents first where gaps are equal
-        least = max(1.0, 1e-5 * 1.01 ** min(self.rounds, 4000) * sum(self.pulls))
+        least = max(1.0, 2e-4 * 1.01 ** min(self.rounds, 4000) * sum(self.pulls))
         top, step = self.top, 0
         while True:
             step += 2
@@ -139,20 +139,14 @@ class Race:
             if self.beyond(asked) > self.excess:
                 wanted = {i: min(wanted[i], max(top, self.rung[i])) for i in order}
                 asked = {i: self.missing(i, min(wanted[i], limit[i])) for i in order}
-            total = sum(asked.values())
-            if total >= least:
+            for i in order:  # the best go beyond what is wanted, as long as it is too little
+                if sum(asked.values()) < least:
+                    asked[i] = max(asked[i], self.missing(i, min(limit[i], top)))
+            if sum(asked.values()) >= least:
                 break
-            if any(limit[i] < wanted[i] for i in order):
-                continue
-            if all(wanted[i] >= top for i in order):
+            if all(limit[i] >= max(wanted[i], top) for i in order):
                 asked = {i: self.missing(i, top) for i in order}
                 break
-            added = 0
-            for i in order:
-                if added >= least - total:
-                    break
-                wanted[i] = max(wanted[i], min(limit[i], top))
-                added += self.missing(i, wanted[i]) - asked[i]
         return {i: asked[i] for i in sorted(order) if asked[i]}
 
     def seen(self, arms: list[int]) -> Arms:

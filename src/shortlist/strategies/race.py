@@ -24,7 +24,7 @@ from shortlist.strategies.race_course import Course, course
 
 CAUTION = 1.0  # incumbents are chosen by their means less so many standard errors
 CLIMB = 2  # rungs that an arm climbs at once, as a rule
-LEAST = 1e-5  # a batch has at least so many of the pulls made before,
+LEAST = 2e-4  # a batch has at least so many of the pulls made before,
 GROWTH = 1.01  # and so many times more from round to round: beyond some hundreds of them few are left
 MOST_GROWTH = 4000  # rounds after which that share grows no more, lest it overflow
 FAR = 1e6  # gaps are cut off here, lest evidence overflow; no outsider's is that large
@@ -36,8 +36,10 @@ class Open:
 
     Attributes
     ----------
-    pulls, means
-        Of each arm, so far.
+    pulls, means, rungs
+        Of each arm, so far: the rung is the highest that it has reached.
+    n_pulls, n_excess
+        Of all arms together: pulls so far, and how many of them beyond the top.
     n_rounds
         How many batches have been told.
     arms, counts
@@ -47,6 +49,9 @@ class Open:
     course: Course
     pulls: IntArray
     means: FloatArray
+    rungs: IntArray
+    n_pulls: int
+    n_excess: int
     n_rounds: int
     arms: IntArray
     counts: IntArray
@@ -54,8 +59,9 @@ class Open:
 
 def init(laid_out: Course) -> Open:
     """Return the first state: every arm awaits its first batch."""
-    n = laid_out.problem.n
-    return Open(laid_out, np.zeros(n, dtype=np.int64), np.zeros(n), 0, laid_out.problem.arms, laid_out.first)
+    nothing = np.zeros(laid_out.problem.n, dtype=np.int64)
+    means = nothing.astype(np.float64)
+    return Open(laid_out, nothing, means, nothing, 0, 0, 0, laid_out.problem.arms, laid_out.first)
 
 
 def ask(state: Open) -> Batch:
@@ -81,23 +87,40 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     """Return which outsiders are open, and a batch to settle them; it is empty if all stand at the top."""
     plan = state.course
     gaps = np.minimum((state.means - state.means[incumbents].min()) / plan.problem.epsilon, FAR)
-    rungs = plan.reached(state.pulls)
-    is_open = _open_outsiders(plan, gaps, rungs, incumbents)
+    is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
     if not is_open.any():
         return is_open, Batch(incumbents[:0], incumbents[:0])
-    arms, wanted = _contenders(plan, gaps, rungs, incumbents, np.flatnonzero(is_open))
-    counts = _counts(state, arms, rungs[arms], wanted)
-    order = np.argsort(arms)
-    order = order[counts[order] > 0]
-    return is_open, Batch(arms[order], counts[order])
+    outsiders = np.flatnonzero(is_open)
+    arms = np.concatenate([incumbents, outsiders])
+    wanted = np.concatenate(
+        aims(
+            plan.rungs,
+            Arms(gaps[incumbents], state.rungs[incumbents], plan.unit[incumbents]),
+            Arms(gaps[outsiders], state.rungs[outsiders], plan.unit[outsiders]),
+        )
+    )
+    counts = np.zeros(plan.problem.n, dtype=np.int64)
+    counts[arms] = _counts(state, arms, gaps[arms], wanted)
+    asked = np.flatnonzero(counts)
+    return is_open, Batch(asked, counts[asked])
 
 
 def _pooled(state: Open, means: FloatArray) -> Open:
     """Return the state with a batch counted."""
-    arms, pulls, pooled = state.arms, state.pulls.copy(), state.means.copy()
-    pulls[arms] += state.counts
-    pooled[arms] += (means - pooled[arms]) * (state.counts / pulls[arms])
-    return replace(state, pulls=pulls, means=pooled, n_rounds=state.n_rounds + 1)
+    plan, arms, counts = state.course, state.arms, state.counts
+    pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
+    pulls[arms] += counts
+    pooled[arms] += (means - pooled[arms]) * (counts / pulls[arms])
+    rungs[arms] = plan.reached(pulls[arms], arms)
+    return replace(
+        state,
+        pulls=pulls,
+        means=pooled,
+        rungs=rungs,
+        n_pulls=state.n_pulls + int(counts.sum()),
+        n_excess=state.n_excess + _excess(state, arms, counts),
+        n_rounds=state.n_rounds + 1,
+    )
 
 
 def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents: IntArray) -> BoolArray:
@@ -110,44 +133,39 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
     return is_open
 
 
-def _contenders(
-    plan: Course, gaps: FloatArray, rungs: IntArray, incumbents: IntArray, outsiders: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Return incumbents and open outsiders, the best first, and how far they should climb."""
-    wanted = aims(
-        plan.rungs,
-        Arms(gaps[incumbents], rungs[incumbents], plan.unit[incumbents]),
-        Arms(gaps[outsiders], rungs[outsiders], plan.unit[outsiders]),
-    )
-    arms = np.concatenate([incumbents, outsiders])
-    best_first = np.argsort(-gaps[arms], kind="stable")
-    return arms[best_first], np.concatenate(wanted)[best_first]
-
-
-def _counts(state: Open, arms: IntArray, rungs: IntArray, wanted: IntArray) -> IntArray:
+def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> IntArray:
     """Return how often to pull contenders: towards the rungs wanted, but not all the way at once.
 
-    If that is too little for a batch, they go farther; if it still is, the best go beyond what is wanted. If
+    If that is too little for a batch, the best go beyond what is wanted; if it still is, all go farther. If
     all of them at the top would be too little, they climb just there: so such a batch brings an arm to the
     top, and no pulls are returned only if all contenders have reached it.
     """
-    plan, top = state.course, state.course.rungs.top
-    least = _least(state.n_rounds, float(state.pulls.sum()))
+    plan, top, rungs = state.course, state.course.rungs.top, state.rungs[arms]
+    least = _least(state.n_rounds, float(state.n_pulls))
     limit = rungs
     while True:
         limit = limit + CLIMB
         counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if _excess(state, arms, counts) > plan.excess:
+        if state.n_excess + _excess(state, arms, counts) > plan.excess:
             wanted = np.minimum(wanted, np.maximum(top, rungs))
             counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
+        if counts.sum() < least:
+            counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
         if counts.sum() >= least:
             return counts
-        if (limit >= wanted).all():
-            if (wanted >= top).all():
-                return _climbing(state, arms, rungs, np.maximum(rungs, top))
-            farther = np.maximum(wanted, np.minimum(limit, top))
-            added = _climbing(state, arms, rungs, farther) - counts
-            wanted = np.where(np.cumsum(added) - added < least - counts.sum(), farther, wanted)
+        if (limit >= np.maximum(wanted, top)).all():
+            return _climbing(state, arms, rungs, np.maximum(rungs, top))
+
+
+def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float) -> IntArray:
+    """Return the pulls, raised to `most` where they are fewer, for the best arms until there are enough."""
+    added = np.maximum(most - counts, 0)
+    best_first = np.argsort(-gaps, kind="stable")
+    before = np.cumsum(added[best_first]) - added[best_first]
+    chosen = best_first[before < least - counts.sum()]
+    raised = counts.copy()
+    raised[chosen] += added[chosen]
+    return raised
 
 
 def _least(n_rounds: int, pulls: float) -> float:
@@ -162,10 +180,9 @@ def _climbing(state: Open, arms: IntArray, rungs: IntArray, aimed: IntArray) -> 
 
 
 def _excess(state: Open, arms: IntArray, counts: IntArray) -> int:
-    """Return how many pulls all arms would have beyond the top."""
-    after = state.pulls.copy()
-    after[arms] += counts
-    return int(np.maximum(after - state.course.enough, 0).sum())
+    """Return how many pulls of a batch would be beyond the top."""
+    spare = np.maximum(state.course.enough[arms] - state.pulls[arms], 0)
+    return int(np.maximum(counts - spare, 0).sum())
 
 
 def _guarantee(problem: Problem) -> Guarantee:

@@ -16,6 +16,7 @@ from shortlist.strategies.race_course import DISCOUNTS, Rungs
 N_PLACES = 12  # cuts to choose from: from just below the best outsider to nearly epsilon above incumbents
 AROUND = np.linspace(-1.0, 2.5, 28)  # where evidence is compared, as seen from the cut
 MOST_INCUMBENTS, MOST_OUTSIDERS = 12, 64  # arms looked at while choosing; they stand for their neighbours
+MANY = 1 << 14  # arms beyond which not even all are sorted
 
 
 class Arms(NamedTuple):
@@ -25,13 +26,17 @@ class Arms(NamedTuple):
     rungs: IntArray
     unit: FloatArray
 
-    def few(self, most: int) -> "Arms":
-        """Return at most so many arms that stand for all: each for its neighbours in the order of gaps."""
+    def few(self, most: int, urgency: FloatArray) -> "Arms":
+        """Return at most so many arms that stand for all: the most urgent, and each for less urgent ones."""
         if len(self.gaps) <= most:
             return self
-        order = np.argsort(self.gaps, kind="stable")
-        starts = np.linspace(0, len(order), most, endpoint=False).astype(np.int64)
-        picked = order[np.append(starts[:-1], len(order) - 1)]
+        if len(self.gaps) > MANY:
+            some, times = _sample(urgency)
+            arms = Arms(self.gaps[some], self.rungs[some], self.unit[some] * times)
+            return arms.few(most, urgency[some])
+        order = np.argsort(-urgency, kind="stable")
+        starts = np.unique(np.geomspace(1, len(order), most, endpoint=False).astype(np.int64)) - 1
+        picked = order[starts]
         return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
 
     def cost(self, ladder: Rungs, wanted: IntArray) -> FloatArray:
@@ -40,9 +45,19 @@ class Arms(NamedTuple):
         return found
 
 
+def _sample(urgency: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the most urgent of very many arms and a few of the others, and how many each stands for."""
+    order = np.argpartition(-urgency, MANY // 4)
+    most, others = order[: MANY // 4], np.sort(order[MANY // 4 :])
+    every = 1 + len(others) * 2 // MANY
+    some = others[::every]
+    return np.concatenate([most, some]), np.repeat([1.0, float(every)], [len(most), len(some)])
+
+
 def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, IntArray]:
     """Return how far incumbents and outsiders should climb."""
-    few_in, few_out = incumbents.few(MOST_INCUMBENTS), outsiders.few(MOST_OUTSIDERS)
+    few_in = incumbents.few(MOST_INCUMBENTS, -incumbents.gaps)
+    few_out = outsiders.few(MOST_OUTSIDERS, outsiders.gaps)
     places = np.linspace(float(few_out.gaps.max()) - 0.3, float(few_in.gaps.min()) + 0.9, N_PLACES)
     cuts, discounts = np.repeat(places, len(DISCOUNTS)), np.tile(np.arange(len(DISCOUNTS)), N_PLACES)
     wanted_in = _incumbents_aims(ladder, few_in, cuts, discounts)

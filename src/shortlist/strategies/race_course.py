@@ -118,9 +118,9 @@ class Course:
         whole = np.ceil(self.rungs.information[rungs] * self.unit[arms])
         return np.maximum(whole, 1.0).astype(np.int64)
 
-    def reached(self, pulls: IntArray) -> IntArray:
-        """Return the highest rung that each arm has reached."""
-        information = pulls / self.unit * (1 + 1e-12)  # else rounding might ask for a pull more
+    def reached(self, pulls: IntArray, arms: IntArray) -> IntArray:
+        """Return the highest rung that arms have reached with so many pulls."""
+        information = pulls / self.unit[arms] * (1 + 1e-12)  # else rounding might ask for a pull more
         rungs: IntArray = np.searchsorted(self.rungs.information, information, side="right") - 1
         return np.maximum(rungs, 0)
 
