@@ -1,11 +1,11 @@
 # A call centre: calls arrive at random and wait for a free agent. Prints the average time that callers spend,
-# waiting and talking, in minutes; one number for each simulated stretch of 1,000 calls.
+# waiting and talking, in minutes; one number for each simulated stretch of 1,000 calls (or -v calls=...).
 #
 #     awk -f examples/call-centre.awk -v agents=3 -v talk=2.0 -v count=5 -v seed=1
 #
 # Arrivals are Poisson, one call per minute; talks are exponential with the mean `talk` (M/M/c). Every stretch
-# begins in the steady state, so its average is free of a start-up bias, and the truth is known (Erlang's
-# formula C).
+# begins with a call that finds the steady state, so its average is free of a start-up bias, and the truth is
+# known (Erlang's formula C).
 
 function exponential(mean) { return -mean * log(1 - rand()) }
 
@@ -37,14 +37,14 @@ function served(now,   agent, start) {   # the time at which a caller of that mo
 
 BEGIN {
     srand(seed % 2147483647)
-    calls = 1000
+    if (!calls) calls = 1000
     for (stretch = 0; stretch < count; stretch++) {
         for (agent = 1; agent <= agents; agent++) free[agent] = 0
         for (there = in_system(); there > 0; there--) served(0)
         now = spent = 0
         for (call = 0; call < calls; call++) {
-            now += exponential(1)
             spent += served(now) - now
+            now += exponential(1)
         }
         print spent / calls
     }
