@@ -92,6 +92,7 @@ def test_the_output_fits_the_terminal(columns: str) -> None:
 
 def test_run_gives_what_select_gives() -> None:
     asked = read_problem_file(ROOT / DRILLING)
+    assert isinstance(asked.problem, sl.Problem)
     expected = sl.select(
         sl.simulated_measure(asked.problem, asked.means, asked.rewards or ""), asked.problem, "wnelim", seed=7
     )
@@ -480,3 +481,58 @@ def test_strategies_that_refuse_a_problem_are_left_out_unless_all_do(run: InProc
     assert alone.status == 2
     assert "it selects one arm only" in alone.err
     assert run("simulate", *chosen, "--strategy", "race", "--strategy", "nobody").status == 2
+
+
+# --- unknown variances ----------------------------------------------------------------------------
+
+HIDDEN = (
+    '[problem]\nm = 1\nepsilon = 0.5\ndelta = 0.05\nnoise = "gaussian-unknown"\npilot = 20\nn = 4\n'
+    '[measure]\nkind = "simulated"\nmeans = [0.0, 1.0, 2.0, 3.0]\nscales = [1.0, 2.0, 3.0, 1.0]\n'
+)
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> str:
+    (tmp_path / "hidden.toml").write_text(HIDDEN)
+    return str(tmp_path / "hidden.toml")
+
+
+def test_plan_says_what_is_known_before_the_pilot(run: InProcess, hidden: str) -> None:
+    done = run("plan", hidden)
+    text = " ".join(done.out.split())
+    assert done.status == 0
+    assert "t-race: first a pilot of 20 pulls of each of 4 arms, 80 in all." in text
+    assert "bound" not in text.replace("upper bounds", "")  # none is known
+    assert json.loads(run("plan", hidden, "--json").out)["problem"]["noise"] == "gaussian-unknown"
+    assert "depends on the variances" in run("plan", hidden, "--budget", "100").err
+
+
+def test_run_begins_with_a_pilot(run: InProcess, hidden: str) -> None:
+    done = run("run", hidden)
+    assert done.status == 0
+    assert "t-race: a pilot of 20 pulls of each arm first, 80 in all\n" in done.out
+    assert "arm-3" in done.out
+    assert "the answer is right" in done.out
+    short = run("run", hidden, "--budget", "79")
+    assert short.status == 3
+    assert "80 in all; the budget of 79 may end first" in short.out
+
+
+def test_strategies_for_unknown_variances_are_simulated(run: InProcess, hidden: str) -> None:
+    done = run("simulate", hidden, "--replications", "5", "--json")
+    outcomes = {one["strategy"]: one for one in json.loads(done.out)}
+    assert list(outcomes) == ["t-race", "dudewicz-dalal", "rinott", "kim-nelson"]
+    assert all(one["errors"] == 0 and min(one["pulls"]) >= 80 for one in outcomes.values())
+    named = run("simulate", hidden, "--replications", "5", "--strategy", "race", "--json")
+    assert [one["strategy"] for one in json.loads(named.out)] == ["race"]
+
+
+def test_doctor_announces_the_pilot(run: InProcess, hidden: str) -> None:
+    done = run("doctor", hidden)
+    assert done.status == 0
+    assert "begins with 20 pulls of each arm, 80 in all" in " ".join(done.out.split())
+
+
+def test_strategies_for_unknown_variances_are_listed(run: InProcess) -> None:
+    lines = run("strategies").out.splitlines()
+    assert all(any(line.startswith(name) for line in lines) for name in sl.strategies("unknown"))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import io
 import json
 import math
 import time
@@ -419,3 +420,55 @@ def test_trial_calls_are_those_that_a_run_would_make() -> None:
     assert sum(call.count for call in regular) == 8
     assert again == regular[0]
     assert (reseeded.seed, reseeded.count, reseeded.first_pull) == (5, again.count, 0)
+
+
+# --- unknown variances ----------------------------------------------------------------------------
+
+UNKNOWN = sl.Unknown(m=2, epsilon=0.5, delta=0.05, n=20)
+
+
+def test_the_pilot_is_announced_where_variances_are_unknown() -> None:
+    found = examine(FunctionSource(sound), UNKNOWN)
+    assert found.is_healthy
+    assert "variance" not in severities(found)
+    assert "begins with 35 pulls of each arm, 700 in all" in seen(found, "pilot")
+    assert (found.strategy, found.worst_case_pulls, found.pilot_pulls) == ("t-race", None, 700)
+    assert found.to_dict()["pilot_pulls"] == 700
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(diagnosis_text(found))
+    text = " ".join(console.export_text().split())
+    assert "t-race begins with a pilot of 700 pulls" in text
+    assert "How many more it needs at most is known after that" in text
+    assert "no limit" not in text
+
+
+def test_a_pilot_of_the_users_own_is_announced() -> None:
+    assert examine(FunctionSource(sound), UNKNOWN.changed(pilot=9)).pilot_pulls == 180
+    assert "pilot" not in severities(examine(FunctionSource(sound), UNKNOWN.changed(m=20)))
+
+
+def test_means_alone_are_an_error_where_a_pilot_is_needed() -> None:
+    def mean_only(arm: int, count: int, rng: np.random.Generator) -> tuple[int, float]:
+        return count, float(rng.normal(size=count).mean())
+
+    found = examine(FunctionSource(mean_only), UNKNOWN)
+    assert not found.is_healthy
+    assert "returns means alone" in seen(found, "pilot")
+    with pytest.raises(sl.MeasurementFailed):
+        sl.select(mean_only, UNKNOWN)
+
+
+def test_coins_are_not_gaussian() -> None:
+    def coin(arm: int, count: int, rng: np.random.Generator) -> Any:
+        return (rng.random(count) < 0.5) * 1.0
+
+    found = examine(FunctionSource(coin), UNKNOWN)
+    assert not found.is_healthy
+    assert "only two values, so they are not Gaussian" in seen(found, "pilot")
+
+
+@pytest.mark.parametrize(("rows", "severity"), [(34, "error"), (35, "ok")])
+def test_a_table_too_short_for_the_pilot_is_an_error(rows: int, severity: str) -> None:
+    rewards = [np.random.default_rng(arm).normal(size=rows + (arm != 7)) for arm in range(20)]
+    found = examine(TableSource.of(UNKNOWN, rewards), UNKNOWN)
+    assert severities(found)["pilot"] == severity

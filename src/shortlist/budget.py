@@ -8,6 +8,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.plan import Plan, is_within, plan_within
 from shortlist.problem import Problem, checked
+from shortlist.unknown import Question, Unknown
 
 _DIGITS = 6
 _EPSILONS = (1e-100, 1e100)
@@ -15,7 +16,7 @@ _LEAST_DELTA = 1e-50
 _FEW = 512  # up to so many arms every m is tried
 
 
-def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> Plan:
+def plan_for_budget(problem: Question, budget: int, *, vary: str = "epsilon") -> Plan:
     """Return the plan for the sharpest question that a budget of pulls can certify.
 
     Parameters
@@ -45,6 +46,11 @@ def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> 
     >>> found.problem.epsilon, found.best.worst_case_pulls
     (0.269817, 1000)
     """
+    if isinstance(problem, Unknown):
+        raise InvalidProblem(
+            "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
+            "them, if you have any; or try `budget` with a run, which says whether it was enough."
+        )
     checked(problem)
     budget = whole_number(budget, "budget", 0)
     searches: dict[str, Callable[[Problem, int], Problem]] = {

@@ -221,7 +221,7 @@ def simulate(
     from shortlist.report.text import simulations_text
     from shortlist.simulate import simulate as simulated
 
-    problem, means, default_rewards = _simulated_question(file, instance, numbers)
+    problem, means, default_rewards, variances = _simulated_question(file, instance, numbers)
     outcomes: list[Simulation] = []
 
     def show() -> None:
@@ -238,6 +238,7 @@ def simulate(
                     problem,
                     means,
                     name,
+                    variances=variances,
                     replications=replications,
                     seed=numbers["seed"],
                     rewards=rewards or default_rewards,
@@ -292,9 +293,12 @@ def strategies(as_json: bool) -> None:
     from rich.table import Table
 
     from shortlist.strategies import strategies as names
-    from shortlist.strategies import strategy_named
+    from shortlist.strategies import strategy_for, strategy_named
+    from shortlist.unknown import Unknown
 
+    question = Unknown(m=1, epsilon=1.0, delta=0.05, n=2)  # any will do to find those for unknown variances
     known = [strategy_named(name) for name in names()]
+    known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
     if as_json:
         click.echo(
             json.dumps([{"name": s.name, "summary": s.summary, "source": s.source} for s in known], indent=2)
@@ -339,7 +343,7 @@ def _leave(message: str, status: int) -> None:
     sys.exit(status)
 
 
-def _question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Problem":
+def _question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Question":
     """Return the question that a command is about, without where rewards come from."""
     from shortlist.run.problem_file import read_problem
 
@@ -349,7 +353,8 @@ def _question(file: Path | None, instance: str | None, numbers: dict[str, Any]) 
 
 def _simulated_question(
     file: Path | None, instance: str | None, numbers: dict[str, Any]
-) -> "tuple[Problem, FloatArray, str]":
+) -> "tuple[Question, FloatArray, str, FloatArray | None]":
+    """Return the question, true means, the kind of rewards, and true variances if the question has none."""
     from shortlist.run.problem_file import read_problem_file
 
     _refuse_unclear(file, instance)
@@ -360,8 +365,8 @@ def _simulated_question(
                 f"{file} measures its arms, so their true means are not known; simulating needs them. "
                 f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
             )
-        return asked.problem, asked.means, asked.rewards
-    return *_instance(instance, numbers), "gaussian"
+        return asked.problem, asked.means, asked.rewards, asked.variances
+    return *_instance(instance, numbers), "gaussian", None
 
 
 def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
@@ -389,12 +394,12 @@ def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, 
     return problem, by_name[instance](problem).means
 
 
-def _taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
+def _taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
     """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
     from shortlist.plan import resolve
-    from shortlist.strategies import strategy_named
+    from shortlist.strategies import strategy_for
 
-    reasons = {name: "" if name == "auto" else strategy_named(name).unfit(problem) for name in names}
+    reasons = {name: "" if name == "auto" else strategy_for(name, problem).unfit(problem) for name in names}
     for name, reason in reasons.items():
         if reason and not all(reasons.values()):
             click.echo(f"{name} is left out: {reason}.", err=True)
@@ -402,14 +407,21 @@ def _taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
             yield resolve(name, problem)
 
 
-def _countable(problem: "Problem") -> Iterator[str]:
-    """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting."""
-    from shortlist.strategies import strategies, strategy_named
+def _countable(problem: "Question") -> Iterator[str]:
+    """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
 
-    for name in strategies():
+    If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
+    """
+    from shortlist.problem import Problem
+    from shortlist.strategies import strategies, strategy_for
+
+    known = strategies()
+    pilots = [name for name in strategies("unknown") if name not in known]
+    for name in known if isinstance(problem, Problem) else pilots:
         try:
-            rules = strategy_named(name)
-            if not rules.unfit(problem) and rules.worst_case_pulls(problem) is not None:
+            rules = strategy_for(name, problem)
+            is_capped = not isinstance(problem, Problem) or rules.worst_case_pulls(problem) is not None
+            if is_capped and not rules.unfit(problem):
                 yield name
         except InvalidProblem as error:
             click.echo(f"{name} is left out: {error}", err=True)
@@ -449,6 +461,10 @@ def _asked(problem: "Question") -> str:
 def _announced(file: Path, session: "Session", budget: int | None) -> str:
     problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
+    if session.asked.needs_variances:
+        n_pulls = session.asked.counts
+        worst = int(n_pulls.sum())
+        cap = f"a pilot of {n_pulls[0]:,} pulls of each arm first, {worst:,} in all"
     said = f"{file}: {_asked(problem)}\n{session.strategy}: {cap}"
     if budget is not None and worst is not None and worst > budget:
         said += f"; the budget of {budget:,} may end first"

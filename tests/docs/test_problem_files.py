@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_there_are_examples() -> None:
-    assert len(TOML) == 11
+    assert len(TOML) == 13
     assert set(FILES) == {"sites.csv", "score.py", "simulate.sh", "scores.csv", "log.csv"}
 
 
@@ -43,6 +43,8 @@ def test_every_example_is_read_and_measures(folder: Path, text: str) -> None:
     for arm in range(found.problem.n):
         (answer,) = found.source.answers([Call(7, arm, 1, 0)])
         assert summary_of(answer, 1, "it").count == 1
+    if isinstance(found.problem, sl.Unknown):
+        assert sl.select(found.source, found.problem).selected == ("arm-2",)
 
 
 def test_the_program_can_be_run_to_the_end(folder: Path) -> None:

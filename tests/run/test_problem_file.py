@@ -1,6 +1,7 @@
 """Problem files: what they may say, and what is said about those that cannot be read."""
 
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,8 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.errors import FinalFailure
-from shortlist.measure import BoundedSource, Call, CommandSource, TableSource
-from shortlist.run.problem_file import ProblemFile, read_problem_file
+from shortlist.measure import BoundedSource, Call, CommandSource, TableSource, summary_of
+from shortlist.run.problem_file import ProblemFile, read_problem, read_problem_file
 
 PROBLEM = """
 [problem]
@@ -45,6 +46,11 @@ def true_means(found: ProblemFile) -> FloatArray:
     return found.means
 
 
+def known(found: ProblemFile) -> sl.Problem:
+    assert isinstance(found.problem, sl.Problem)
+    return found.problem
+
+
 def refusal(folder: Path, text: str | bytes, sites: str | bytes | None = None) -> str:
     """Return what is said about a file that is wrong; it must name the file."""
     path = write(folder, text, sites)
@@ -68,15 +74,15 @@ def test_arms_come_from_a_csv_file(tmp_path: Path) -> None:
 def test_a_scale_is_the_root_of_a_variance(tmp_path: Path) -> None:
     by_scale = read(tmp_path, WITH_ARMS, "scale,mean\n3.0,0\n0.1,1\n")
     by_variance = read(tmp_path, WITH_ARMS, "variance,mean\n3.0,0\n0.1,1\n")
-    assert by_scale.problem.variances == pytest.approx([9.0, 0.01])
-    assert by_variance.problem.variances.tolist() == [3.0, 0.1]
+    assert known(by_scale).variances == pytest.approx([9.0, 0.01])
+    assert known(by_variance).variances.tolist() == [3.0, 0.1]
 
 
 @pytest.mark.parametrize(("key", "expected"), [("variances", [2.0, 3.0]), ("scales", [4.0, 9.0])])
 def test_arms_may_be_listed_in_the_file_itself(tmp_path: Path, key: str, expected: list[float]) -> None:
     text = PROBLEM + f'{key} = [2.0, 3]\nnames = ["a", "b"]\n' + MEASURE + "means = [0.5, 1]\n"
     found = read(tmp_path, text)
-    assert found.problem.variances.tolist() == expected
+    assert known(found).variances.tolist() == expected
     assert found.problem.names == ("a", "b")
     assert true_means(found).tolist() == [0.5, 1.0]
 
@@ -313,7 +319,7 @@ def test_a_field_of_absurd_length_is_refused(tmp_path: Path) -> None:
 
 def test_gaussian_noise_and_other_rewards_contradict_each_other(tmp_path: Path) -> None:
     text = PROBLEM + 'noise = "gaussian"\narms = "sites.csv"\n' + MEASURE
-    assert read(tmp_path, text, SITES).problem.noise == "gaussian"
+    assert known(read(tmp_path, text, SITES)).noise == "gaussian"
     said = refusal(tmp_path, text + 'rewards = "two-point"\n', SITES)
     assert '`noise` is "gaussian", but `rewards` are "two-point"' in said
 
@@ -326,7 +332,7 @@ SIMULATED = MEASURE + 'rewards = "bernoulli"\n'
 def test_bounds_give_every_arm_the_same_variance(tmp_path: Path) -> None:
     text = PROBLEM + "bounds = [-1, 5]\nn = 3\n" + SIMULATED + "means = [0.5, 0.2, 0.1]\n"
     found = read(tmp_path, text)
-    assert found.problem.variances.tolist() == [9.0] * 3
+    assert known(found).variances.tolist() == [9.0] * 3
     assert isinstance(found.source, BoundedSource)
     assert (found.source.low, found.source.high) == (-1.0, 5.0)
 
@@ -345,7 +351,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
     )
     found = read(tmp_path, text)
     expected = 0.25 if p == 0.5 else (1 - 2 * p) / (2 * np.log((1 - p) / p))
-    assert found.problem.variances == pytest.approx([expected] * 2)
+    assert known(found).variances == pytest.approx([expected] * 2)
     assert found.rewards == "bernoulli"
     assert isinstance(found.source, BoundedSource)
 
@@ -564,3 +570,112 @@ def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
 def test_a_table_that_makes_no_sense_is_refused(tmp_path: Path, lines: str, said: str) -> None:
     sites = "arm,reward\nnorth,1\nsouth,2\n"
     assert said in refusal(tmp_path, TWO + f'[measure]\nkind = "table"\n{lines}\n', sites)
+
+
+# --- unknown variances ----------------------------------------------------------------------------
+
+UNKNOWN = PROBLEM + 'noise = "gaussian-unknown"\n'
+NAMED = UNKNOWN + 'names = ["a", "b", "c"]\n'
+FUNCTION = '[measure]\nkind = "function"\nfunction = "score.py:measure"\n'
+
+
+def with_rewards(folder: Path) -> Path:
+    text = "def measure(arm, count, rng):\n    return rng.normal(arm, 1 + arm, count)\n"
+    (folder / "score.py").write_text(text)
+    return folder
+
+
+def test_variances_may_be_unknown(tmp_path: Path) -> None:
+    text = NAMED + 'pilot = 12\ngoal = "minimise"\nguarantee = "indifference"\n' + FUNCTION
+    expected = sl.Unknown(
+        1, 0.5, 0.05, names=["a", "b", "c"], pilot=12, goal="minimise", guarantee="indifference"
+    )
+    found = read(with_rewards(tmp_path), text)
+    assert found.problem == expected
+    assert (found.means, found.variances) == (None, None)
+    assert read_problem(write(tmp_path, text.split("[measure]")[0])) == expected
+
+
+@pytest.mark.parametrize("arms", ["n = 3\n", 'names = ["a", "b", "c"]\n', 'arms = "sites.csv"\n'])
+def test_the_number_of_unknown_arms_is_stated_in_any_way(tmp_path: Path, arms: str) -> None:
+    write(with_rewards(tmp_path), "", "name,depth\na,1\nb,2\nc,3\n")
+    found = read(tmp_path, UNKNOWN + arms + FUNCTION)
+    assert (found.problem.n, found.problem.to_dict()["pilot"]) == (3, None)
+    assert sl.select(found.source, found.problem).indices.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NAMED + "variances = [1, 2, 3]\n", "so `variances` says too much"),
+        (NAMED + "scales = [1, 2, 3]\n", "so `scales` says too much"),
+        (NAMED + "bounds = [0, 1]\n", "so `bounds` says too much"),
+        (NAMED + 'rewards = "bernoulli"\n', "so `rewards` says too much"),
+        (NAMED + "at_most = 0.1\n", "so `at_most` says too much"),
+        (UNKNOWN + 'arms = "sites.csv"\n', "has a column `scale`. Name it otherwise"),
+        (UNKNOWN, "the number of arms is not stated"),
+        (NAMED + "pilot = 1\n", "`pilot` is 1; it must be a whole number, 2 or more"),
+        (PROBLEM + "scales = [1, 1]\npilot = 30\n", "`pilot` has a meaning only beside"),
+        (PROBLEM + 'noise = "unknown"\n', "it must be one of: sub-gaussian, gaussian, gaussian-unknown"),
+        (PROBLEM, 'say `noise = "gaussian-unknown"`'),
+    ],
+)
+def test_what_contradicts_unknown_variances_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(with_rewards(tmp_path), text + FUNCTION, SITES)
+    path = write(tmp_path, text)
+    with pytest.raises(sl.InvalidProblem, match=re.escape(said)):
+        read_problem(path)  # without [measure] as well
+
+
+@pytest.mark.parametrize(
+    ("problem", "measure", "sites"),
+    [
+        ('names = ["a", "b", "c"]\n', "means = [0, 1, 2]\nvariances = [1, 4, 9]\n", None),
+        ("n = 3\n", "means = [0, 1, 2]\nscales = [1, 2, 3]\n", None),
+        ('arms = "sites.csv"\n', "", "scale,mean\n1,0\n2,1\n3,2\n"),
+        ('arms = "sites.csv"\n', "", "variance,mean\n1,0\n4,1\n9,2\n"),
+        ('arms = "sites.csv"\n', 'scales = "noise"\n', "noise,variance,mean\n1,7,0\n2,7,1\n3,7,2\n"),
+    ],
+)
+def test_simulated_arms_may_hide_their_variances(
+    tmp_path: Path, problem: str, measure: str, sites: str | None
+) -> None:
+    found = read(tmp_path, UNKNOWN + problem + MEASURE + measure, sites)
+    assert isinstance(found.problem, sl.Unknown)
+    assert found.variances is not None
+    assert (found.variances.tolist(), true_means(found).tolist()) == ([1.0, 4.0, 9.0], [0.0, 1.0, 2.0])
+    assert sl.select(found.source, found.problem).indices.tolist() == [2]
+
+
+def test_simulated_spreads_are_those_of_gaussian_rewards(tmp_path: Path) -> None:
+    found = read(tmp_path, UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 5]\nvariances = [1, 9]\n")
+    drawn = [
+        summary_of(answer, 5, "it")
+        for seed in range(4000)
+        for answer in found.source.answers([Call(seed, 1, 5, 0)])
+    ]
+    means, variances = np.array([(one.mean, one.variance) for one in drawn]).T
+    assert means.mean() == pytest.approx(5, abs=0.1)
+    assert variances.mean() == pytest.approx(9, abs=0.5)
+    assert variances.var() == pytest.approx(2 * 9**2 / 4, rel=0.15)  # chi-square with 4 degrees of freedom
+    assert np.corrcoef(means, variances)[0, 1] == pytest.approx(0, abs=0.05)
+    (one,) = found.source.answers([Call(0, 1, 1, 0)])
+    assert summary_of(one, 1, "it").variance is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\n", "give the true ones once"),
+        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, 1]\nvariances = [1, 1]\n", "once"),
+        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, 1, 1]\n", "has 3 entries but"),
+        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, -1]\n", "scale -1.0 is wrong"),
+        (
+            UNKNOWN + "n = 2\n" + MEASURE + 'means = [0, 1]\nscales = [1, 1]\nrewards = "uniform"\n',
+            '`noise` is "gaussian-unknown", but `rewards` are "uniform"',
+        ),
+        (WITH_ARMS + "scales = [1, 1]\n", "[problem] says already how noisy arms are"),
+    ],
+)
+def test_a_simulation_needs_the_true_variances_once(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, text, SITES)

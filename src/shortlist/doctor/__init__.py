@@ -11,7 +11,9 @@ from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
 from shortlist.measure import BoundedSource, Source
 from shortlist.plan import resolve
 from shortlist.problem import Problem
-from shortlist.strategies import strategy_named
+from shortlist.strategies import strategy_for
+from shortlist.strategies.pilot import size as pilot_size
+from shortlist.unknown import Question, Unknown
 
 __all__ = ["Diagnosis", "Finding", "examine"]
 
@@ -32,9 +34,11 @@ class Diagnosis:
         What a run would do: its most pulls, if they are limited, and roughly how many it usually makes.
     findings
         What was looked at and seen.
+    pilot_pulls
+        How many pulls the pilot takes; None if variances are known.
     """
 
-    problem: Problem
+    problem: Question
     arms: tuple[str, ...]
     n_pulls: int
     seconds: float
@@ -42,6 +46,7 @@ class Diagnosis:
     worst_case_pulls: int | None
     usual_pulls: float | None
     findings: tuple[Finding, ...]
+    pilot_pulls: int | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -67,13 +72,14 @@ class Diagnosis:
             "strategy": self.strategy,
             "worst_case_pulls": most,
             "usual_pulls": usual,
+            "pilot_pulls": self.pilot_pulls,
             "worst_case_seconds": None if pace is None or most is None else pace * most,
             "usual_seconds": None if pace is None or usual is None else pace * usual,
             "problem": self.problem.to_dict(),
         }
 
 
-def examine(source: Source, problem: Problem, *, arms: int = 5, pulls: int = 30, seed: int = 0) -> Diagnosis:
+def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30, seed: int = 0) -> Diagnosis:
     """Return what trial measurements of a few arms show.
 
     Every arm tried is pulled `pulls` times in a few calls; the first of these is made again, with the same
@@ -106,7 +112,7 @@ def examine(source: Source, problem: Problem, *, arms: int = 5, pulls: int = 30,
     seed = whole_number(seed, "seed", 0)
     made = [tried(inner, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
     strategy = resolve("auto", problem)
-    rules = strategy_named(strategy)
+    rules = strategy_for(strategy, problem)
     most = rules.worst_case_pulls(problem)
     return Diagnosis(
         problem=problem,
@@ -117,19 +123,29 @@ def examine(source: Source, problem: Problem, *, arms: int = 5, pulls: int = 30,
         worst_case_pulls=most,
         usual_pulls=None if most is None else most * rules.usual_share,
         findings=tuple(_found(source, problem, made, bounds, most)),
+        pilot_pulls=pilot_size(problem) * problem.n
+        if isinstance(problem, Unknown) and problem.m < problem.n
+        else None,
     )
 
 
 def _found(
-    source: Source, problem: Problem, made: list[ArmTrials], bounds: BoundedSource | None, most: int | None
+    source: Source, problem: Question, made: list[ArmTrials], bounds: BoundedSource | None, most: int | None
 ) -> list[Finding]:
     return [
         *findings.failures(made),
         *findings.reproducibility(problem, made),
         *findings.freshness(problem, made, bounds),
         *findings.ranges(problem, made, bounds),
-        *spread(problem, made, is_bounded=bounds is not None),
+        *_noise(source, problem, made, is_bounded=bounds is not None),
         *findings.durations(made),
         *findings.supply(source, most),
         *findings.travel(source),
     ]
+
+
+def _noise(source: Source, problem: Question, made: list[ArmTrials], *, is_bounded: bool) -> list[Finding]:
+    """Return whether rewards spread as declared or, if nothing is declared, what the pilot will be."""
+    if isinstance(problem, Problem):
+        return spread(problem, made, is_bounded=is_bounded)
+    return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []

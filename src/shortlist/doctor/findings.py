@@ -9,7 +9,8 @@ import numpy as np
 from shortlist.arrays import FloatArray
 from shortlist.doctor.trials import ArmTrials, Trial
 from shortlist.measure import BoundedSource, Source, TableSource
-from shortlist.problem import Problem
+from shortlist.measure.bounded import is_summary
+from shortlist.unknown import Question, Unknown
 
 _SHOWN = 3  # failures shown
 
@@ -45,7 +46,7 @@ def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
     return [Finding("error", "measuring", said, advice * (said is shown[-1])) for said in shown]
 
 
-def reproducibility(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
+def reproducibility(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether a call made again with the same seed gives the same rewards."""
     pairs = [(one.trials[0], one.again) for one in tried if one.again is not None]
     if not pairs:
@@ -65,7 +66,7 @@ def reproducibility(problem: Problem, tried: Sequence[ArmTrials]) -> list[Findin
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]
 
 
-def freshness(problem: Problem, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
+def freshness(problem: Question, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
     """Return whether different pulls give different rewards."""
     whole = [one for one in tried if one.reseeded is not None and len(one.trials) > 1]
     if not whole:
@@ -102,7 +103,7 @@ def _is_the_same(one: ArmTrials) -> bool:
     return len(trials) > len(by_count) and all(len(answers) == 1 for answers in by_count.values())
 
 
-def _constant(problem: Problem, flat: Sequence[ArmTrials], bounds: BoundedSource | None) -> Finding:
+def _constant(problem: Question, flat: Sequence[ArmTrials], bounds: BoundedSource | None) -> Finding:
     value = flat[0].trials[0].summary.mean
     seen = f"All rewards of {_named(problem, flat)} are the same ({value:g} for the first)."
     if bounds is not None and all(one.trials[0].summary.mean in (bounds.low, bounds.high) for one in flat):
@@ -116,7 +117,7 @@ def _constant(problem: Problem, flat: Sequence[ArmTrials], bounds: BoundedSource
     return Finding("error", "fresh rewards", seen, advice)
 
 
-def ranges(problem: Problem, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
+def ranges(problem: Question, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
     """Return whether rewards lie within the bounds that were declared."""
     if bounds is None:
         return []
@@ -203,6 +204,54 @@ def supply(source: Source, most_pulls: int | None) -> list[Finding]:
     ]
 
 
+def _shortest(source: Source, n: int) -> int | None:
+    """Return the rows of the arm that has fewest; None if rewards are not recorded."""
+    return min(source.rows(arm) for arm in range(n)) if isinstance(source, TableSource) else None
+
+
+def pilot(question: Unknown, source: Source, tried: Sequence[ArmTrials], pulls: int) -> list[Finding]:
+    """Return what pilot will be made, and whether the measurement is fit for one."""
+    each = f"{pulls:,} pulls of each arm"
+    rows = _shortest(source, question.n)
+    if rows is not None and rows < pulls:
+        return [
+            Finding(
+                "error",
+                "pilot",
+                f"A pilot makes {each}, but some arm has only {rows:,} rows.",
+                "Record more rows, or state a smaller `pilot`.",
+            )
+        ]
+    if any(trial.summary.variance is None for trial in _all(tried) if trial.call.count > 1):
+        return [
+            Finding(
+                "error",
+                "pilot",
+                "The measurement returns means alone, but a pilot has to show how rewards spread.",
+                "Return all rewards, or their sample variance with their mean.",
+            )
+        ]
+    few = [one for one in tried if _is_coarse(one)]
+    if few:
+        return [
+            Finding(
+                "error",
+                "pilot",
+                f"Rewards of {_named(question, few)} have only two values, so they are not Gaussian.",
+                'State their `bounds`, or `rewards = "bernoulli"`, instead of `noise`; or let each pull be '
+                "an average of many such rewards.",
+            )
+        ]
+    seen = f"Variances are unknown, so a run begins with {each}, {pulls * question.n:,} in all."
+    return [Finding("ok", "pilot", seen)]
+
+
+def _is_coarse(one: ArmTrials) -> bool:
+    """Whether ten rewards or more of an arm, given one by one, have no more than two values, but two."""
+    values = [reward for trial in one.trials if not is_summary(trial.answer) for reward in trial.rewards]
+    return len(values) >= 10 and len(set(values)) == 2
+
+
 def _all(tried: Sequence[ArmTrials]) -> list[Trial]:
     return [
         trial
@@ -211,6 +260,6 @@ def _all(tried: Sequence[ArmTrials]) -> list[Trial]:
     ]
 
 
-def _named(problem: Problem, arms: Sequence[ArmTrials]) -> str:
+def _named(problem: Question, arms: Sequence[ArmTrials]) -> str:
     names = [problem.name(one.arm) for one in arms]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -10,7 +10,7 @@ import numpy as np
 from shortlist.errors import MeasurementFailed
 from shortlist.measure import Call, Source, Summary, TableSource, summary_of
 from shortlist.measure.bounded import is_summary
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
 _CALLS = 6  # for each arm, its pulls divided among them
 
@@ -63,13 +63,13 @@ class ArmTrials:
     failure: str = ""
 
 
-def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
+def arms_to_try(problem: Question, n_arms: int) -> list[int]:
     """Return so many arms, or all if there are fewer, spread over the list."""
     places = np.linspace(0, problem.n - 1, min(n_arms, problem.n))
     return [int(place) for place in places.round()]
 
 
-def tried(source: Source, problem: Problem, arm: int, pulls: int, seed: int) -> ArmTrials:
+def tried(source: Source, problem: Question, arm: int, pulls: int, seed: int) -> ArmTrials:
     """Return the trials of one arm."""
     if isinstance(source, TableSource):
         pulls = min(pulls, source.rows(arm))
@@ -89,7 +89,7 @@ def tried(source: Source, problem: Problem, arm: int, pulls: int, seed: int) -> 
     return ArmTrials(arm, tuple(made), again, reseeded)
 
 
-def _made(source: Source, problem: Problem, call: Call) -> Trial:
+def _made(source: Source, problem: Question, call: Call) -> Trial:
     begun = time.perf_counter()
     (answer,) = source.answers([call])
     seconds = time.perf_counter() - begun

@@ -19,7 +19,7 @@ from shortlist.errors import InvalidProblem, MeasurementFailed
 from shortlist.measure.function import Summary
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
 from shortlist.measure.source import Call
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
@@ -51,7 +51,7 @@ class CommandSource:
         Environment variables to set beside those that are there.
     """
 
-    problem: Problem
+    problem: Question
     argv: tuple[str, ...]
     folder: Path = Path()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)

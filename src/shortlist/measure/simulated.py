@@ -147,21 +147,35 @@ def _check_proxies(
 
 @dataclass(frozen=True, eq=False)
 class SimulatedMeasure:
-    """A measure function that simulates arms; it may be sent to other processes."""
+    """A measure function that simulates arms; it may be sent to other processes.
+
+    If it is to tell the spread, it draws the sample variance of Gaussian rewards too, which is independent of
+    their mean; a pilot for unknown variances needs it.
+    """
 
     means: FloatArray
     variances: FloatArray
     rewards: str
+    tells_spread: bool = False
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
         """Return a fresh batch of an arm by its number of rewards and their mean."""
         mean = np.empty((1, 1))
         draw = REWARDS[self.rewards].draw
         draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
-        return Summary(count, float(mean[0, 0]))
+        return Summary(count, float(mean[0, 0]), self._spread(arm, count, rng))
+
+    def _spread(self, arm: int, count: int, rng: np.random.Generator) -> float | None:
+        if not self.tells_spread or count < 2:
+            return None
+        if self.rewards == "noiseless":
+            return 0.0
+        return float(self.variances[arm]) * rng.chisquare(count - 1) / (count - 1)
 
 
-def simulated_measure(problem: Problem, means: object, rewards: str = "gaussian") -> Measure:
-    """Return a measure function that simulates the arms of a problem."""
+def simulated_measure(
+    problem: Problem, means: object, rewards: str = "gaussian", *, tells_spread: bool = False
+) -> Measure:
+    """Return a measure function that simulates the arms of a problem, and may tell how rewards spread."""
     true_means = np.array(checked_means(problem, means, rewards))  # a copy: the caller may go on with theirs
-    return SimulatedMeasure(true_means, problem.variances, rewards)
+    return SimulatedMeasure(true_means, problem.variances, rewards, tells_spread)

@@ -9,7 +9,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import one_of
 from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.measure.source import Call
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +29,14 @@ class TableSource:
         "next": rows as they stand; or "random": in a random order of each arm's own, fixed by the seed.
     """
 
-    problem: Problem
+    problem: Question
     values: FloatArray
     starts: IntArray
     order: str = "next"
     together: int = 1
 
     @classmethod
-    def of(cls, problem: Problem, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":
+    def of(cls, problem: Question, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":
         """Return the table with these rewards, one array for each arm."""
         if len(rewards) != problem.n:
             raise InvalidProblem(f"the table has {len(rewards)} arms but the problem has {problem.n}.")

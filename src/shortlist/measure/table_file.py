@@ -12,10 +12,10 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.measure.columns import Columns
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
 
-def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:
+def read_long(path: Path, problem: Question, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file with one line per reward."""
     columns = Columns.read(path, "reward")
     rewards = columns.rewards(reward)
@@ -33,14 +33,14 @@ def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "rew
     return np.split(rewards[order], ends[:-1])
 
 
-def read_wide(path: Path, problem: Problem) -> list[FloatArray]:
+def read_wide(path: Path, problem: Question) -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file with one column per arm; others are ignored."""
     columns = Columns.read(path, "row of rewards")
     names = (problem.name(arm) for arm in range(problem.n))
     return [columns.rewards(name, may_be_blank=True) for name in names]
 
 
-def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
+def read_npy(path: Path, problem: Question, axis: int = 0) -> list[FloatArray]:
     """Return the rewards of each arm from an array of two dimensions, arms along `axis`."""
     if axis not in (0, 1) or isinstance(axis, bool):
         raise InvalidProblem(f"`axis` is {axis!r}; it must be 0 (a row per arm) or 1 (a column per arm).")
@@ -58,7 +58,7 @@ def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
     return list(np.ascontiguousarray(np.moveaxis(table, axis, 0)))
 
 
-def read_npz(path: Path, problem: Problem) -> list[FloatArray]:
+def read_npz(path: Path, problem: Question) -> list[FloatArray]:
     """Return the rewards of each arm from an archive with one flat array per arm, by its name."""
     names = [problem.name(arm) for arm in range(problem.n)]
     with _reading(path):
@@ -77,7 +77,7 @@ def read_npz(path: Path, problem: Problem) -> list[FloatArray]:
     return [_numbers(found[name], f"{path}, array {name!r}") for name in names]
 
 
-def read_csv(path: Path, problem: Problem, layout: str, **names: str) -> list[FloatArray]:
+def read_csv(path: Path, problem: Question, layout: str, **names: str) -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file of either layout."""
     if one_of(layout, "layout", ("long", "wide")) == "long":
         return read_long(path, problem, **names)

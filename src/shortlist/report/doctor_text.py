@@ -33,6 +33,12 @@ def time_words(diagnosis: Diagnosis) -> str:
     if pace is None:
         return "No pull succeeded, so nothing is known of how long a run takes."
     said = f"A pull takes {span(pace)}."
+    if diagnosis.pilot_pulls is not None:
+        pilot = diagnosis.pilot_pulls
+        return (
+            f"{said} {diagnosis.strategy} begins with a pilot of {pilot:,} pulls: {span(pace * pilot)} "
+            f"with one worker. How many more it needs at most is known after that."
+        )
     if most is None:
         return f"{said} {diagnosis.strategy} has no limit on pulls."
     said += f" {diagnosis.strategy} makes at most {most:,} pulls: {span(pace * most)} with one worker"

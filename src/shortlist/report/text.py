@@ -11,6 +11,7 @@ from shortlist.certificates import Scope
 from shortlist.plan import Plan, gap_words
 from shortlist.result import Result
 from shortlist.simulate import Simulation, is_bad, is_wrong
+from shortlist.unknown import Unknown
 
 _MOST_ROWS = 20
 
@@ -74,6 +75,8 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
 
 def plan_text(plan: Plan) -> RenderableType:
     """Return a plan as a table of strategies, the lower bound, and why the first one is recommended."""
+    if isinstance(plan.problem, Unknown) and plan.problem.m < plan.problem.n:
+        return _plan_before_the_pilot(plan)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
     for heading in ("most pulls", "x bound", "most rounds"):
@@ -93,11 +96,29 @@ def plan_text(plan: Plan) -> RenderableType:
     parts: list[RenderableType] = [table, Text()]
     parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
+    return Group(*parts, *_promised(plan))
+
+
+def _plan_before_the_pilot(plan: Plan) -> RenderableType:
+    """Return what is known while variances are not: who could answer, and what the pilot takes."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("proof, or why not")
+    for row in plan.rows:
+        said = Text((row.certificate or "").split(";")[0] if row.is_certified else row.note)
+        style = "bold" if row is plan.best else "" if row.is_certified else "dim"
+        table.add_row(row.strategy, said, style=style)
+    return Group(table, Text(), Text(plan.why, style="bold"), *_promised(plan))
+
+
+def _promised(plan: Plan) -> list[RenderableType]:
+    """Return what the best strategy promises, and how it spends delta."""
+    parts: list[RenderableType] = []
     if (promise := plan.best.guarantee) is not None:
         parts.append(Text(promise.sentence, style="green"))
         spent = "; ".join(f"{share.delta:.3g} for: {share.event}" for share in promise.ledger.shares)
         parts.append(Text(f"Of delta it spends {spent}.", style="dim"))
-    return Group(*parts)
+    return parts
 
 
 def _large(count: float) -> str:

@@ -1,4 +1,4 @@
-"""The noise of the arms as [problem] and its CSV file state it: variances, scales, bounds, or coins."""
+"""The noise of the arms as [problem] and its CSV file state it: variances, scales, bounds, coins, or none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ def declared_noise(asked: dict[str, Any], columns: Columns) -> Declared:
         raise InvalidProblem(
             "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
             "by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, or "
-            '`rewards = "bernoulli"`.'
+            '`rewards = "bernoulli"`. If nobody knows it, and rewards are Gaussian, say '
+            '`noise = "gaussian-unknown"`.'
         )
     for key in {"at_least", "at_most"} & asked.keys():
         if "rewards" not in asked:
@@ -51,7 +52,26 @@ def declared_noise(asked: dict[str, Any], columns: Columns) -> Declared:
     if key in _READERS:
         return _READERS[key](asked, columns)
     values = columns.numbers(key)
-    return Declared(values if key == "variance" else _squares(values))
+    return Declared(values if key == "variance" else squares(values))
+
+
+def refuse_noise(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> None:
+    """Refuse whatever says how noisy arms are, where that is said to be unknown.
+
+    The CSV file may have it for simulated arms: there it is the truth, which the strategy is not told.
+    """
+    given = [key for key in (*_READERS, "at_least", "at_most") if key in asked]
+    if given:
+        raise InvalidProblem(
+            f'`noise` is "gaussian-unknown", so `{given[0]}` says too much. Leave it out; or, if it is '
+            f"certain, leave `noise` out: then no pilot is needed."
+        )
+    columns_given = [key for key in ("variance", "scale") if key in columns.entries]
+    if columns_given and not is_simulated:
+        raise InvalidProblem(
+            f'`noise` is "gaussian-unknown", but {columns.path} has a column `{columns_given[0]}`. Name it '
+            f"otherwise; or, if it is certain, leave `noise` out: then no pilot is needed."
+        )
 
 
 def _within(asked: dict[str, Any], columns: Columns) -> Declared:
@@ -59,16 +79,16 @@ def _within(asked: dict[str, Any], columns: Columns) -> Declared:
     if not isinstance(ends, list) or len(ends) != 2:
         raise InvalidProblem(f"`bounds` is {ends!r}; it must hold two numbers, such as [0.0, 1.0].")
     low, high = real_numbers(ends, "bounds", "Give the least and the largest reward.").tolist()
-    return Declared(bounded(low, high, _n_arms(asked, columns)), (low, high))
+    return Declared(bounded(low, high, n_arms(asked, columns)), (low, high))
 
 
 def _coins(asked: dict[str, Any], columns: Columns) -> Declared:
     one_of(asked["rewards"], "rewards", ("bernoulli",))
     limits = {key: asked[key] for key in ("at_least", "at_most") if key in asked}
-    return Declared(bernoulli(_n_arms(asked, columns), **limits), (0.0, 1.0), is_binary=True)
+    return Declared(bernoulli(n_arms(asked, columns), **limits), (0.0, 1.0), is_binary=True)
 
 
-def _n_arms(asked: dict[str, Any], columns: Columns) -> int:
+def n_arms(asked: dict[str, Any], columns: Columns) -> int:
     """Return the number of arms, where no list of variances tells it."""
     names = asked.get("names")
     given = [len(columns.lines)] if columns.lines else []
@@ -83,7 +103,8 @@ def _n_arms(asked: dict[str, Any], columns: Columns) -> int:
     return given[0]
 
 
-def _squares(scales: Any) -> FloatArray:
+def squares(scales: Any) -> FloatArray:
+    """Return variances, given their square roots."""
     values = real_numbers(scales, "scales")
     is_wrong = ~((values > 0) & (values <= 1e50))
     if is_wrong.any():
@@ -96,7 +117,7 @@ def _squares(scales: Any) -> FloatArray:
 
 _READERS: dict[str, Callable[[dict[str, Any], Columns], Declared]] = {
     "variances": lambda asked, _: Declared(asked["variances"]),
-    "scales": lambda asked, _: Declared(_squares(asked["scales"])),
+    "scales": lambda asked, _: Declared(squares(asked["scales"])),
     "bounds": _within,
     "rewards": _coins,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shortlist.errors import MeasurementFailed, WorkersLost
+from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
 from shortlist.run.calls import Cut
 from shortlist.run.tickets import Ticket
 
@@ -20,10 +20,11 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
     """Return the error for a call that failed so many times, perhaps with others of its block."""
     said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
     beside = f" (and {others:,} others in the same block)" if others else ""
-    error = MeasurementFailed(
-        f"measuring {named(ticket)}{beside} {said}. It ended with {words_of(cause)} Mend the measurement and "
-        f"run again; a Session keeps what it was told: drive() goes on with it."
-    )
+    advice = "Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
+    what = f". It ended with {words_of(cause)} {advice}"
+    if isinstance(cause, FinalFailure):  # which says itself what to do
+        what = f": {cause}"
+    error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
     error.__cause__ = cause
     return error
 

@@ -20,8 +20,9 @@ from shortlist.measure.columns import Columns
 from shortlist.measure.simulated import checked_means
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
-from shortlist.run.arms_file import Declared
+from shortlist.run.arms_file import Declared, squares
 from shortlist.run.entries import check_keys, flag, word
+from shortlist.unknown import Question, Unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,7 @@ class Measured:
     source: Source
     means: FloatArray | None = None
     rewards: str | None = None
+    variances: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +40,9 @@ class _Given:
     """What the section says, and all that it may refer to."""
 
     entries: dict[str, Any]
-    problem: Problem
+    problem: Question
     columns: Columns
-    noise: Declared
+    noise: Declared | None
     folder: Path
 
     def only(self, *keys: str) -> None:
@@ -49,7 +51,7 @@ class _Given:
 
 
 def measured(
-    entries: dict[str, Any], problem: Problem, columns: Columns, noise: Declared, folder: Path
+    entries: dict[str, Any], problem: Question, columns: Columns, noise: Declared | None, folder: Path
 ) -> Measured:
     """Return the source of rewards that [measure] describes."""
     kind = entries.get("kind")
@@ -63,16 +65,44 @@ def measured(
 
 
 def _simulated(given: _Given) -> Measured:
-    problem, entries = given.problem, given.entries
-    rewards = word(entries, "rewards", "bernoulli" if given.noise.is_binary else "gaussian")
-    named = entries.get("means", "mean")
-    means = given.columns.numbers(named) if isinstance(named, str) else named
-    if problem.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
-        raise InvalidProblem(f'`noise` is "gaussian", but `rewards` are "{rewards}"; change one of them.')
-    means = checked_means(problem, means, rewards)
-    if given.noise.bounds is not None:
+    entries, is_binary = given.entries, given.noise is not None and given.noise.is_binary
+    rewards = word(entries, "rewards", "bernoulli" if is_binary else "gaussian")
+    truth = _truth(given)
+    if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
+        stated = "gaussian-unknown" if isinstance(given.problem, Unknown) else "gaussian"
+        raise InvalidProblem(f'`noise` is "{stated}", but `rewards` are "{rewards}"; change one of them.')
+    means = checked_means(truth, _listed(given, "means", "mean"), rewards)
+    if given.noise is not None and given.noise.bounds is not None:
         _check_reach(given.noise.bounds, means, rewards)
-    return Measured(FunctionSource(simulated_measure(problem, means, rewards)), means, rewards)
+    is_unknown = isinstance(given.problem, Unknown)
+    source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
+    return Measured(source, means, rewards, truth.variances if is_unknown else None)
+
+
+def _truth(given: _Given) -> Problem:
+    """Return the question as it is known to whoever draws the rewards."""
+    said: list[str] = [key for key in ("variances", "scales") if key in given.entries]
+    if isinstance(given.problem, Problem):
+        if said:
+            raise InvalidProblem(
+                f"[measure] gives `{said[0]}`, but [problem] says already how noisy arms are; leave it out."
+            )
+        return given.problem
+    said += [key for key in ("variance", "scale") if key in given.columns.entries and not said]
+    if len(said) != 1:
+        raise InvalidProblem(
+            "to simulate arms of unknown variances, give the true ones once, for the simulation alone: in "
+            "[measure] a list `variances` or `scales`, or a column `variance` or `scale` of the CSV file."
+        )
+    (key,) = said
+    values = _listed(given, key, key)
+    return given.problem.known(values if key.startswith("variance") else squares(values), noise="gaussian")
+
+
+def _listed(given: _Given, key: str, column: str) -> Any:
+    """Return numbers that an entry lists, or the column that it names."""
+    named = given.entries.get(key, column)
+    return given.columns.numbers(named) if isinstance(named, str) else named
 
 
 def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -> None:
@@ -137,7 +167,7 @@ def _table(given: _Given) -> Measured:
 
 _Reader: TypeAlias = Callable[[_Given], Measured]
 KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
-    "simulated": (_simulated, ("rewards", "means")),
+    "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
     "function": (_function, ("function", "vectorised")),
     "command": (_command, ("command", "folder", "output", "timeout", "env")),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),

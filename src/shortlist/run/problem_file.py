@@ -23,22 +23,26 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.measure import BoundedSource, Source
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
-from shortlist.run.arms_file import Declared, declared_noise
+from shortlist.run.arms_file import Declared, declared_noise, n_arms, refuse_noise
 from shortlist.run.entries import check_keys, section
 from shortlist.run.measure_section import Measured, measured
+from shortlist.unknown import Question, Unknown
 
 T = TypeVar("T")
 
+UNKNOWN = "gaussian-unknown"
+_NOISES = ("sub-gaussian", "gaussian", UNKNOWN)
 _REQUIRED = {"m", "epsilon", "delta"}
 PROBLEM_KEYS = {
     *_REQUIRED,
     *("arms", "names", "n"),
     *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
-    *("noise", "guarantee", "goal"),
+    *("noise", "pilot", "guarantee", "goal"),
 }
 
 
@@ -54,12 +58,15 @@ class ProblemFile:
         Where its rewards come from.
     means, rewards
         The true means and the kind of rewards of simulated arms; None for others.
+    variances
+        The true variances of simulated arms that are unknown to the strategy; None for others.
     """
 
-    problem: Problem
+    problem: Question
     source: Source
     means: FloatArray | None = None
     rewards: str | None = None
+    variances: FloatArray | None = None
 
 
 def read_problem_file(path: Path) -> ProblemFile:
@@ -67,7 +74,7 @@ def read_problem_file(path: Path) -> ProblemFile:
     return _read(path, _with_rewards)
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: Path) -> Question:
     """Return the question alone; where rewards come from need not be said."""
     return _read(path, lambda text, folder: _asked(text, folder)[0])
 
@@ -82,7 +89,7 @@ def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
         raise InvalidProblem(message if str(path) in message else f"{path}: {message}") from error.__cause__
 
 
-def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns, Declared]:
+def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns, Declared | None]:
     check_keys(text, {"problem", "measure"}, "the file")
     asked = section(text, "problem", PROBLEM_KEYS)
     missing = _REQUIRED - asked.keys()
@@ -90,22 +97,36 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns, Declar
         lacking = ", ".join(sorted(missing))
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
+    if one_of(asked.get("noise", "sub-gaussian"), "noise", _NOISES) == UNKNOWN:
+        return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns, None
+    if "pilot" in asked:
+        raise InvalidProblem(f'`pilot` has a meaning only beside `noise = "{UNKNOWN}"`; leave it out.')
     noise = declared_noise(asked, columns)
     problem = Problem(
-        m=asked["m"],
-        epsilon=asked["epsilon"],
-        delta=asked["delta"],
-        variances=noise.variances,
-        names=_names(asked, columns),
-        noise=asked.get("noise", "sub-gaussian"),
-        guarantee=asked.get("guarantee", "pac"),
-        goal=asked.get("goal", "maximise"),
+        **_common(asked, columns), variances=noise.variances, noise=asked.get("noise", "sub-gaussian")
     )
     if problem.noise == "gaussian" and noise.bounds is not None:
         raise InvalidProblem(
             '`noise` is "gaussian", but rewards within bounds are not; leave out one of them.'
         )
     return problem, columns, noise
+
+
+def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return what every kind of question has."""
+    numbers = {key: asked[key] for key in sorted(_REQUIRED)}
+    words = {"guarantee": asked.get("guarantee", "pac"), "goal": asked.get("goal", "maximise")}
+    return {**numbers, **words, "names": _names(asked, columns)}
+
+
+def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Unknown:
+    refuse_noise(asked, columns, is_simulated=is_simulated)
+    return Unknown(**_common(asked, columns), n=n_arms(asked, columns), pilot=asked.get("pilot"))
+
+
+def _kind(text: dict[str, Any]) -> object:
+    measure = text.get("measure")
+    return measure.get("kind") if isinstance(measure, dict) else None
 
 
 def _names(asked: dict[str, Any], columns: Columns) -> Any:
@@ -120,6 +141,6 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
     problem, columns, noise = _asked(text, folder)
     found: Measured = measured(section(text, "measure", None), problem, columns, noise, folder.absolute())
     source = found.source
-    if noise.bounds is not None:
+    if isinstance(problem, Problem) and noise is not None and noise.bounds is not None:
         source = BoundedSource(source, problem, *noise.bounds)
-    return ProblemFile(problem, source, found.means, found.rewards)
+    return ProblemFile(problem, source, found.means, found.rewards, found.variances)
