@@ -127,15 +127,19 @@ def _line(each: Bounds, task: Task, rows: list[Row], mine: dict[Task, list[Row]]
         most = max(row.pulls for row in rows)
         left = f"did not finish: {got.unfinished} of {got.replications}, after {most:,}"
         return f"{start}| {got.replications} | {left} | | | | | {got.errors} |"
-    reference = mine.get(Task(each.instance, task.noise, REFERENCE)) or mine.get(
-        Task(each.instance, "sub-gaussian", REFERENCE)
-    )
+    reference = _reference(task, mine)
     times = f"{got.mean / figures(reference, each.delta).mean:.3f}" if reference else ""
     return (
         f"{start}| {got.replications} | {got.mean:,.0f} ± {got.error:,.0f} | {got.mean / each.scale:.2f} "
         f"| {_ratio(got.mean, each.worst)} | {_ratio(got.mean, each.own)} | {times} "
         f"| {got.errors} ({got.p_value:.2g}) |"
     )
+
+
+def _reference(task: Task, found: dict[Task, list[Row]]) -> list[Row] | None:
+    """Return the rows to compare with; those of the reference are the same for any noise."""
+    here = task._replace(strategy=REFERENCE)
+    return found.get(here) or found.get(here._replace(noise="sub-gaussian"))
 
 
 def _ratio(pulls: float, bound: float) -> str:
@@ -155,7 +159,7 @@ def _closing(known: list[Bounds], found: dict[Task, list[Row]]) -> list[str]:
     for noise, strategy in dict.fromkeys((task.noise, task.strategy) for task in found):
         logs, errors, runs = [], 0, 0
         for task, rows in found.items():
-            base = found.get(task._replace(strategy=REFERENCE))
+            base = _reference(task, found)
             if (task.noise, task.strategy) != (noise, strategy) or not rows or not base:
                 continue
             got = figures(rows, deltas[task.instance])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.arrays import FloatArray
 from shortlist.bounds.characteristic import characteristic_bracket
 from shortlist.report.text import result_text
 from shortlist.simulate import is_bad
@@ -144,3 +145,19 @@ def test_the_report_knows_whether_the_answer_is_right(capsys: pytest.CaptureFixt
 
     Console(width=100).print(result_text(sl.select(rewards, problem()), MEANS))
     assert "the answer is right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("strategy", ["t-race", "rinott", "dudewicz-dalal", "kim-nelson", "race", "wnelim"])
+def test_with_unknown_variances_minimising_is_maximising_the_opposite(strategy: str) -> None:
+    guarantee = "indifference" if strategy == "kim-nelson" else "pac"
+    least = sl.Unknown(1, 1.5, 0.1, n=4, pilot=12, guarantee=guarantee, goal="minimise")
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
+        return rng.normal(arm, 0.5 + arm, count)
+
+    down = sl.select(measure, least, strategy, seed=3)
+    up = sl.select(lambda *call: -measure(*call), least.changed(goal="maximise"), strategy, seed=3)
+    assert down.indices.tolist() == up.indices.tolist() == [0]
+    assert down.n_pulls == up.n_pulls
+    assert (down.arms.means == -up.arms.means).all()
+    assert ("smallest" in str(down)) and ("smallest" not in str(up))

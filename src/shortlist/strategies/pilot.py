@@ -111,5 +111,6 @@ def penalty(log: float, freedom: int) -> float:
 
 def promise(question: Unknown, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
     """Return the guarantee of a proof that has one kind of failure."""
-    shares = Ledger((Share(event, question.delta),))
-    return Guarantee(scope, question.epsilon, question.delta, question.m, source, shares, GAUSSIAN)
+    numbers = (question.epsilon, question.delta, question.m)
+    ledger = Ledger((Share(event, question.delta),))
+    return Guarantee(scope, *numbers, source, ledger, assumption=GAUSSIAN, goal=question.goal)
