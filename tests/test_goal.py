@@ -160,4 +160,5 @@ def test_with_unknown_variances_minimising_is_maximising_the_opposite(strategy: 
     assert down.indices.tolist() == up.indices.tolist() == [0]
     assert down.n_pulls == up.n_pulls
     assert (down.arms.means == -up.arms.means).all()
-    assert ("smallest" in str(down)) and ("smallest" not in str(up))
+    assert "smallest" in str(down)
+    assert "smallest" not in str(up)

@@ -31,14 +31,16 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize(("program", "printed"), programs())
-def test_programs_print_what_is_shown(program: str, printed: str) -> None:
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(program, encoding="utf-8")
+    run = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout == printed
 
 
 def test_there_are_programs_and_commands() -> None:
-    assert len(programs()) == 5
+    assert len(programs()) == 6
     assert len(commands()) == 10
 
 
