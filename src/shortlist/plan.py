@@ -169,7 +169,7 @@ def plan(problem: Question) -> Plan:
     --------
     >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
-    ('race', 10500, 524)
+    ('race', 10500, 534)
     >>> round(pl.lower_bound), round(pl.gap, 1)
     (1029, 10.2)
     """

@@ -12,7 +12,7 @@ from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies import wnelim
 
 STEP = 1.07  # information grows so many times from rung to rung
-FIRST = 1.0  # information of the first rung, nearly
+FIRST = 0.4  # information of the first rung, nearly
 BEYOND = 40  # rungs beyond the top, for few arms that many others are compared with
 EXCESS = 0.2  # and what share of all pulls may be spent on them
 N_PRICES = 48  # what is needed below a cut is rounded up to one of so many
