@@ -66,7 +66,7 @@ def test_no_pair_is_settled_that_is_not_settled_at_every_cut(
 
 @pytest.mark.parametrize(("n", "m", "delta"), LADDERS)
 def test_hardly_any_pair_settled_at_every_cut_is_left_open(n: int, m: int, delta: float) -> None:
-    """An outsider could not lie nearer by a tenth of epsilon, nor by 3 % if that is more; at the top, hardly."""
+    """An outsider could not lie nearer by a tenth of epsilon, or by 3 %; at the top, hardly at all."""
     ladder = rungs(n, m, delta)
     prices, top = ladder.prices, ladder.top
     for rung_in in (top // 2, top - 8, top, top + 20):
