@@ -389,6 +389,37 @@ def test_failures_may_be_scored_and_are_then_counted(executor: Executor, tmp_pat
     assert found.arms.means[others].tolist() == honest.arms.means[others].tolist()
 
 
+def test_what_was_scored_is_listed_once_however_often_the_run_is_taken_up_again() -> None:
+    n_calls = 0
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 3:
+            raise KeyboardInterrupt
+        raise OSError("the sensor is offline")
+
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, measure, retries=0, on_failure=-5.0, pulls_per_call=1)
+    assert session.result.n_scored == session.n_pulls == 0  # no ticket was whole
+    found = sl.drive(session, measure, retries=0, on_failure=-5.0, pulls_per_call=1)
+    assert found.n_scored == found.n_pulls == len(session.scored)
+
+
+def test_a_pilot_that_refuses_scores_does_not_list_them() -> None:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if arm == 1:
+            raise OSError("the sensor is offline")
+        return noisy(arm, count, rng)
+
+    session = sl.Session(sl.Unknown(m=1, epsilon=1.0, delta=0.05, n=3))
+    for _ in range(2):
+        with pytest.raises(sl.MeasurementFailed, match="are equal"):
+            sl.drive(session, measure, retries=0, on_failure=0.0)
+        assert session.scored == []
+
+
 def test_only_what_failed_of_a_block_is_scored() -> None:
     def function(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> Any:
         return np.where(arms == 2, np.nan, MEANS[arms])
@@ -505,6 +536,36 @@ def test_a_hanging_thread_is_left_behind_and_named(monkeypatch: pytest.MonkeyPat
             sl.drive(session, measure, executor=threads, timeout=0.1, retries=0)
         free.set()
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
+
+
+@pytest.mark.parametrize("on_failure", ["suspend", -5.0])
+@pytest.mark.parametrize("pulls_per_call", [None, 1])
+def test_an_answer_that_comes_late_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, on_failure: Any, pulls_per_call: int | None
+) -> None:
+    monkeypatch.setattr("shortlist.run.round._GRACE", 0.05)
+    monkeypatch.setattr(Pace, "blocks", lambda *_: 1)
+    first_of_arm_3 = generator_for(0, 3, 0).bit_generator.state
+    is_second_try = threading.Event()
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if rng.bit_generator.state == first_of_arm_3:  # overdue after 0.15 seconds
+            is_late = not is_second_try.is_set()
+            is_second_try.set()
+            time.sleep(0.25 if is_late else 1.0)  # the first try comes while the second hangs
+        return noisy(arm, count, rng)
+
+    session = sl.Session(problem(), "wnelim")
+    how: dict[str, Any] = {
+        "pulls_per_call": pulls_per_call,
+        "on_failure": on_failure,
+        "retries": 1,
+        "timeout": 0.1,
+    }
+    with ThreadPoolExecutor(6) as threads:
+        found = sl.drive(session, measure, executor=threads, **how)
+    assert session.scored == []
+    assert exact(found) == exact(sl.select(noisy, problem(), "wnelim", pulls_per_call=pulls_per_call))
 
 
 def test_workers_that_all_hang_end_the_run() -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.measure import Source, Summary
 from shortlist.run.calls import Cut, Pooling
@@ -98,6 +98,7 @@ class _Round:
         self.under_way: Under = {}
         self.late: Under = {}  # overdue and given up, but they may still come
         self.failures: Counter[int] = Counter()  # by block
+        self.scores: dict[int, list[Scored]] = {}  # by ticket, until it is told
         self.error: MeasurementFailed | None = None
 
     def run(self) -> None:
@@ -217,12 +218,14 @@ class _Round:
 
         Some failures are final at once: another try of a reward out of bounds would select among rewards.
         """
+        first, stop = self.cut.bounds(range(block, block + 1))
+        if not self.pooling.misses(first, stop):  # an earlier try, given up as overdue, has come after all
+            return
         self.failures[block] += 1
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if not final and self.failures[block] <= self.job.policy.retries:
             self._do_again(range(block, block + 1))
             return
-        first, _ = self.cut.bounds(range(block, block + 1))
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
         if final or score is None:
@@ -233,13 +236,17 @@ class _Round:
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            self.job.session.scored.append(Scored(ticket_of(self.cut, first + place), score, words_of(cause)))
+            (ticket,) = self.cut.places(first + place, first + place + 1).tolist()
+            scored = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
+            self.scores.setdefault(ticket, []).append(scored)
         self._tell(first, outcome)
 
     def _tell(self, first: int, outcome: Outcome) -> None:
         places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
         if len(places):
             self._tell_session(self.cut.tickets.take(places), means, variances)
+        if self.scores:
+            self._list_scores(places)
         if self.job.progress is not None:
             self.job.progress(self.job.session)
 
@@ -256,6 +263,14 @@ class _Round:
                     self.job.session.tell(ticket, answer)
                 except MeasurementFailed as error:
                     self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
+
+    def _list_scores(self, places: IntArray) -> None:
+        """List what was scored of tickets, once the session has taken them: else it may be measured yet."""
+        still_open = self.job.session.ask()
+        is_over = still_open.round > self.cut.tickets.round
+        for place in set(places.tolist()) & self.scores.keys():
+            if is_over or self.cut.tickets.arms[place] not in still_open.arms:
+                self.job.session.scored += self.scores.pop(place)
 
     # --- what goes wrong --------------------------------------------------------------------------
 
