@@ -375,18 +375,48 @@ def test_tries_are_counted_and_have_the_same_seed() -> None:
 
 def test_failures_may_be_scored_and_are_then_counted(executor: Executor, tmp_path: Path) -> None:
     session = sl.Session(problem(), "wnelim")
-    measure = Once(tmp_path, "raises", times=100)
+    measure = Once(tmp_path, "raises", times=1000)
     found = sl.drive(session, measure, executor=executor, retries=1, on_failure=-5.0)
-    (scored,) = session.scored
-    assert measure.n_done == 2
-    assert (scored.ticket.arm, scored.score) == (3, -5.0)
-    assert scored.reason == "OSError: the sensor is offline."
+    assert measure.n_done == 2 * found.arms.pulls[3]
+    assert {(scored.ticket.arm, scored.ticket.count, scored.score) for scored in session.scored} == {
+        (3, 1, -5.0)
+    }
+    assert {scored.reason for scored in session.scored} == {"OSError: the sensor is offline."}
     assert found.arms.means[3] == -5.0
-    assert found.n_scored == scored.ticket.count == found.to_dict()["n_scored"] > 0
+    assert found.n_scored == found.arms.pulls[3] == found.to_dict()["n_scored"] > 0
     assert f"{found.n_scored} of them failed and were scored." in str(found)
     others = np.arange(N) != 3
-    honest = sl.select(noisy, problem(), "wnelim")
+    honest = sl.select(noisy, problem(), "wnelim", pulls_per_call=1)
     assert found.arms.means[others].tolist() == honest.arms.means[others].tolist()
+
+
+def test_pulls_fail_one_by_one_where_failures_are_scored() -> None:
+    counts = set()
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        counts.add(count)
+        if rng.random() < 0.3:
+            raise OSError("the sensor is offline")
+        return [1.0] * count
+
+    question = problem(variances=[0.25] * 4, m=1, epsilon=0.1)
+    found = sl.select(measure, question, "wnelim", retries=0, on_failure=0.0)
+    assert counts == {1}
+    assert found.arms.means == pytest.approx(np.full(4, 0.7), abs=0.1)  # not 0 or 1, as if all pulls were one
+    with pytest.raises(sl.InvalidProblem, match=r"`pulls_per_call` is 20, but .* it must be 1"):
+        sl.select(measure, question, on_failure=0.0, pulls_per_call=20)
+
+
+@pytest.mark.parametrize("workers", [None, sl.Processes(1)])
+def test_a_failure_that_a_whole_block_shares_is_not_scored(workers: Any) -> None:
+    def function(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> Any:
+        raise OSError("the sensor is offline")
+
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(sl.MeasurementFailed, match="3 others in the same block"):
+        sl.drive(session, sl.vectorised(function, block=4), on_failure=-9, retries=0, executor=workers)
+    assert session.scored == []
+    assert session.n_pulls == 0
 
 
 def test_what_was_scored_is_listed_once_however_often_the_run_is_taken_up_again() -> None:
@@ -401,9 +431,9 @@ def test_what_was_scored_is_listed_once_however_often_the_run_is_taken_up_again(
 
     session = sl.Session(problem(), "wnelim")
     with pytest.raises(KeyboardInterrupt):
-        sl.drive(session, measure, retries=0, on_failure=-5.0, pulls_per_call=1)
+        sl.drive(session, measure, retries=0, on_failure=-5.0)
     assert session.result.n_scored == session.n_pulls == 0  # no ticket was whole
-    found = sl.drive(session, measure, retries=0, on_failure=-5.0, pulls_per_call=1)
+    found = sl.drive(session, measure, retries=0, on_failure=-5.0)
     assert found.n_scored == found.n_pulls == len(session.scored)
 
 
@@ -425,7 +455,7 @@ def test_only_what_failed_of_a_block_is_scored() -> None:
         return np.where(arms == 2, np.nan, MEANS[arms])
 
     session = sl.Session(problem(), "wnelim")
-    found = sl.drive(session, sl.vectorised(function, block=4), on_failure=-9, pulls_per_call=50)
+    found = sl.drive(session, sl.vectorised(function, block=4), on_failure=-9)
     assert found.arms.means == pytest.approx(np.where(np.arange(N) == 2, -9.0, MEANS))
     assert {scored.ticket.arm for scored in session.scored} == {2}
     assert found.n_scored == found.arms.pulls[2]
@@ -538,8 +568,7 @@ def test_a_hanging_thread_is_left_behind_and_named(monkeypatch: pytest.MonkeyPat
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
 
 
-@pytest.mark.parametrize("on_failure", ["suspend", -5.0])
-@pytest.mark.parametrize("pulls_per_call", [None, 1])
+@pytest.mark.parametrize(("on_failure", "pulls_per_call"), [("suspend", None), ("suspend", 1), (-5.0, 1)])
 def test_an_answer_that_comes_late_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, on_failure: Any, pulls_per_call: int | None
 ) -> None:

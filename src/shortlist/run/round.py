@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
@@ -210,13 +210,14 @@ class _Round:
         if n_told:
             self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
         self._do_again(blocks[n_good + 1 :])
-        failed = Outcome(outcome.means[n_told:], outcome.variances[n_told:])
+        failed = replace(outcome, means=outcome.means[n_told:], variances=outcome.variances[n_told:])
         self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
         """Try a block again; or score it, or end the run, when that has been done often enough.
 
         Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        A failure that several calls share is not scored, since their rewards would not be independent.
         """
         first, stop = self.cut.bounds(range(block, block + 1))
         if not self.pooling.misses(first, stop):  # an earlier try, given up as overdue, has come after all
@@ -228,7 +229,7 @@ class _Round:
             return
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
-        if final or score is None:
+        if final or score is None or outcome.is_shared:
             others = len(errors) - 1 if self.cut.together > 1 else 0
             self.error = self.error or gave_up(
                 ticket_of(self.cut, first + place), errors[place], self.failures[block], others
@@ -323,7 +324,11 @@ class _Round:
                     error = TimeoutError(
                         f"it took more than {self.job.policy.timeout:g} seconds for each call"
                     )
-                    self._failed(block, Outcome(*nothing), dict.fromkeys(range(stop - first), error))
+                    self._failed(
+                        block,
+                        Outcome(nothing[0], nothing[1], is_shared=stop - first > 1),
+                        dict.fromkeys(range(stop - first), error),
+                    )
         if self.late and self.job.workers.is_own and not self.error:
             self._start_over()
 
