@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,21 @@ def test_a_lasting_fault_is_named_and_the_run_can_go_on(client: Any, deed: str, 
     with pytest.raises(sl.MeasurementFailed, match=r"measuring arm-3 \(arm 3, round 0, pulls 0 to"):
         sl.drive(session, measure, executor=client, retries=1)
     assert exact(sl.drive(session, measure, executor=client)) == exact(sl.select(noisy, problem(), "race"))
+
+
+def test_what_is_no_address_is_refused_at_once_and_in_one_line() -> None:
+    code = """
+import shortlist as sl
+try:
+    sl.select(print, sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0]), executor="nowhere")
+except sl.InvalidProblem as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "no Dask scheduler answers at 'nowhere'" in done.stdout
+    assert done.stderr == ""  # a client half made would leave a traceback when the program ends
 
 
 def test_an_address_where_nobody_answers_is_explained() -> None:

@@ -375,18 +375,79 @@ def test_tries_are_counted_and_have_the_same_seed() -> None:
 
 def test_failures_may_be_scored_and_are_then_counted(executor: Executor, tmp_path: Path) -> None:
     session = sl.Session(problem(), "wnelim")
-    measure = Once(tmp_path, "raises", times=100)
+    measure = Once(tmp_path, "raises", times=1000)
     found = sl.drive(session, measure, executor=executor, retries=1, on_failure=-5.0)
-    (scored,) = session.scored
-    assert measure.n_done == 2
-    assert (scored.ticket.arm, scored.score) == (3, -5.0)
-    assert scored.reason == "OSError: the sensor is offline."
+    assert measure.n_done == 2 * found.arms.pulls[3]
+    assert {(scored.ticket.arm, scored.ticket.count, scored.score) for scored in session.scored} == {
+        (3, 1, -5.0)
+    }
+    assert {scored.reason for scored in session.scored} == {"OSError: the sensor is offline."}
     assert found.arms.means[3] == -5.0
-    assert found.n_scored == scored.ticket.count == found.to_dict()["n_scored"] > 0
+    assert found.n_scored == found.arms.pulls[3] == found.to_dict()["n_scored"] > 0
     assert f"{found.n_scored} of them failed and were scored." in str(found)
     others = np.arange(N) != 3
-    honest = sl.select(noisy, problem(), "wnelim")
+    honest = sl.select(noisy, problem(), "wnelim", pulls_per_call=1)
     assert found.arms.means[others].tolist() == honest.arms.means[others].tolist()
+
+
+def test_pulls_fail_one_by_one_where_failures_are_scored() -> None:
+    counts = set()
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        counts.add(count)
+        if rng.random() < 0.3:
+            raise OSError("the sensor is offline")
+        return [1.0] * count
+
+    question = problem(variances=[0.25] * 4, m=1, epsilon=0.1)
+    found = sl.select(measure, question, "wnelim", retries=0, on_failure=0.0)
+    assert counts == {1}
+    assert found.arms.means == pytest.approx(np.full(4, 0.7), abs=0.1)  # not 0 or 1, as if all pulls were one
+    with pytest.raises(sl.InvalidProblem, match=r"`pulls_per_call` is 20, but .* it must be 1"):
+        sl.select(measure, question, on_failure=0.0, pulls_per_call=20)
+
+
+@pytest.mark.parametrize("workers", [None, sl.Processes(1)])
+def test_a_failure_that_a_whole_block_shares_is_not_scored(workers: Any) -> None:
+    def function(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> Any:
+        raise OSError("the sensor is offline")
+
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(sl.MeasurementFailed, match="3 others in the same block"):
+        sl.drive(session, sl.vectorised(function, block=4), on_failure=-9, retries=0, executor=workers)
+    assert session.scored == []
+    assert session.n_pulls == 0
+
+
+def test_what_was_scored_is_listed_once_however_often_the_run_is_taken_up_again() -> None:
+    n_calls = 0
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 3:
+            raise KeyboardInterrupt
+        raise OSError("the sensor is offline")
+
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, measure, retries=0, on_failure=-5.0)
+    assert session.result.n_scored == session.n_pulls == 0  # no ticket was whole
+    found = sl.drive(session, measure, retries=0, on_failure=-5.0)
+    assert found.n_scored == found.n_pulls == len(session.scored)
+
+
+def test_a_pilot_that_refuses_scores_does_not_list_them() -> None:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if arm == 1:
+            raise OSError("the sensor is offline")
+        return noisy(arm, count, rng)
+
+    session = sl.Session(sl.Unknown(m=1, epsilon=1.0, delta=0.05, n=3))
+    for _ in range(2):
+        with pytest.raises(sl.MeasurementFailed, match="are equal"):
+            sl.drive(session, measure, retries=0, on_failure=0.0)
+        assert session.scored == []
 
 
 def test_only_what_failed_of_a_block_is_scored() -> None:
@@ -394,7 +455,7 @@ def test_only_what_failed_of_a_block_is_scored() -> None:
         return np.where(arms == 2, np.nan, MEANS[arms])
 
     session = sl.Session(problem(), "wnelim")
-    found = sl.drive(session, sl.vectorised(function, block=4), on_failure=-9, pulls_per_call=50)
+    found = sl.drive(session, sl.vectorised(function, block=4), on_failure=-9)
     assert found.arms.means == pytest.approx(np.where(np.arange(N) == 2, -9.0, MEANS))
     assert {scored.ticket.arm for scored in session.scored} == {2}
     assert found.n_scored == found.arms.pulls[2]
@@ -505,6 +566,35 @@ def test_a_hanging_thread_is_left_behind_and_named(monkeypatch: pytest.MonkeyPat
             sl.drive(session, measure, executor=threads, timeout=0.1, retries=0)
         free.set()
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
+
+
+@pytest.mark.parametrize(("on_failure", "pulls_per_call"), [("suspend", None), ("suspend", 1), (-5.0, 1)])
+def test_an_answer_that_comes_late_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, on_failure: Any, pulls_per_call: int | None
+) -> None:
+    monkeypatch.setattr("shortlist.run.round._GRACE", 0.05)
+    monkeypatch.setattr(Pace, "blocks", lambda *_: 1)
+    first_of_arm_3 = generator_for(0, 3, 0).bit_generator.state
+    is_second_try = threading.Event()
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if rng.bit_generator.state == first_of_arm_3:  # overdue after 0.15 seconds
+            is_late = not is_second_try.is_set()
+            is_second_try.set()
+            time.sleep(0.25 if is_late else 1.0)  # the first try comes while the second hangs
+        return noisy(arm, count, rng)
+
+    session = sl.Session(problem(), "wnelim")
+    how: dict[str, Any] = {
+        "pulls_per_call": pulls_per_call,
+        "on_failure": on_failure,
+        "retries": 1,
+        "timeout": 0.1,
+    }
+    with ThreadPoolExecutor(6) as threads:
+        found = sl.drive(session, measure, executor=threads, **how)
+    assert session.scored == []
+    assert exact(found) == exact(sl.select(noisy, problem(), "wnelim", pulls_per_call=pulls_per_call))
 
 
 def test_workers_that_all_hang_end_the_run() -> None:

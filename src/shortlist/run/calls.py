@@ -90,6 +90,14 @@ class Pooling:
     is_open: BoolArray
     _parts: dict[int, dict[int, Summary]] = field(default_factory=dict)
 
+    def misses(self, first: int, stop: int) -> bool:
+        """Return whether some of these calls still needs an answer."""
+        places = self.cut.places(first, stop).tolist()
+        numbered = enumerate(places, start=first)
+        return any(
+            self.is_open[place] and number not in self._parts.get(place, {}) for number, place in numbered
+        )
+
     def add(
         self, first: int, means: FloatArray, variances: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:

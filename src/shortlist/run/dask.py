@@ -35,6 +35,8 @@ def dask_client(executor: Any) -> Iterator[Any]:
         return
     distributed = _distributed()
     try:
+        if not executor.startswith("inproc:"):  # a client that is refused its address takes a minute to end
+            distributed.comm.get_address_host_port(executor)
         client = distributed.Client(executor, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InvalidProblem(

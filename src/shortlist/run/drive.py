@@ -70,8 +70,10 @@ def select(
         time it gets the same `rng`.
     on_failure
         What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
-        counted as the reward of each of its pulls. Such calls are listed in ``session.scored``, and the
-        result says how many there were. The guarantee is then about rewards so defined.
+        counted as its reward. Every call is then for one pull: pulls that fail together would not be
+        independent. For the same reason a failure of a whole block of a vectorised function is not scored.
+        Such calls are listed in ``session.scored``, and the result says how many there were. The guarantee
+        is then about rewards so defined, whose variances must be the stated ones.
     timeout
         The most seconds that a call may take on an executor; None for no limit. A call that takes longer has
         failed. The executor should have nothing else to do. A thread cannot be ended, nor a process that is
@@ -181,6 +183,14 @@ def _policy(pulls_per_call: Any, retries: Any, on_failure: Any, timeout: Any) ->
             f"each pull that failed."
         )
     score = None if on_failure == "suspend" else float(on_failure)
+    if score is not None and pulls_per_call not in (None, 1):
+        raise InvalidProblem(
+            f"`pulls_per_call` is {pulls_per_call}, but with a number as `on_failure` it must be 1: pulls "
+            f"that fail together are not independent, and nothing would be guaranteed. Leave it out, or let "
+            f"the measurement itself return the score in place of each reward that failed."
+        )
+    if score is not None:
+        pulls_per_call = 1
     return Policy(pulls_per_call, whole_number(retries, "retries", 0), score, timeout)
 
 

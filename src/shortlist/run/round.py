@@ -7,13 +7,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.measure import Source, Summary
 from shortlist.run.calls import Cut, Pooling
@@ -98,6 +98,7 @@ class _Round:
         self.under_way: Under = {}
         self.late: Under = {}  # overdue and given up, but they may still come
         self.failures: Counter[int] = Counter()  # by block
+        self.scores: dict[int, list[Scored]] = {}  # by ticket, until it is told
         self.error: MeasurementFailed | None = None
 
     def run(self) -> None:
@@ -209,23 +210,26 @@ class _Round:
         if n_told:
             self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
         self._do_again(blocks[n_good + 1 :])
-        failed = Outcome(outcome.means[n_told:], outcome.variances[n_told:])
+        failed = replace(outcome, means=outcome.means[n_told:], variances=outcome.variances[n_told:])
         self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
         """Try a block again; or score it, or end the run, when that has been done often enough.
 
         Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        A failure that several calls share is not scored, since their rewards would not be independent.
         """
+        first, stop = self.cut.bounds(range(block, block + 1))
+        if not self.pooling.misses(first, stop):  # an earlier try, given up as overdue, has come after all
+            return
         self.failures[block] += 1
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if not final and self.failures[block] <= self.job.policy.retries:
             self._do_again(range(block, block + 1))
             return
-        first, _ = self.cut.bounds(range(block, block + 1))
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
-        if final or score is None:
+        if final or score is None or outcome.is_shared:
             others = len(errors) - 1 if self.cut.together > 1 else 0
             self.error = self.error or gave_up(
                 ticket_of(self.cut, first + place), errors[place], self.failures[block], others
@@ -233,13 +237,17 @@ class _Round:
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            self.job.session.scored.append(Scored(ticket_of(self.cut, first + place), score, words_of(cause)))
+            (ticket,) = self.cut.places(first + place, first + place + 1).tolist()
+            scored = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
+            self.scores.setdefault(ticket, []).append(scored)
         self._tell(first, outcome)
 
     def _tell(self, first: int, outcome: Outcome) -> None:
         places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
         if len(places):
             self._tell_session(self.cut.tickets.take(places), means, variances)
+        if self.scores:
+            self._list_scores(places)
         if self.job.progress is not None:
             self.job.progress(self.job.session)
 
@@ -256,6 +264,14 @@ class _Round:
                     self.job.session.tell(ticket, answer)
                 except MeasurementFailed as error:
                     self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
+
+    def _list_scores(self, places: IntArray) -> None:
+        """List what was scored of tickets, once the session has taken them: else it may be measured yet."""
+        still_open = self.job.session.ask()
+        is_over = still_open.round > self.cut.tickets.round
+        for place in set(places.tolist()) & self.scores.keys():
+            if is_over or self.cut.tickets.arms[place] not in still_open.arms:
+                self.job.session.scored += self.scores.pop(place)
 
     # --- what goes wrong --------------------------------------------------------------------------
 
@@ -308,7 +324,11 @@ class _Round:
                     error = TimeoutError(
                         f"it took more than {self.job.policy.timeout:g} seconds for each call"
                     )
-                    self._failed(block, Outcome(*nothing), dict.fromkeys(range(stop - first), error))
+                    self._failed(
+                        block,
+                        Outcome(nothing[0], nothing[1], is_shared=stop - first > 1),
+                        dict.fromkeys(range(stop - first), error),
+                    )
         if self.late and self.job.workers.is_own and not self.error:
             self._start_over()
 

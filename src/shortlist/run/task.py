@@ -44,12 +44,15 @@ class Outcome:
         What went wrong in that last block, by the number of the call; a task ends where something does.
     seconds
         How long the calls took.
+    is_shared
+        Whether one and the same thing went wrong for several calls, so that they did not fail independently.
     """
 
     means: FloatArray
     variances: FloatArray
     errors: dict[int, BaseException] = field(default_factory=dict)
     seconds: float = 0.0
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ def perform(source: Source | Packed, task: Task) -> Outcome:
         errors = _answer(source, task.calls[first:stop], means[first:stop], variances[first:stop])
         if errors:
             found = {first + place: _portable(e) if is_elsewhere else e for place, e in errors.items()}
-            return Outcome(means[:stop], variances[:stop], found, time.perf_counter() - start)
+            is_shared = len({id(error) for error in errors.values()}) < len(errors)
+            return Outcome(means[:stop], variances[:stop], found, time.perf_counter() - start, is_shared)
     return Outcome(means, variances, seconds=time.perf_counter() - start)
 
 
