@@ -20,8 +20,31 @@ MOST_PULLS = 2**53
 _PARTS = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee", "goal")
 
 
+class Named:
+    """What all questions share: numbers and names of arms, and whether large or small means are good."""
+
+    n: int
+    names: Sequence[str] | None
+    goal: str
+
+    @cached_property
+    def arms(self) -> IntArray:
+        """All arms, by number; not to be written to."""
+        every = np.arange(self.n)
+        every.flags.writeable = False
+        return every
+
+    def name(self, arm: int) -> str:
+        """Return the name of one arm."""
+        return f"arm-{arm}" if self.names is None else self.names[arm]
+
+    def merits(self, means: FloatArray) -> FloatArray:
+        """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
+        return means if self.goal == "maximise" else -means
+
+
 @dataclass(frozen=True, eq=False, init=False)
-class Problem:
+class Problem(Named):
     """The question put to a strategy; validated once, never changed.
 
     Parameters
@@ -94,24 +117,9 @@ class Problem:
         _refuse_endless(self)
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """The number of arms."""
         return len(self.variances)
-
-    @cached_property
-    def arms(self) -> IntArray:
-        """All arms, by number; not to be written to."""
-        every = np.arange(self.n)
-        every.flags.writeable = False
-        return every
-
-    def name(self, arm: int) -> str:
-        """Return the name of one arm."""
-        return f"arm-{arm}" if self.names is None else self.names[arm]
-
-    def merits(self, means: FloatArray) -> FloatArray:
-        """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
-        return means if self.goal == "maximise" else -means
 
     @cached_property
     def digest(self) -> str:

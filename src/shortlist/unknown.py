@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shortlist import checks
-from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import InvalidProblem
-from shortlist.problem import Problem
+from shortlist.problem import Named, Problem
 
 
 @dataclass(frozen=True)
-class Unknown:
+class Unknown(Named):
     """The question put to a strategy where rewards are Gaussian and nobody knows how noisy arms are.
 
     Every arm is pulled `pilot` times first; the sample variances of these rewards stand in for the true
@@ -67,21 +65,6 @@ class Unknown:
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
-
-    @cached_property
-    def arms(self) -> IntArray:
-        """All arms, by number; not to be written to."""
-        every = np.arange(self.n)
-        every.flags.writeable = False
-        return every
-
-    def name(self, arm: int) -> str:
-        """Return the name of one arm."""
-        return f"arm-{arm}" if self.names is None else self.names[arm]
-
-    def merits(self, means: FloatArray) -> FloatArray:
-        """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
-        return means if self.goal == "maximise" else -means
 
     def known(self, variances: ArrayLike, **changes: Any) -> Problem:
         """Return the question that is left once variances are known, or bounds on them."""
