@@ -12,7 +12,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.measure import REWARDS, generator_for, summary_of
 from shortlist.measure.simulated import checked_means
-from shortlist.noise import bernoulli_proxy
+from shortlist.noise import bernoulli, bernoulli_proxy, bounded
 
 NOISY = ["gaussian", "bernoulli", "two-point", "uniform"]
 
@@ -416,3 +416,11 @@ def test_bernoulli_rewards_with_their_least_proxy_are_accepted() -> None:
 def test_the_variance_itself_is_too_small_a_proxy_for_a_coin() -> None:
     with pytest.raises(sl.InvalidProblem):
         checked_means(problem([0.25, 0.1 * 0.9, 0.25]), [0.5, 0.1, 0.5], "bernoulli")
+
+
+@pytest.mark.parametrize("n", [99_999_999_999_999, 2**80])
+def test_more_arms_than_memory_holds_are_refused_in_one_line(n: int) -> None:
+    with pytest.raises(sl.InvalidProblem, match=f"`n` is {n}"):
+        bounded(0, 1, n)
+    with pytest.raises(sl.InvalidProblem, match=f"`n` is {n}"):
+        bernoulli(n)

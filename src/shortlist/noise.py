@@ -24,7 +24,7 @@ def bounded(low: float, high: float, n: int) -> FloatArray:
     low, high = _real(low, "low"), _real(high, "high")
     if not low < high:
         raise InvalidProblem(f"rewards cannot lie between {low:g} and {high:g}; give the smaller one first.")
-    return np.full(whole_number(n, "n", 1), (high - low) ** 2 / 4)
+    return _for_all(n, (high - low) ** 2 / 4)
 
 
 def bernoulli(n: int, *, at_least: float = 0.0, at_most: float = 1.0) -> FloatArray:
@@ -44,7 +44,7 @@ def bernoulli(n: int, *, at_least: float = 0.0, at_most: float = 1.0) -> FloatAr
             f"`at_least` is {low:g} and `at_most` {high:g}; give probabilities, the smaller one first."
         )
     noisiest = np.clip(0.5, low, high)  # the proxy grows towards 1/2 from either side
-    return np.full(whole_number(n, "n", 1), bernoulli_proxy(np.array([noisiest]))[0])
+    return _for_all(n, float(bernoulli_proxy(np.array([noisiest]))[0]))
 
 
 def bernoulli_proxy(means: FloatArray) -> FloatArray:
@@ -62,6 +62,14 @@ def bernoulli_proxy(means: FloatArray) -> FloatArray:
     exact = (1 - 2 * away) / (2 * (np.log1p(-away) - np.log(away)))
     near = 0.25 * (1 - (1 - 2 * p) ** 2 / 3)  # its expansion around 1/2, right to 1e-16 there
     return np.where(is_half, near, exact)
+
+
+def _for_all(n: int, variance: float) -> FloatArray:
+    number = whole_number(n, "n", 1)
+    try:
+        return np.full(number, variance)
+    except (MemoryError, ValueError):
+        raise InvalidProblem(f"`n` is {n}; so many arms do not fit into memory. Check the number.") from None
 
 
 def _real(value: object, name: str) -> float:

@@ -59,8 +59,9 @@ def reproducibility(problem: Question, tried: Sequence[ArmTrials]) -> list[Findi
                     "note",
                     "same seed again",
                     f"{name} gave a mean of {means[0]:.6g}, and then {means[1]:.6g}.",
-                    "Runs cannot be repeated exactly; the guarantee does not need it. To change that, take "
-                    "all randomness from `rng`, or from {seed} in a command.",
+                    "Runs cannot be repeated exactly. The guarantee needs it only where a failed call is "
+                    "tried again: if whether it fails depends on the reward, run with --retries 0. To change "
+                    "that, take all randomness from `rng`, or from {seed} in a command.",
                 )
             ]
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]

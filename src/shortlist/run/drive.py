@@ -67,7 +67,8 @@ def select(
         The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
     retries
         How often a call is tried again that raises or returns something that is not `count` rewards. Each
-        time it gets the same `rng`.
+        time it gets the same `rng`. If yours takes its randomness from elsewhere, and a bad reward makes it
+        fail more often than a good one, trying again would select among rewards: then say 0.
     on_failure
         What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
         counted as its reward. Every call is then for one pull: pulls that fail together would not be
