@@ -62,30 +62,35 @@ def test_options_that_make_no_sense_are_status_2(options: list[str], said: str) 
 
 
 ENDLESS = """
-import os, signal, sys, time
-from shortlist import cli, measure
+import os, time
 
-class Slow(measure.SimulatedMeasure):
-    def __call__(self, arm, count, rng):
-        if not os.environ["READY"].startswith("-"):
-            open(os.environ["READY"], "w").close()
-        time.sleep(0.01)
-        return super().__call__(arm, count, rng)
+def slow(arm, count, rng):
+    open(os.environ["READY"], "w").close()
+    time.sleep(0.01)
+    return rng.normal(0.0, 1.0, count)
+"""
+QUESTION = """
+[problem]
+m = 1
+epsilon = 0.05
+delta = 0.05
+variances = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
 
-measure.simulated_measure = lambda problem, means, rewards: Slow(means, problem.variances, rewards)
-if __name__ == "__main__":
-    sys.argv = ["shortlist", "run", *sys.argv[1:]]
-    cli.main()
+[measure]
+kind = "function"
+function = "endless.py:slow"
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals, workers: int) -> None:
-    script, ready = tmp_path / "endless.py", tmp_path / "ready"
-    script.write_text(ENDLESS, encoding="utf-8")
+    question, ready = tmp_path / "question.toml", tmp_path / "ready"
+    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    question.write_text(QUESTION, encoding="utf-8")
+    options = ["--workers", str(workers), "--pulls-per-call", "1"]
     with subprocess.Popen(
-        [sys.executable, str(script), DRILLING, "--workers", str(workers)],
+        [sys.executable, "-m", "shortlist", "run", str(question), *options],
         cwd=ROOT,
         env=os.environ | {"READY": str(ready)},
         stdout=subprocess.PIPE,
