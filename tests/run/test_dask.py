@@ -21,7 +21,9 @@ from tests.run.measures import Once, exact, noisy, noisy_block, problem
 def cluster() -> Iterator[Any]:
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as made,
     ):
         yield made
 

@@ -53,7 +53,7 @@ def local_dask(n_workers: int) -> Iterator[Any]:
     distributed = _distributed()
     with ExitStack() as stack:
         cluster = distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         )
         stack.enter_context(cluster)
         yield stack.enter_context(distributed.Client(cluster, set_as_default=False))

@@ -280,6 +280,11 @@ class _Round:
         if type(error).__name__ == "KilledWorker" and len(blocks) > 1:  # Dask: one of its calls kills workers
             self.suspects.extend((blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]))
             return
+        if isinstance(error, TypeError) and Outcome.__name__ in str(error):
+            self._do_again(
+                blocks
+            )  # Dask lost a worker just after its answer came, and takes that for an error
+            return
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
         if is_final or type(error).__name__ == "KilledWorker":
