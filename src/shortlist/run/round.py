@@ -117,6 +117,7 @@ class _Round:
         if self.error is not None:
             raise self.error
         if self.job.interrupt.is_wanted:
+            self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have ended what they did
             raise KeyboardInterrupt
 
     # --- tasks out --------------------------------------------------------------------------------
