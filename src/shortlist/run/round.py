@@ -15,7 +15,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import FinalFailure, MeasurementFailed
-from shortlist.measure import Source, Summary
+from shortlist.measure import Source, Summaries
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
 from shortlist.run.interrupts import Interrupt
@@ -256,11 +256,11 @@ class _Round:
         """Tell what is acceptable, also where something else is not."""
         try:
             if tickets.needs_variances:
-                self.job.session.tell(tickets, _summaries(tickets, means, variances))
+                self.job.session.tell(tickets, Summaries(tickets.counts, means, variances))
             else:
                 self.job.session.tell(tickets, means=means)
         except MeasurementFailed:
-            for ticket, answer in zip(tickets, _summaries(tickets, means, variances), strict=True):
+            for ticket, answer in zip(tickets, Summaries(tickets.counts, means, variances), strict=True):
                 try:
                     self.job.session.tell(ticket, answer)
                 except MeasurementFailed as error:
@@ -282,9 +282,7 @@ class _Round:
             self.suspects.extend((blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]))
             return
         if isinstance(error, TypeError) and Outcome.__name__ in str(error):
-            self._do_again(
-                blocks
-            )  # Dask lost a worker just after its answer came, and takes that for an error
+            self._do_again(blocks)  # Dask took an answer for an error: its worker was lost just after it came
             return
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
@@ -346,11 +344,6 @@ class _Round:
         self.late.clear()
         self.job.hanging.clear()
         self.job.workers.replace()
-
-
-def _summaries(tickets: Tickets, means: FloatArray, variances: FloatArray) -> list[Summary]:
-    rows = zip(tickets.counts.tolist(), means.tolist(), variances.tolist(), strict=True)
-    return [Summary(count, mean, None if np.isnan(spread) else spread) for count, mean, spread in rows]
 
 
 def _cancelled() -> BaseException:
