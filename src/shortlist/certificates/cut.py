@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.certificates.search import least_enough
 
 BELOW, ABOVE, PAIRS = 0.45, 0.05, 0.5
 """What outsiders' evidence, incumbents' evidence and their products weigh in the sum. There are many
@@ -95,13 +96,7 @@ class Prices:
 
     def enough(self) -> float:
         """Return the information with which, if both arms have it, the larger mean settles any pair."""
-        low, high = 1.0, 2.0
-        while not self._is_enough(high):
-            low, high = high, 2 * high
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._is_enough(middle) else (middle, high)
-        return high
+        return least_enough(self._is_enough, 1.0, 2.0)
 
     def _is_enough(self, information: float, n_cells: int = 2000) -> bool:
         """Return whether equal means are settled: for every cut between them and epsilon above them.

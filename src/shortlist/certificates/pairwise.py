@@ -14,6 +14,7 @@ batches of t pulls: x itself if every batch has just the pulls that the level as
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.certificates.search import least_enough
 
 TILTS = np.array([0.5, 0.75, 1.2, 2.0])
 """A lead of d epsilon is seen soonest with tilt (1 + d) / 2: the first is for ties, the last for giants."""
@@ -56,12 +57,11 @@ def settling_lead(level: FloatArray, spread: FloatArray, log_price: float) -> Fl
 
 def enough(log_price: float) -> float:
     """Return the level at which no lead is needed, whatever the pair: there the larger score decides."""
-    low, high = 0.0, 8 * log_price + 8
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        is_enough = log_evidence(np.zeros(()), np.array(middle), np.array(2 * middle)) >= log_price
-        low, high = (low, middle) if is_enough else (middle, high)
-    return high * (1 + 1e-9)
+
+    def is_enough(level: float) -> bool:
+        return bool(log_evidence(np.zeros(()), np.array(level), np.array(2 * level)) >= log_price)
+
+    return least_enough(is_enough, 0.0, 8 * log_price + 8) * (1 + 1e-9)
 
 
 def _log_terms(lead: FloatArray, level: FloatArray, spread: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Share
+from shortlist.certificates.search import least_enough
 from shortlist.problem import Problem
 
 _PRIOR = 1.0  # per unit of variance / epsilon^2; intervals are tightest at some ten times so many pulls
@@ -53,13 +54,7 @@ def enough(problem: Problem) -> float:
         lower, upper = bounds(problem, nothing, np.array([amount]), unit)
         return bool(upper[0] - lower[0] <= problem.epsilon)
 
-    low, high = 0.0, 1.0
-    while not is_enough(high):
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    return least_enough(is_enough, 0.0, 1.0)
 
 
 def guarantee(problem: Problem, source: str) -> Guarantee:
