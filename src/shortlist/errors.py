@@ -8,6 +8,10 @@
     │   ├── FinalFailure     the same, where trying again is of no use or would bias the rewards
     │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
+    ├── StoreTrouble         the log of a run could not be read or written
+    │   ├── CorruptLog       a record of it is torn, altered or missing
+    │   ├── NoSuchRun        there is no run of that name
+    │   └── ChangedRun       the log belongs to another question, strategy, seed or measurement
     └── NoGuarantee          a guarantee was required where none holds
 
 and one warning, Contradiction: a ticket was told twice, with different rewards.
@@ -41,6 +45,22 @@ class WorkersLost(MeasurementFailed):
 
 class NotAsked(ShortlistError):
     """Results were told for pulls that the session did not ask for."""
+
+
+class StoreTrouble(ShortlistError):
+    """The log of a run could not be read or written; what was written before is as it was."""
+
+
+class CorruptLog(StoreTrouble):
+    """A record of a log is torn, altered or missing, or does not follow from those before it."""
+
+
+class NoSuchRun(StoreTrouble):
+    """There is no run of that name in the store."""
+
+
+class ChangedRun(StoreTrouble):
+    """A run was to go on with another question, strategy, seed or measurement than it began with."""
 
 
 class Contradiction(UserWarning):

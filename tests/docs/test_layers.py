@@ -13,6 +13,8 @@ LAYERS = [
     "noise",
     "problem",
     "unknown",
+    "tickets",
+    "store",
     "heterogeneity",
     "bounds",
     "instances",

@@ -24,7 +24,7 @@ from shortlist.measure import BoundedSource, Calls, FunctionSource, generator_fo
 from shortlist.report.progress import pull_words
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.pace import Pace
-from shortlist.run.tickets import Tickets
+from shortlist.tickets import Tickets
 from tests.run.measures import MEANS, N, Once, exact, noisy, noisy_block, problem
 
 BAD = ["raises", "leaves", "is_nan", "is_short", "is_text", "is_nothing"]

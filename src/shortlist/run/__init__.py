@@ -2,7 +2,8 @@
 
 from shortlist.run.drive import drive, select
 from shortlist.run.session import Session
-from shortlist.run.tickets import Scored, Ticket, Tickets
 from shortlist.run.workers import Processes
+from shortlist.store.events import Scored
+from shortlist.tickets import Ticket, Tickets
 
 __all__ = ["Processes", "Scored", "Session", "Ticket", "Tickets", "drive", "select"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.measure import Calls, Summary, pooled
-from shortlist.run.tickets import Tickets
+from shortlist.tickets import Tickets
 
 
 @dataclass(frozen=True, eq=False)

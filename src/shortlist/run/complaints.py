@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
 from shortlist.run.calls import Cut
-from shortlist.run.tickets import Ticket
+from shortlist.tickets import Ticket
 
 _MOST_NAMED = 5
 

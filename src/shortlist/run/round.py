@@ -22,8 +22,9 @@ from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
 from shortlist.run.session import Session
 from shortlist.run.task import Outcome, Task
-from shortlist.run.tickets import Scored, Tickets
 from shortlist.run.workers import Workers
+from shortlist.store.events import Scored
+from shortlist.tickets import Tickets
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
 

@@ -16,8 +16,9 @@ from shortlist.errors import Contradiction, InvalidProblem, MeasurementFailed, N
 from shortlist.measure import summary_of
 from shortlist.plan import resolve
 from shortlist.result import Arms, Result, Stop, best_first
-from shortlist.run.tickets import Conflict, Scored, Ticket, Tickets, Told
+from shortlist.store.events import Conflict, Scored, Told
 from shortlist.strategies import strategy_for
+from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, checked_question
 
 _MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon

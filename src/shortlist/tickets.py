@@ -1,10 +1,10 @@
-"""What a session hands out and takes back: tickets, and the events of its log."""
+"""What a session hands out: requests for pulls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import IntArray
 from shortlist.unknown import Question
 
 
@@ -56,35 +56,3 @@ class Tickets(Sequence[Ticket]):
         return Ticket(
             self.round, arm, self.problem.name(arm), int(self.counts[place]), int(self.first_pulls[place])
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Told:
-    """An event of the log: the mean rewards of some arms of a round, as first told.
-
-    Of a pilot, and only of it, the sample variances are kept as well.
-    """
-
-    round: int
-    arms: IntArray
-    means: FloatArray
-    variances: FloatArray | None = None
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """A second, different answer to a ticket; the first stands."""
-
-    round: int
-    arm: int
-    kept: float
-    refused: float
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Pulls that failed every time they were tried, and what each was counted as instead."""
-
-    ticket: Ticket
-    score: float
-    reason: str

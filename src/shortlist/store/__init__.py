@@ -1,0 +1,36 @@
+"""What is kept: an append-only log of events for every run."""
+
+from shortlist.store.events import (
+    Arranged,
+    Asked,
+    Began,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Record,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+from shortlist.store.log import Decide, Store
+from shortlist.store.memory import MemoryStore
+
+__all__ = [
+    "Arranged",
+    "Asked",
+    "Began",
+    "Conflict",
+    "Decide",
+    "Ended",
+    "Event",
+    "Leased",
+    "MemoryStore",
+    "Record",
+    "Released",
+    "Scored",
+    "Store",
+    "Suspended",
+    "Told",
+]

@@ -1,0 +1,131 @@
+"""The events of a run's log. The state of a run, and its result, are functions of these alone.
+
+A run's log begins with `Began`. Events hold plain numbers, words and arrays, nothing that could only be
+read by the program that wrote it. Arms and rounds are numbered from 0.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.tickets import Ticket
+from shortlist.unknown import Question
+
+
+@dataclass(frozen=True, eq=False)
+class Began:
+    """What is asked, who decides, and the seed: what must not change while a run lasts.
+
+    Attributes
+    ----------
+    asked_for
+        The strategy as it was asked for; "auto" where `strategy` was chosen.
+    code
+        A few letters by which tickets of this run are told from those of others.
+    version
+        The version of Shortlist that began the run.
+    """
+
+    problem: Question
+    strategy: str
+    seed: int
+    asked_for: str
+    code: str
+    version: str
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """How a driver measures, as far as rewards depend on it; plain data, fit for JSON."""
+
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A round was opened: the arms to pull, in the order of its tickets, and how often."""
+
+    round: int
+    arms: IntArray
+    counts: IntArray
+    needs_variances: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Leased:
+    """Tickets of a round were handed to a worker, who has until then to answer them; seconds since 1970."""
+
+    round: int
+    arms: IntArray
+    worker: str
+    until: float
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """A worker gave tickets back without an answer."""
+
+    round: int
+    arms: IntArray
+    worker: str
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """The mean rewards of some arms of a round, as first told.
+
+    Of a pilot, and only of it, the sample variances are kept as well.
+    """
+
+    round: int
+    arms: IntArray
+    means: FloatArray
+    variances: FloatArray | None = None
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A second, different answer to a ticket; the first stands."""
+
+    round: int
+    arm: int
+    kept: float
+    refused: float
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Pulls that failed every time they were tried, and what each was counted as instead."""
+
+    ticket: Ticket
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """A driver stopped short, and why."""
+
+    reason: str
+    worker: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """The strategy ended by its own rule, with this selection, by number."""
+
+    selected: IntArray
+
+
+Event: TypeAlias = Began | Arranged | Asked | Leased | Released | Told | Conflict | Scored | Suspended | Ended
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """An event in its place in a log: numbered from 1 without gaps, with the time when it was appended."""
+
+    number: int
+    at: float
+    event: Event = field(repr=False)
