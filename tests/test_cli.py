@@ -436,12 +436,13 @@ def test_short_help_is_the_same() -> None:
     )
 
 
-def test_help_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
+def test_help_loads_nothing_heavy(command: list[str]) -> None:
     code = (
-        "import sys; sys.argv = ['shortlist', '--help']\n"
+        f"import sys; sys.argv = {['shortlist', *command, '--help']!r}\n"
         "from shortlist.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'scipy', 'sqlalchemy', 'rich', 'matplotlib'}\n"
+        "heavy = {'scipy', 'dask', 'distributed', 'sqlalchemy', 'rich', 'matplotlib'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

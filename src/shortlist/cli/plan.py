@@ -1,0 +1,58 @@
+"""``shortlist plan``: what an answer will cost, or what a budget can certify."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shortlist.cli.options import is_given, json_option
+from shortlist.cli.output import asked_text, print_json, show
+from shortlist.cli.questions import question, question_options
+from shortlist.errors import InvalidProblem
+
+
+@click.command("plan")
+@question_options
+@click.option("--budget", type=click.IntRange(min=0), help="Find what this many pulls can certify.")
+@click.option(
+    "--vary",
+    type=click.Choice(["epsilon", "delta", "m"]),
+    default="epsilon",
+    show_default=True,
+    help="What to find with --budget: the smallest epsilon or delta, or the largest m.",
+)
+@json_option("the plan")
+def command(
+    file: Path | None, instance: str | None, budget: int | None, vary: str, as_json: bool, **numbers: Any
+) -> None:
+    """Say what an answer will cost, before anything is measured.
+
+    For every strategy: the most pulls it can take, that number as a multiple of the lower bound ("x
+    bound"), in how many rounds at most, and what proves its answer. The lower bound is what no algorithm
+    can do without if the means are the worst ones. Nothing is measured, so FILE needs no section on
+    measurement. With --budget it answers the reverse question; the exit status is 3 if the budget is too
+    small to certify anything.
+
+    \b
+      shortlist plan examples/drilling.toml
+      shortlist plan examples/drilling.toml --budget 20000
+      shortlist plan --instance equal -n 50 -m 3 --epsilon 0.2 --json
+    """
+    from shortlist.budget import plan_for_budget
+    from shortlist.plan import plan as planned
+    from shortlist.report.text import plan_text
+
+    if budget is None and is_given("vary"):
+        raise InvalidProblem("--vary has no effect without --budget. Give both, or leave it out.")
+    problem = question(file, instance, numbers)
+    found = planned(problem) if budget is None else plan_for_budget(problem, budget, vary=vary)
+    if as_json:
+        reverse = {} if budget is None else {"budget": budget, "vary": vary}
+        print_json(found.to_dict() | reverse)
+        return
+    if budget is not None:
+        value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
+        which = "largest" if vary == "m" else "smallest"
+        click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
+    click.echo(f"{file or instance}: {asked_text(found.problem)}")
+    show(plan_text(found))

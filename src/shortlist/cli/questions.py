@@ -1,0 +1,111 @@
+"""Which question a command is about: that of a file, or a built-in instance."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.options import is_given
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.arrays import FloatArray
+    from shortlist.problem import Problem
+    from shortlist.unknown import Question
+
+
+def question_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command what says which question it is about: a file, or a built-in instance."""
+    options = [
+        click.argument("file", type=click.Path(path_type=Path), required=False),
+        click.option(
+            "--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5."
+        ),
+        click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance."),
+        click.option("-m", default=5, show_default=True, help="How many arms of the instance to select."),
+        click.option(
+            "--epsilon",
+            default=0.1,
+            show_default=True,
+            help="Of the instance: how far below the m-th best is good enough.",
+        ),
+        click.option(
+            "--delta",
+            default=0.05,
+            show_default=True,
+            help="Of the instance: the accepted probability of failure.",
+        ),
+        click.option("--seed", default=0, show_default=True, help="Makes whatever is random reproducible."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Question":
+    """Return the question that a command is about, without where rewards come from."""
+    from shortlist.run.problem_file import read_problem
+
+    _refuse_unclear(file, instance)
+    return _instance(instance, numbers)[0] if file is None else read_problem(file)
+
+
+def simulated_question(
+    file: Path | None, instance: str | None, numbers: dict[str, Any]
+) -> "tuple[Question, FloatArray, str, FloatArray | None]":
+    """Return the question, true means, the kind of rewards, and true variances if the question has none."""
+    from shortlist.run.problem_file import read_problem_file
+
+    _refuse_unclear(file, instance)
+    if file is not None:
+        asked = read_problem_file(file)
+        if asked.means is None or asked.rewards is None:
+            raise InvalidProblem(
+                f"{file} measures its arms, so their true means are not known; simulating needs them. "
+                f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
+            )
+        return asked.problem, asked.means, asked.rewards, asked.variances
+    return *_instance(instance, numbers), "gaussian", None
+
+
+def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
+    from shortlist import instances
+    from shortlist.problem import Problem
+
+    if numbers["n"] < 1:
+        raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
+    shape = {"epsilon": numbers["epsilon"], "delta": numbers["delta"]}
+    if instance == "random":
+        drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
+        return drawn.problem, drawn.means
+    if instance is not None and instance.startswith("illustrative-") and instance[13:].isdecimal():
+        drawn = instances.illustrative(int(instance[13:]), **shape)
+        return drawn.problem, drawn.means
+    by_name: dict[str | None, Callable[[Problem], instances.Instance]] = {
+        "equal": instances.equal,
+        "linear": instances.linear,
+        "slippage": instances.slippage,
+    }
+    if instance not in by_name:
+        known = "equal, linear, slippage, random, illustrative-2 to illustrative-5"
+        raise InvalidProblem(f"there is no instance {instance!r}; use one of: {known}.")
+    problem = Problem(m=numbers["m"], variances=[1.0] * numbers["n"], **shape)
+    return problem, by_name[instance](problem).means
+
+
+def _refuse_unclear(file: Path | None, instance: str | None) -> None:
+    """Refuse two questions, none, and options that were given but would have no effect."""
+    if (file is None) == (instance is None):
+        path = click.get_current_context().command_path
+        raise InvalidProblem(f"give either a problem FILE or --instance, and not both; see {path} --help.")
+    unused = []
+    if file is not None:
+        unused = ["n", "m", "epsilon", "delta"]
+    elif instance is not None and instance.startswith("illustrative"):
+        unused = ["n", "m"]
+    for name in unused:
+        if is_given(name):
+            what = "the file" if file is not None else instance
+            option = {"n": "--arms", "m": "-m"}.get(name, f"--{name}")
+            raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")

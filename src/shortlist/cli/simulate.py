@@ -1,0 +1,128 @@
+"""``shortlist simulate``: strategies compared on simulated arms."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.exits import CERTIFIED, SHORT
+from shortlist.cli.options import json_option
+from shortlist.cli.output import print_json, show
+from shortlist.cli.questions import question_options, simulated_question
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.simulate import Simulation
+    from shortlist.unknown import Question
+
+
+@click.command("simulate")
+@question_options
+@click.option(
+    "--strategy", "names", multiple=True, help="May be repeated. By default all with a cap on pulls."
+)
+@click.option("--replications", default=100, show_default=True, help="How many independent runs of each.")
+@click.option("--rewards", help="gaussian, bernoulli, two-point, uniform or noiseless.")
+@click.option("--budget", type=click.IntRange(min=1), help="The most pulls per replication.")
+@json_option("the figures")
+def command(
+    file: Path | None,
+    instance: str | None,
+    names: tuple[str, ...],
+    rewards: str | None,
+    as_json: bool,
+    **numbers: Any,
+) -> None:
+    """Compare strategies on simulated arms: their pulls and errors.
+
+    The question comes from FILE, or from a built-in instance. Its arms have unit variances, except
+    for random (variances from 0.01 to 100, drawn with the seed) and illustrative (as in the paper).
+
+    \b
+      shortlist simulate examples/drilling.toml --strategy vmedelim
+      shortlist simulate --instance slippage -n 40 -m 3 --epsilon 0.5
+    """
+    from shortlist.report.progress import runs_shown
+    from shortlist.report.text import simulations_text
+    from shortlist.simulate import simulate as simulated
+
+    problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
+    outcomes: list[Simulation] = []
+
+    def show_all() -> None:
+        if as_json:
+            print_json([_simulation_dict(one) for one in outcomes])
+        elif outcomes:
+            show(simulations_text(outcomes))
+
+    try:
+        for name in dict.fromkeys(_taking(problem, names) if names else _countable(problem)):
+            replications = numbers["replications"]
+            with runs_shown(name, replications, quiet=as_json) as progress:
+                outcome = simulated(
+                    problem,
+                    means,
+                    name,
+                    variances=variances,
+                    replications=replications,
+                    seed=numbers["seed"],
+                    rewards=rewards or default_rewards,
+                    budget=numbers["budget"],
+                    progress=progress,
+                )
+            outcomes.append(outcome)
+    except KeyboardInterrupt:
+        show_all()  # what had ended by then
+        raise
+    show_all()
+    sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
+
+
+def _taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
+    """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
+    from shortlist.plan import resolve
+    from shortlist.strategies import strategy_for
+
+    reasons = {name: "" if name == "auto" else strategy_for(name, problem).unfit(problem) for name in names}
+    for name, reason in reasons.items():
+        if reason and not all(reasons.values()):
+            click.echo(f"{name} is left out: {reason}.", err=True)
+        else:
+            yield resolve(name, problem)
+
+
+def _countable(problem: "Question") -> Iterator[str]:
+    """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
+
+    If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
+    """
+    from shortlist.problem import Problem
+    from shortlist.strategies import strategies, strategy_for
+
+    known = strategies()
+    pilots = [name for name in strategies("unknown") if name not in known]
+    for name in known if isinstance(problem, Problem) else pilots:
+        try:
+            rules = strategy_for(name, problem)
+            is_capped = not isinstance(problem, Problem) or rules.worst_case_pulls(problem) is not None
+            if is_capped and not rules.unfit(problem):
+                yield name
+        except InvalidProblem as error:
+            click.echo(f"{name} is left out: {error}", err=True)
+
+
+def _simulation_dict(one: "Simulation") -> dict[str, Any]:
+    return {
+        "problem": one.problem.to_dict(),
+        "rewards": one.rewards,
+        "seed": one.seed,
+        "strategy": one.strategy,
+        "replications": len(one.pulls),
+        "errors": one.errors,
+        "unfinished": one.unfinished,
+        "error_rate_limit_95": one.error_rate_limit(),
+        "pulls": one.pulls.tolist(),
+        "guarantee": None if one.guarantee is None else str(one.guarantee),
+    }

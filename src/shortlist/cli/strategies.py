@@ -1,0 +1,30 @@
+"""``shortlist strategies``: what each strategy does."""
+
+import click
+
+from shortlist.cli.options import json_option
+from shortlist.cli.output import print_json, show
+
+
+@click.command("strategies")
+@json_option("the list")
+def command(as_json: bool) -> None:
+    """List the strategies: what each does and where it is defined."""
+    from rich.table import Table
+
+    from shortlist.strategies import strategies as names
+    from shortlist.strategies import strategy_for, strategy_named
+    from shortlist.unknown import Unknown
+
+    question = Unknown(m=1, epsilon=1.0, delta=0.05, n=2)  # any will do to find those for unknown variances
+    known = [strategy_named(name) for name in names()]
+    known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
+    if as_json:
+        print_json([{"name": s.name, "summary": s.summary, "source": s.source} for s in known])
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("name", "what it does", "source"):
+        table.add_column(heading)
+    for strategy in known:
+        table.add_row(strategy.name, strategy.summary, strategy.source.replace("[", r"\["))
+    show(table)
