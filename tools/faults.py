@@ -735,9 +735,9 @@ FAULTS = (
     ),
     Fault(
         "session: a pilot's variances told in the order of arrival",
-        "run/session.py",
-        "self._spreads[places] = variances",
-        "self._spreads[np.sort(places)] = variances",
+        "run/history.py",
+        "self.spreads[places] = variances",
+        "self.spreads[np.sort(places)] = variances",
     ),
     Fault(
         "cut: m forgotten in the price below",

@@ -65,17 +65,20 @@ class Cut:
         counts = np.minimum(of.counts - made, self.pulls_per_call)
         return Calls(self.seed, of.arms, counts, of.first_pulls + made)
 
-    def blocks(self, is_wanted: BoolArray) -> Iterator[range]:
+    def blocks(self, is_wanted: BoolArray, within: range | None = None) -> Iterator[range]:
         """Yield the blocks that hold a call of some ticket wanted, in order, as ranges of them."""
+        within = range(-(-self.n_calls // self.together)) if within is None else within
         edges = np.flatnonzero(np.diff(is_wanted, prepend=False, append=False))
         ranges = [
             range(self.starts(int(first)) // self.together, -(-self.starts(int(stop)) // self.together))
             for first, stop in edges.reshape(-1, 2)
         ]
-        done = 0
+        done = within.start
         for blocks in ranges:  # neighbours may share a block
-            yield range(max(done, blocks.start), blocks.stop)
-            done = blocks.stop
+            found = range(max(done, blocks.start), min(blocks.stop, within.stop))
+            done = max(done, blocks.stop)
+            if found:
+                yield found
 
     def bounds(self, blocks: range) -> tuple[int, int]:
         """Return the numbers of the first call of some blocks and of the first one after them."""

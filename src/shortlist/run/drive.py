@@ -4,18 +4,21 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import FunctionSource, Measure, Source, global_randomness_kept
-from shortlist.plan import resolve
 from shortlist.result import Result, Stop
+from shortlist.run.company import holding_tickets, wait_for_others
 from shortlist.run.dask import ClusterLike
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
+from shortlist.run.worker_names import own_name
 from shortlist.run.workers import Processes, workers_for
+from shortlist.store import Store
 from shortlist.unknown import Question
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
@@ -28,6 +31,8 @@ def select(
     strategy: str = "auto",
     *,
     seed: int = 0,
+    store: Store | str | Path | None = None,
+    name: str = "main",
     budget: int | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
@@ -57,6 +62,9 @@ def select(
         the budget if one is.
     seed
         Makes the run reproducible.
+    store, name
+        Where the run is kept, and under which name; see `Session`. Call again to go on where it stopped,
+        whatever stopped it; nothing that was told is measured again.
     budget
         The most pulls to make. If the strategy needs more, the result carries no guarantee.
     executor
@@ -105,7 +113,7 @@ def select(
     """
     budget = None if budget is None else whole_number(budget, "budget", 0)
     return drive(
-        Session(problem, resolve(strategy, problem, budget), seed=seed),
+        Session(problem, strategy, seed=seed, store=store, name=name, budget=budget),
         measure,
         budget=budget,
         executor=executor,
@@ -128,6 +136,7 @@ def drive(
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
     progress: Callable[[Session], None] | None = None,
+    about: dict[str, Any] | None = None,
 ) -> Result:
     """Answer a session's tickets until it is done, and return its result; see `select` for the arguments.
 
@@ -135,10 +144,19 @@ def drive(
     Everything told stays in the session; call again to go on, to the same answer. A second Ctrl-C leaves at
     once.
 
+    If the session is kept in a store, others may measure for the same run at the same time. What somebody
+    else has reserved is left to them, and waited for.
+
+    `about` says how rewards come about, as plain data, fit for JSON. It goes into the log, and the run can
+    then only go on with the same.
+
     Raises
     ------
     MeasurementFailed
         If a call failed every time that it was tried; a `WorkersLost` if it took its worker with it.
+    ChangedRun
+        If earlier rewards of this run were measured with other `pulls_per_call`, another block of a
+        vectorised function, another score for failures, or anything else that `about` says.
     """
     source = source_of(measure)
     policy = _policy(pulls_per_call, retries, on_failure, timeout)
@@ -147,15 +165,22 @@ def drive(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
         )
     budget = None if budget is None else whole_number(budget, "budget", 0)
+    settings = {"pulls_per_call": pulls_per_call, "together": source.together, "on_failure": on_failure}
+    session.arrange(settings | (about or {}))
+    worker = own_name()
     with (
         global_randomness_kept(),
         noting_interrupts() as interrupt,
+        holding_tickets(session, worker),
         workers_for(executor, source) as workers,
     ):
-        job = Measuring(session, source, workers, policy, interrupt, progress)
+        job = Measuring(session, source, workers, policy, interrupt, worker, progress)
         while len(session.asked):
+            round = session.asked.round
             if not job.measure(budget):
                 return replace(session.result, stop=Stop.BUDGET)
+            if session.asked.round == round:
+                wait_for_others(session, interrupt, progress)
     return session.result
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.measure import Source, Summaries
 from shortlist.run.calls import Cut, Pooling
+from shortlist.run.company import LEASE
 from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
@@ -24,7 +25,6 @@ from shortlist.run.session import Session
 from shortlist.run.task import Outcome, Task
 from shortlist.run.workers import Workers
 from shortlist.store.events import Scored
-from shortlist.tickets import Tickets
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
 
@@ -65,16 +65,18 @@ class Measuring:
     workers: Workers
     policy: Policy
     interrupt: Interrupt
+    worker: str
     progress: Callable[[Session], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
 
     def measure(self, budget: int | None) -> bool:
-        """Measure what is open of the session's round, within a budget; return whether that was all of it."""
-        asked, still_open = self.session.asked, self.session.ask()
-        is_whole = len(asked) == len(still_open)
-        is_open = np.full(len(asked), True) if is_whole else np.isin(asked.arms, still_open.arms)
+        """Measure what is open of the session's round, within a budget; return whether that was enough.
+
+        Tickets that others hold are left to them.
+        """
+        asked, is_open = self.session.still_open()
         cut = Cut.of(asked, self.session.seed, self.source.together, self.policy.pulls_per_call)
         stop = cut.n_calls
         if budget is not None:
@@ -152,6 +154,21 @@ class _Round:
         return taken
 
     def _submit(self, blocks: range) -> None:
+        """Hand out a task, less what others measure already."""
+        for own in self._claimed(blocks):
+            self._hand_out(own)
+
+    def _claimed(self, blocks: range) -> list[range]:
+        """Return which of some blocks have open tickets that nobody else holds."""
+        if self.job.session.is_private:
+            return [blocks]
+        places = np.unique(self.cut.places(*self.cut.bounds(blocks)))
+        wanted = places[self.pooling.is_open[places]]
+        is_own = np.zeros(len(self.cut.tickets), dtype=bool)
+        is_own[wanted] = self.job.session.claim(self.cut.tickets.take(wanted), self.job.worker, LEASE)
+        return list(self.cut.blocks(is_own, within=blocks))
+
+    def _hand_out(self, blocks: range) -> None:
         first, stop = self.cut.bounds(blocks)
         task = Task(next(self.job.numbers), self.cut.calls(first, stop), self.cut.together)
         timeout = self.job.policy.timeout
@@ -247,33 +264,28 @@ class _Round:
     def _tell(self, first: int, outcome: Outcome) -> None:
         places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
         if len(places):
-            self._tell_session(self.cut.tickets.take(places), means, variances)
-        if self.scores:
-            self._list_scores(places)
+            self._tell_session(places, means, variances)
         if self.job.progress is not None:
             self.job.progress(self.job.session)
 
-    def _tell_session(self, tickets: Tickets, means: FloatArray, variances: FloatArray) -> None:
+    def _tell_session(self, places: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""
+        session, tickets = self.job.session, self.cut.tickets.take(places)
+        answers = Summaries(tickets.counts, means, variances)
+        scores = [self.scores.pop(place, []) for place in places.tolist()] if self.scores else []
+        said: dict[str, Any] = {"worker": self.job.worker, "scored": [one for some in scores for one in some]}
         try:
             if tickets.needs_variances:
-                self.job.session.tell(tickets, Summaries(tickets.counts, means, variances))
+                session.tell(tickets, answers, **said)
             else:
-                self.job.session.tell(tickets, means=means)
+                session.tell(tickets, means=means, **said)
         except MeasurementFailed:
-            for ticket, answer in zip(tickets, Summaries(tickets.counts, means, variances), strict=True):
+            for ticket, answer in zip(tickets, answers, strict=True):
+                own = [one for one in said["scored"] if one.ticket.arm == ticket.arm]
                 try:
-                    self.job.session.tell(ticket, answer)
+                    session.tell(ticket, answer, worker=self.job.worker, scored=own)
                 except MeasurementFailed as error:
                     self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
-
-    def _list_scores(self, places: IntArray) -> None:
-        """List what was scored of tickets, once the session has taken them: else it may be measured yet."""
-        still_open = self.job.session.ask()
-        is_over = still_open.round > self.cut.tickets.round
-        for place in set(places.tolist()) & self.scores.keys():
-            if is_over or self.cut.tickets.arms[place] not in still_open.arms:
-                self.job.session.scored += self.scores.pop(place)
 
     # --- what goes wrong --------------------------------------------------------------------------
 

@@ -1,31 +1,55 @@
 """A live run: it asks for pulls, is told rewards, and ends with a result.
 
-The session is the only place where a strategy's state changes hands. A round counts only when it is
-whole, so neither the order in which answers arrive nor their number per call has any effect.
+Whatever happens in a run is an event of its log, appended first and counted then; so a session is what its
+log says. A round counts only when it is whole, so neither the order in which answers arrive nor their number
+per call has any effect.
 """
 
+import secrets
 import warnings
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
-from shortlist.checks import real_numbers, whole_number
-from shortlist.errors import Contradiction, InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import summary_of
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.checks import whole_number
+from shortlist.errors import ChangedRun, Contradiction, NotAsked
 from shortlist.plan import resolve
-from shortlist.result import Arms, Result, Stop, best_first
-from shortlist.store.events import Conflict, Scored, Told
-from shortlist.strategies import strategy_for
+from shortlist.result import Result
+from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
+from shortlist.run.differences import changes_of_question, changes_of_settings
+from shortlist.run.follower import Follower
+from shortlist.run.history import History, Round
+from shortlist.run.worker_names import is_gone
+from shortlist.store import (
+    Arranged,
+    Began,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    MemoryStore,
+    Record,
+    Released,
+    Scored,
+    Store,
+    Suspended,
+    Told,
+    open_store,
+)
 from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, checked_question
 
-_MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
+DAY = 86_400.0  # seconds
+_SCORE, _NO_SCORE = "on_failure", "suspend"
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
 
 
 class Session:
-    """A run in memory that asks for pulls and is told rewards.
+    """A run that asks for pulls and is told rewards.
 
     Parameters
     ----------
@@ -35,6 +59,19 @@ class Session:
         A name from `shortlist.strategies()`, or "auto" for the best certified one (see `plan`).
     seed
         The seed from which measurements derive their randomness.
+    store
+        Where the run is kept: the path of an SQLite file, which is made if there is none; the address of a
+        PostgreSQL database, ``postgresql://user@host/name``; or None to keep it in memory only. If the run
+        is there already, the session goes on with it; others may be doing the same.
+    name
+        The name of the run in the store.
+    budget
+        Of pulls; only the choice of a strategy by "auto" depends on it.
+
+    Raises
+    ------
+    ChangedRun
+        If the run in the store began with another question, strategy or seed.
 
     Examples
     --------
@@ -47,57 +84,162 @@ class Session:
     ('arm-1',)
     """
 
-    def __init__(self, problem: Question, strategy: str = "auto", *, seed: int = 0) -> None:
-        self.problem = checked_question(problem)
-        self.strategy = resolve(strategy, problem)
-        self.seed = whole_number(seed, "seed", 0)
-        self.events: list[Told] = []
-        self.conflicts: list[Conflict] = []
-        self.scored: list[Scored] = []
-        self._rules = strategy_for(self.strategy, problem)
-        self.worst_case_pulls = self._rules.worst_case_pulls(problem)
-        self._state = self._rules.init(problem, ())
-        self._pulls = np.zeros(problem.n, dtype=np.int64)
-        self._sums = np.zeros(problem.n)
-        self._n_pulls = 0
-        self._rounds: list[tuple[Tickets, FloatArray, FloatArray | None]] = []
-        self._open_round()
+    def __init__(
+        self,
+        problem: Question,
+        strategy: str = "auto",
+        *,
+        seed: int = 0,
+        store: Store | str | Path | None = None,
+        name: str = "main",
+        budget: int | None = None,
+    ) -> None:
+        problem = checked_question(problem)
+        seed = whole_number(seed, "seed", 0)
+        self.is_private = store is None
+        self._log = Follower(MemoryStore() if store is None else open_store(store), name)
+        self._log.catch_up()
+        if not self._log.has_begun:
+            self._begin(problem, strategy, resolve(strategy, problem, budget), seed)
+        if changes := changes_of_question(self._history.began, problem, strategy, seed):
+            raise ChangedRun(
+                f"run {name!r} began with another question: {'; '.join(changes)}. To go on with it, ask as "
+                f"before; to ask this question, give the run another name. Nothing was changed."
+            )
+        self._settle()
+
+    @classmethod
+    def resume(cls, store: Store | str | Path, name: str = "main") -> "Session":
+        """Return the session of a run that is in a store already, whatever it asks."""
+        session = cls.__new__(cls)
+        session.is_private = False
+        session._log = Follower(open_store(store, must_exist=True), name)
+        session._log.catch_up()
+        session._settle()
+        return session
+
+    @classmethod
+    def replay(cls, problem: Question, strategy: str, events: Iterable[Event], *, seed: int = 0) -> "Session":
+        """Return the session, in memory, that these events lead to: answers, conflicts and scores."""
+        session = cls(problem, strategy, seed=seed)
+        for event in events:
+            if isinstance(event, Told):
+                round = session._history.find(event.round)
+                session._accept(round, round.places(event.arms), event.means, event.variances)
+            elif isinstance(event, Conflict | Scored):
+                session._log.append(lambda _, event=event: [event])  # type: ignore[misc]
+        return session
 
     def __repr__(self) -> str:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
 
-    @classmethod
-    def replay(cls, problem: Question, strategy: str, events: Iterable[Told], *, seed: int = 0) -> "Session":
-        """Return the session that these events lead to."""
-        session = cls(problem, strategy, seed=seed)
-        for event in events:
-            places = session._places(event.round, event.arms)
-            session._accept(event.round, places, event.means, event.variances)
-        return session
+    # --- what it has come to --------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name of the run in its store."""
+        return self._log.run
+
+    @property
+    def code(self) -> str:
+        """The letters by which tickets of this run are told from those of others."""
+        return self._history.began.code
+
+    @property
+    def problem(self) -> Question:
+        """What is asked."""
+        return self._history.problem
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy that decides."""
+        return self._history.began.strategy
+
+    @property
+    def seed(self) -> int:
+        """The seed from which measurements derive their randomness."""
+        return self._history.began.seed
+
+    @property
+    def records(self) -> list[Record]:
+        """The whole log."""
+        return list(self._log.store.read(self._log.run))
+
+    @property
+    def events(self) -> list[Told]:
+        """The answers of the log, as they were told."""
+        return [record.event for record in self.records if isinstance(record.event, Told)]
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        """Second answers to tickets that differ from the first, which stands."""
+        return self._history.conflicts
+
+    @property
+    def scored(self) -> list[Scored]:
+        """Pulls that failed every time they were tried, and count as a value chosen for that."""
+        return self._history.scored
+
+    @property
+    def worst_case_pulls(self) -> int | None:
+        """The most pulls that the strategy can take; None where that is unknown."""
+        return self._history.worst_case_pulls
 
     @property
     def is_done(self) -> bool:
         """Whether the strategy has ended by its own rule."""
-        return bool(self._rules.verdict(self._state).is_final)
+        return self._history.is_final
 
     @property
     def n_pulls(self) -> int:
         """How many pulls have been told so far."""
-        return self._n_pulls
+        return self._history.n_pulls
 
     @property
     def asked(self) -> Tickets:
         """All requests of the round under way, told or not."""
-        return self._asked
+        return self._history.round.tickets
 
-    def ask(self, limit: int | None = None) -> Tickets:
+    @property
+    def result(self) -> Result:
+        """What the run has led to so far."""
+        with self._log.lock:
+            return self._history.result
+
+    @property
+    def _history(self) -> History:
+        return self._log.history
+
+    @property
+    def _state(self) -> Any:
+        return self._history.state
+
+    # --- asking and telling ---------------------------------------------------------------------------
+
+    def ask(self, limit: int | None = None, *, worker: str | None = None, lease: float = DAY) -> Tickets:
         """Return the requests of this round that have not been told, at most `limit` of them.
 
         Asking again returns the same. There are none once the strategy has ended.
+
+        Parameters
+        ----------
+        limit
+            The most tickets to return; None for all.
+        worker
+            Who will measure. What is asked under a name is reserved for it: others are given other tickets.
+            So there may be none to be had before the round ends; `is_done` tells that from the end of the
+            run. Without a name all open tickets are returned, and none is reserved.
+        lease
+            For how many seconds to reserve them. What was not told by then may go to others; the answer will
+            still be taken.
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
-        return self._asked.take(np.flatnonzero(np.isnan(self._received))[:limit])
+        self.refresh()
+        if worker is None:
+            round = self._history.round
+            return round.tickets.take(np.flatnonzero(~round.is_told)[:limit])
+        return self._reserve(worker, lease, limit)
 
     def tell(
         self,
@@ -105,11 +247,14 @@ class Session:
         rewards: Any = None,
         *,
         means: float | Sequence[float] | FloatArray | None = None,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
     ) -> None:
         """Take the answers to one ticket or to several, in any order.
 
         A ticket told again with the same rewards changes nothing. With other rewards the first answer
-        stands; the second is kept in `conflicts`, and a Contradiction warning says so.
+        stands; the second is kept in `conflicts`, and a Contradiction warning says so. It does not matter
+        whose tickets they are, nor whether they have been given to others in the meantime.
 
         Parameters
         ----------
@@ -119,6 +264,10 @@ class Session:
             For one ticket all its `count` rewards or a `Summary` of them; for several, one such answer each.
         means
             Instead of `rewards`: the mean of each ticket's rewards; for one ticket a number.
+        worker
+            Who measured; goes into the log.
+        scored
+            Which of the pulls failed, and what they are counted as in the answers given.
 
         Raises
         ------
@@ -126,96 +275,192 @@ class Session:
             If an answer is not `count` finite real numbers. Nothing of the call is then counted.
         NotAsked
             If something was not asked for. Nothing of the call is then counted.
+        StoreTrouble
+            If the log could not be written. Nothing of the call is then counted.
         """
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
             means = None if means is None else np.atleast_1d(means)
-        tickets = _together(self.problem, tickets)
-        places = self._places(tickets.round, tickets.arms)
-        issued = self._round(tickets.round)[0].take(places)
+        tickets = tickets_of(self.problem, tickets)
+        if tickets.round >= self._history.round.number:
+            self.refresh()
+        round = self._history.find(tickets.round)
+        places = round.places(tickets.arms)
+        issued = round.tickets.take(places)
         if (issued.counts != tickets.counts).any() or (issued.first_pulls != tickets.first_pulls).any():
             raise NotAsked(
                 "these tickets ask for other pulls than the session did; tell what `ask` returned."
             )
-        told, variances = _means(tickets, rewards, means), None
-        _check_rounding(self.problem, told)
+        told, variances = means_of(tickets, rewards, means), None
+        check_rounding(self.problem, told)
         if issued.needs_variances:
-            variances = _variances(tickets, rewards)
-        self._accept(tickets.round, places, told, variances)
+            variances = variances_of(tickets, rewards)
+        self._accept(round, places, told, variances, worker=worker, scored=scored)
 
-    @property
-    def result(self) -> Result:
-        """What the run has led to so far."""
-        decision = self._rules.verdict(self._state)
-        promise = self._rules.guarantee(self.problem) if decision.is_final else None
-        stop = Stop.OPEN
-        if decision.is_final:
-            stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
-        arms = self._measured()
-        return Result(
-            problem=self.problem,
-            strategy=self.strategy,
-            seed=self.seed,
-            indices=best_first(decision.selected, self.problem.merits(arms.means)),
-            stop=stop,
-            guarantee=promise,
-            n_pulls=self.n_pulls,
-            n_rounds=len(self._rounds),
-            arms=arms,
-            n_scored=sum(scored.ticket.count for scored in self.scored),
-        )
+    def still_open(self) -> tuple[Tickets, BoolArray]:
+        """Return all requests of the round under way, and which of them have not been told."""
+        self.refresh()
+        with self._log.lock:
+            round = self._history.round
+            return round.tickets, ~round.is_told
 
-    def _measured(self) -> Arms:
-        """Return what is known of every arm, including what was told of the round under way."""
-        pulls, sums = self._pulls.copy(), self._sums.copy()
-        places = np.flatnonzero(~np.isnan(self._received))
-        told = self._asked.take(places)
-        pulls[told.arms] += told.counts
-        sums[told.arms] += told.counts * self._received[places]
-        with np.errstate(invalid="ignore"):
-            return Arms(pulls, sums / pulls)
+    def refresh(self) -> None:
+        """Take in what others have told in the meantime."""
+        if not self.is_private:
+            self._log.catch_up()
+            self._settle()
 
-    def _round(self, number: int) -> tuple[Tickets, FloatArray, FloatArray | None]:
-        """Return what a round asked for, and the means and variances told of it; NaN where none have been."""
-        if not 0 <= number <= len(self._rounds):
-            raise NotAsked(f"round {number} has not begun; the session is at round {len(self._rounds)}.")
-        if number < len(self._rounds):
-            return self._rounds[number]
-        return self._asked, self._received, self._spreads
+    # --- for those who measure ------------------------------------------------------------------------
 
-    def _places(self, number: int, arms: IntArray) -> IntArray:
-        """Return where among the tickets of a round these arms stand."""
-        asked = self._round(number)[0].arms
-        order = self._order if number == len(self._rounds) else np.argsort(asked)
-        nearest = np.searchsorted(asked, arms, sorter=order)
-        is_asked = nearest < len(asked)
-        places = order[nearest[is_asked]]
-        if not is_asked.all() or (asked[places] != arms).any():
-            raise NotAsked(
-                f"round {number} did not ask for every arm that was told; tell only what `ask` returned."
-            )
-        if len(places) > 1 and len(np.unique(places)) < len(places):
-            raise NotAsked("an arm appears twice in one call; tell each ticket once.")
-        return places
+    def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
+        """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
+        if self.is_private:
+            return np.full(len(tickets), True)
+        found = np.zeros(len(tickets), dtype=bool)
 
-    def _accept(self, number: int, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
+        def decide(now: float) -> list[Event]:
+            round = self._history.find(tickets.round)
+            places = round.places(tickets.arms)
+            found[:] = self._is_free(round, worker, now)[places]
+            return self._leased(round, places[found], worker, now + lease)
+
+        self._log.append(decide)
+        return found
+
+    def renew(self, worker: str, lease: float) -> None:
+        """Reserve what a worker has for longer."""
+
+        def decide(now: float) -> list[Event]:
+            round = self._history.round
+            places = np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
+            return self._leased(round, places, worker, now + lease)
+
+        if not self.is_private:
+            self._log.append(decide)
+
+    def release(self, worker: str) -> None:
+        """Give back what a worker has and will not answer now."""
+
+        def decide(_: float) -> list[Event]:
+            round = self._history.round
+            places = np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
+            return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
+
+        if not self.is_private:
+            self._log.append(decide)
+
+    def others(self, worker: str) -> dict[str, IntArray]:
+        """Return which arms of this round other workers hold, by worker."""
+        round = self._history.round
+        held = round.leases.by_worker(np.flatnonzero(~round.is_told))
+        return {name: round.tickets.arms[places] for name, places in held.items() if name != worker}
+
+    def arrange(self, settings: dict[str, Any]) -> None:
+        """Note how rewards are measured; raise ChangedRun if that was done otherwise before."""
+
+        def decide(_: float) -> list[Event]:
+            found: list[Event] = []
+            before = self._history.settings
+            if before is None:
+                return [Arranged(settings)]
+            if _NO_SCORE in (before.get(_SCORE), settings.get(_SCORE)):  # a score may come, but not change
+                merged = before | {_SCORE: settings.get(_SCORE)}
+                is_news = before.get(_SCORE) == _NO_SCORE != settings.get(_SCORE)
+                before, found = merged, [Arranged(merged)] if is_news else []
+            if changes := changes_of_settings(before, settings):
+                raise ChangedRun(
+                    f"run {self.name!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, "
+                    f"or begin another run. Nothing was changed."
+                )
+            return found
+
+        self._log.append(decide)
+
+    def suspend(self, reason: str, worker: str = "") -> None:
+        """Note why measuring stopped short."""
+        if not self.is_private:
+            self._log.append(lambda _: [Suspended(reason, worker)])
+
+    # --- the log --------------------------------------------------------------------------------------
+
+    def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
+        code = "".join(secrets.choice(_LETTERS) for _ in range(4))
+        began = Began(problem, strategy, seed, asked_for, code, version("shortlist"))
+        self._log.append(lambda _: [] if self._log.has_begun else [began])
+
+    def _settle(self) -> None:
+        """See to it that the log says so when the run has ended."""
+        history = self._history
+
+        def decide(_: float) -> list[Event]:
+            return [] if history.is_ended else [Ended(history.selected)]
+
+        if history.is_final and not history.is_ended:
+            self._log.append(decide)
+
+    def _reserve(self, worker: str, lease: float, limit: int | None) -> Tickets:
+        """Reserve tickets for a worker: what it has already, and then others."""
+        chosen: IntArray = np.zeros(0, dtype=np.int64)
+
+        def decide(now: float) -> list[Event]:
+            nonlocal chosen
+            round = self._history.round
+            is_free = self._is_free(round, worker, now)
+            is_own = is_free & round.leases.is_held_by(worker)
+            chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
+            if is_own[chosen].all() and (round.leases.until(chosen) >= now + lease / 2).all():
+                return []  # the worker asks again, soon
+            return self._leased(round, chosen, worker, now + lease)
+
+        self._log.append(decide)
+        return self._history.round.tickets.take(np.sort(chosen))
+
+    def _is_free(self, round: Round, worker: str, now: float) -> BoolArray:
+        """Return which tickets a worker may measure: not told, and held by nobody else."""
+        gone = frozenset(other for other in round.leases.workers if is_gone(other))
+        return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
+
+    def _leased(self, round: Round, places: IntArray, worker: str, until: float) -> list[Event]:
+        if not len(places):
+            return []
+        return [*_opening(round), Leased(round.number, round.tickets.arms[places], worker, until)]
+
+    def _accept(
+        self,
+        round: Round,
+        places: IntArray,
+        means: FloatArray,
+        variances: FloatArray | None,
+        *,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
+    ) -> None:
         """Count what is new, and note what differs from what was told before."""
-        asked, known, spreads = self._round(number)
-        is_new = np.isnan(known[places])
-        is_other = ~is_new & (known[places] != means)
-        if (spreads is None) != (variances is None):
-            raise NotAsked(f"round {number} {'needs' if variances is None else 'has no'} sample variances.")
-        if spreads is not None:
-            is_other |= ~is_new & (spreads[places] != variances)
-        others = [
-            Conflict(number, int(asked.arms[place]), float(known[place]), float(mean))
-            for place, mean in zip(places[is_other], means[is_other], strict=True)
-        ]
-        if is_new.any():
+        if (round.spreads is None) != (variances is None):
+            what = "needs" if variances is None else "has no"
+            raise NotAsked(f"round {round.number} {what} sample variances.")
+        others: list[Conflict] = []
+
+        def decide(_: float) -> list[Event]:
+            arms, known = round.tickets.arms[places], round.means[places]
+            is_new = np.isnan(known)
+            is_other = ~is_new & (known != means)
+            if round.spreads is not None:
+                is_other |= ~is_new & (round.spreads[places] != variances)
+            rows = zip(
+                arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True
+            )
+            others[:] = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
+            if not is_new.any():
+                return list(others)
             fresh = None if variances is None else variances[is_new]
-            self.events.append(Told(number, asked.arms[places[is_new]], means[is_new], fresh))
-            self._count(places[is_new], means[is_new], fresh)
-        self.conflicts += others
+            told = Told(round.number, arms[is_new], means[is_new], fresh, worker)
+            new_arms = set(told.arms.tolist()) if scored else set()
+            counted = [one for one in scored if one.ticket.arm in new_arms]
+            return [*_opening(round), *counted, told, *others]
+
+        self._log.append(decide)
+        self._settle()
         for other in others:
             warnings.warn(
                 f"{self.problem.name(other.arm)} in round {other.round} was told before with mean "
@@ -224,102 +469,7 @@ class Session:
                 stacklevel=3,
             )
 
-    def _count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
-        self._received[places] = means
-        if self._spreads is not None and variances is not None:
-            self._spreads[places] = variances
-        self._n_missing -= len(places)
-        self._n_pulls += int(self._asked.counts[places].sum())
-        if self._n_missing == 0:
-            self._close_round()
 
-    def _open_round(self) -> None:
-        batch = self._rules.ask(self._state)
-        first_pulls = self._pulls[batch.arms]
-        number, needed = len(self._rounds), batch.needs_variances
-        self._asked = Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed)
-        self._order = np.argsort(batch.arms)
-        self._received = np.full(len(batch.arms), np.nan)
-        self._spreads = np.full(len(batch.arms), np.nan) if needed else None
-        self._n_missing = len(self._received)
-
-    def _close_round(self) -> None:
-        asked, received, spreads = self._asked, self._received, self._spreads
-        merits = self.problem.merits(received)
-        if spreads is not None and self._rules.tell_pilot is not None:
-            self._state = self._rules.tell_pilot(self._state, merits, spreads)
-        else:
-            self._state = self._rules.tell(self._state, merits)
-        self._rounds.append((asked, received, spreads))
-        if self._rules.cap_from is not None:
-            self.worst_case_pulls = self._rules.cap_from(self._state) or self.worst_case_pulls
-        self._pulls[asked.arms] += asked.counts
-        self._sums[asked.arms] += asked.counts * received
-        self._open_round()
-
-
-def _together(problem: Question, given: object) -> Tickets:
-    """Return one ticket, or several of one round, as `Tickets`."""
-    if isinstance(given, Tickets):
-        return given
-    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
-    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
-    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
-        raise NotAsked("tell takes what `ask` returned: one ticket, or several of the same round.")
-    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
-    arms, counts, first_pulls = (np.array(column) for column in columns)
-    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
-
-
-def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
-    """Return the mean reward of each ticket, from whichever of the two was given."""
-    given = rewards if means is None else means
-    if given is None or (rewards is not None and means is not None):
-        raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
-    if not hasattr(given, "__len__") or len(given) != len(tickets):
-        raise MeasurementFailed(
-            f"there must be one answer for each of the {len(tickets)} tickets, in a list."
-        )
-    if means is None:
-        answers = (summary_of(answer, t.count, t.name).mean for t, answer in zip(tickets, given, strict=True))
-        return np.fromiter(answers, np.float64, len(tickets))
-    required = "`means` must be a flat list of finite real numbers, one for each ticket."
-    try:
-        values = real_numbers(means, "means")
-    except InvalidProblem as error:
-        raise MeasurementFailed(f"{required} {error}") from None
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise MeasurementFailed(required)
-    return values
-
-
-def _variances(tickets: Tickets, rewards: Any) -> FloatArray:
-    """Return the sample variance of each ticket's rewards, where the strategy has to have it."""
-    what = "variances are unknown, and a pilot is to show them"
-    if rewards is None:
-        raise MeasurementFailed(f"{what}: tell `rewards`, or summaries with `variance`, and not means alone.")
-    found = np.empty(len(tickets))
-    for place, (ticket, answer) in enumerate(zip(tickets, rewards, strict=True)):
-        variance = summary_of(answer, ticket.count, ticket.name).variance
-        if variance is None:
-            raise MeasurementFailed(
-                f"{what}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
-                f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
-            )
-        if variance == 0:
-            raise MeasurementFailed(
-                f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
-                f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
-                f"(b - a)**2 / 4."
-            )
-        found[place] = variance
-    return found
-
-
-def _check_rounding(problem: Question, means: FloatArray) -> None:
-    """Refuse means so large that differences of epsilon would drown in rounding."""
-    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
-        raise MeasurementFailed(
-            f"a mean of {np.abs(means).max():g} is too large beside epsilon = {problem.epsilon:g}: "
-            f"differences would be lost in rounding. Subtract a constant from all rewards."
-        )
+def _opening(round: Round) -> list[Event]:
+    """Return the event that says what a round asked for, unless the log has it."""
+    return [] if round.is_logged else [round.asked()]

@@ -1,5 +1,6 @@
 """What is kept: an append-only log of events for every run."""
 
+from shortlist.store.address import open_store
 from shortlist.store.events import (
     Arranged,
     Asked,
@@ -33,4 +34,5 @@ __all__ = [
     "Store",
     "Suspended",
     "Told",
+    "open_store",
 ]

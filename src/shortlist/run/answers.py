@@ -1,0 +1,81 @@
+"""Answers as users give them, for one ticket or for many, checked and brought into one form."""
+
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.checks import real_numbers
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import summary_of
+from shortlist.tickets import Ticket, Tickets
+from shortlist.unknown import Question
+
+_MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
+
+
+def tickets_of(problem: Question, given: object) -> Tickets:
+    """Return one ticket, or several of one round, as `Tickets`."""
+    if isinstance(given, Tickets):
+        return given
+    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
+    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
+    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
+        raise NotAsked("tell takes what `ask` returned: one ticket, or several of the same round.")
+    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
+    arms, counts, first_pulls = (np.array(column) for column in columns)
+    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
+
+
+def means_of(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
+    """Return the mean reward of each ticket, from whichever of the two was given."""
+    given = rewards if means is None else means
+    if given is None or (rewards is not None and means is not None):
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
+    if not hasattr(given, "__len__") or len(given) != len(tickets):
+        raise MeasurementFailed(
+            f"there must be one answer for each of the {len(tickets)} tickets, in a list."
+        )
+    if means is None:
+        answers = (summary_of(answer, t.count, t.name).mean for t, answer in zip(tickets, given, strict=True))
+        return np.fromiter(answers, np.float64, len(tickets))
+    required = "`means` must be a flat list of finite real numbers, one for each ticket."
+    try:
+        values = real_numbers(means, "means")
+    except InvalidProblem as error:
+        raise MeasurementFailed(f"{required} {error}") from None
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise MeasurementFailed(required)
+    return values
+
+
+def variances_of(tickets: Tickets, rewards: Any) -> FloatArray:
+    """Return the sample variance of each ticket's rewards, where the strategy has to have it."""
+    what = "variances are unknown, and a pilot is to show them"
+    if rewards is None:
+        raise MeasurementFailed(f"{what}: tell `rewards`, or summaries with `variance`, and not means alone.")
+    found = np.empty(len(tickets))
+    for place, (ticket, answer) in enumerate(zip(tickets, rewards, strict=True)):
+        variance = summary_of(answer, ticket.count, ticket.name).variance
+        if variance is None:
+            raise MeasurementFailed(
+                f"{what}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
+                f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+            )
+        if variance == 0:
+            raise MeasurementFailed(
+                f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
+                f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
+                f"(b - a)**2 / 4."
+            )
+        found[place] = variance
+    return found
+
+
+def check_rounding(problem: Question, means: FloatArray) -> None:
+    """Refuse means so large that differences of epsilon would drown in rounding."""
+    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
+        raise MeasurementFailed(
+            f"a mean of {np.abs(means).max():g} is too large beside epsilon = {problem.epsilon:g}: "
+            f"differences would be lost in rounding. Subtract a constant from all rewards."
+        )

@@ -1,0 +1,73 @@
+"""What differs between a run as it began and as it is to go on, field by field, in words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shortlist.problem import Problem
+from shortlist.store.events import Began
+from shortlist.unknown import Question
+
+_PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal")
+_MOST_SHOWN = 60  # characters of a value
+
+
+def changes_of_question(began: Began, problem: Question, strategy: str, seed: int) -> list[str]:
+    """Return how a question, a strategy as asked for and a seed differ from those a run began with."""
+    found = [] if began.problem.digest == problem.digest else _changes_of_problem(began.problem, problem)
+    if strategy not in {began.asked_for, began.strategy}:
+        found.append(_change("strategy", began.asked_for, strategy))
+    if seed != began.seed:
+        found.append(_change("seed", began.seed, seed))
+    return found
+
+
+def changes_of_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return how measuring is arranged otherwise than before; entries of tables one by one."""
+    found = []
+    for key in sorted(before.keys() | now.keys()):
+        was, is_now = before.get(key), now.get(key)
+        if isinstance(was, dict) and isinstance(is_now, dict):
+            found += [f"{key}: {change}" for change in changes_of_settings(was, is_now)]
+        elif was != is_now:
+            found.append(_change(key, was, is_now))
+    return found
+
+
+def _changes_of_problem(was: Question, now: Question) -> list[str]:
+    before, after = was.to_dict(), now.to_dict()
+    found = [
+        _change(part, before.get(part), after.get(part))
+        for part in _PARTS
+        if before.get(part) != after.get(part)
+    ]
+    if was.n != now.n:
+        return found
+    names = [(was.name(arm), now.name(arm)) for arm in range(was.n)]
+    found += _change_of_list("name", names)
+    if isinstance(was, Problem) and isinstance(now, Problem):
+        variances = zip(was.variances.tolist(), now.variances.tolist(), strict=True)
+        found += _change_of_list("variance", list(variances), [now.name(arm) for arm in range(now.n)])
+    return found
+
+
+def _change_of_list(what: str, pairs: list[tuple[Any, Any]], arms: Sequence[str] | None = None) -> list[str]:
+    places = [place for place, (was, now) in enumerate(pairs) if was != now]
+    if not places:
+        return []
+    first = places[0]
+    of = f"of {arms[first]}" if arms is not None else f"of arm {first}"
+    said = _change(f"{what} {of}", *pairs[first])
+    return [said if len(places) == 1 else f"{said}, and {len(places) - 1:,} more of {len(pairs):,}"]
+
+
+def _change(what: str, was: Any, now: Any) -> str:
+    return f"{what} was {_short(was)}, is {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "not given"
+    said = f"{value:.17g}" if isinstance(value, float | np.floating) else str(value)
+    return said if len(said) <= _MOST_SHOWN else f"{said[: _MOST_SHOWN - 3]}..."

@@ -1,0 +1,69 @@
+"""A log that is followed: read as far as it goes, and added to."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from shortlist.errors import CorruptLog, NoSuchRun
+from shortlist.run.history import History
+from shortlist.store import Began, Event, Record, Store
+
+_AT_ONCE = 1 << 16  # records taken in together
+
+
+class Follower:
+    """The log of one run, with what it comes to so far. May be used by several threads."""
+
+    def __init__(self, store: Store, run: str) -> None:
+        self.store, self.run = store, run
+        self.lock = threading.RLock()
+        self._at = 0
+        self._history: History | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is such a run."""
+        return self._history is not None
+
+    @property
+    def history(self) -> History:
+        """What the log comes to, as far as it has been read."""
+        if self._history is None:
+            known = self.store.runs()
+            others = f"There are: {', '.join(known[:10])}." if known else "There are none yet."
+            raise NoSuchRun(
+                f"there is no run {self.run!r} in the store. {others} `shortlist begin FILE` begins one."
+            )
+        return self._history
+
+    def catch_up(self) -> None:
+        """Read what has been appended since."""
+        with self.lock:
+            some: list[Record] = []
+            for record in self.store.read(self.run, self._at):
+                some.append(record)
+                if len(some) == _AT_ONCE:
+                    self._take(some)
+                    some = []
+            self._take(some)
+
+    def append(self, decide: Callable[[float], Sequence[Event]]) -> None:
+        """Add to the log what `decide` makes of it as it stands, at the time that it is given."""
+
+        def up_to_date(news: Sequence[Record], now: float) -> Sequence[Event]:
+            self._take(news)
+            return decide(now)
+
+        with self.lock:
+            self._take(self.store.append(self.run, self._at, up_to_date))
+
+    def _take(self, records: Sequence[Record]) -> None:
+        if not records:
+            return
+        events = [record.event for record in records]
+        if self._history is None:
+            first = events.pop(0)
+            if not isinstance(first, Began):
+                raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
+            self._history = History(first)
+        self._history.take(events)
+        self._at = records[-1].number

@@ -1,0 +1,312 @@
+"""What the events of a log come to: the rounds told, the round under way, and the strategy's state.
+
+A history takes events one by one and never asks where they come from; so a run that goes on and a run that
+is replayed are the same thing.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import CorruptLog, NotAsked
+from shortlist.result import Arms, Result, Stop, best_first
+from shortlist.run.leases import Leases
+from shortlist.store.events import (
+    Arranged,
+    Asked,
+    Began,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+from shortlist.strategies import strategy_for
+from shortlist.strategies.protocol import Batch
+from shortlist.tickets import Tickets
+
+
+class Round:
+    """What a round asked for, and the answers so far.
+
+    Attributes
+    ----------
+    tickets
+        All its requests.
+    means, spreads
+        By ticket: the mean told and, in a pilot, the sample variance; NaN where nothing has been told.
+    n_missing
+        How many tickets have not been told.
+    leases
+        Who holds them.
+    is_logged
+        Whether the log says already what this round asked for.
+    """
+
+    def __init__(self, tickets: Tickets) -> None:
+        self.tickets = tickets
+        self.means = np.full(len(tickets), np.nan)
+        self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
+        self.n_missing = len(tickets)
+        self.leases = Leases(len(tickets))
+        self.is_logged = False
+        self._order = np.argsort(tickets.arms)
+
+    @property
+    def number(self) -> int:
+        """Which round it is, from 0."""
+        return self.tickets.round
+
+    @property
+    def is_told(self) -> BoolArray:
+        """Which tickets have been told."""
+        told: BoolArray = ~np.isnan(self.means)
+        return told
+
+    def asked(self) -> Asked:
+        """Return what the round asked for, as an event."""
+        tickets = self.tickets
+        return Asked(self.number, tickets.arms, tickets.counts, tickets.needs_variances)
+
+    def places(self, arms: IntArray, *, is_repeating: bool = False) -> IntArray:
+        """Return where among the tickets these arms stand; each may be named once, unless said otherwise."""
+        asked = self.tickets.arms
+        nearest = np.searchsorted(asked, arms, sorter=self._order)
+        is_asked = nearest < len(asked)
+        places = self._order[nearest[is_asked]]
+        if not is_asked.all() or (asked[places] != arms).any():
+            raise NotAsked(
+                f"round {self.number} did not ask for every arm that was told; tell only what `ask` returned."
+            )
+        if not is_repeating and len(places) > 1 and len(np.unique(places)) < len(places):
+            raise NotAsked("an arm appears twice in one call; tell each ticket once.")
+        return places
+
+    def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
+        """Take answers to tickets that had none."""
+        self.means[places] = means
+        if self.spreads is not None and variances is not None:
+            self.spreads[places] = variances
+        self.n_missing -= len(places)
+
+
+class History:
+    """A run as its log tells it.
+
+    Attributes
+    ----------
+    began
+        What is asked, who decides, and the seed.
+    rounds
+        All rounds, of which the last is under way.
+    settings
+        How measuring was arranged; None if no driver has begun.
+    conflicts, scored
+        Second answers that were refused, and failures that were scored.
+    suspended
+        Why a driver stopped last, if nothing was told since; None otherwise.
+    """
+
+    def __init__(self, began: Began) -> None:
+        self.began = began
+        self.problem = began.problem
+        self._rules = strategy_for(began.strategy, self.problem)
+        self.state: Any = self._rules.init(self.problem, ())
+        self.worst_case_pulls = self._rules.worst_case_pulls(self.problem)
+        self.settings: dict[str, Any] | None = None
+        self.conflicts: list[Conflict] = []
+        self.scored: list[Scored] = []
+        self.suspended: Suspended | None = None
+        self.is_ended = False
+        self.n_pulls = 0
+        self._pulls = np.zeros(self.problem.n, dtype=np.int64)
+        self._sums = np.zeros(self.problem.n)
+        self.rounds: list[Round] = []
+        self._open_round()
+
+    @property
+    def round(self) -> Round:
+        """The round under way; it asks for nothing once the strategy has ended."""
+        return self.rounds[-1]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the strategy has ended by its own rule."""
+        return bool(self._rules.verdict(self.state).is_final)
+
+    def find(self, number: int) -> Round:
+        """Return a round by its number."""
+        if not 0 <= number < len(self.rounds):
+            raise NotAsked(f"round {number} has not begun; the session is at round {len(self.rounds) - 1}.")
+        return self.rounds[number]
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Take events in, in order. Tells and leases of a round are gathered, and counted together."""
+        gathered: list[Told] = []
+        leases: list[Leased] = []
+        missing = self.round.n_missing
+
+        def count() -> None:
+            nonlocal missing
+            if leases:
+                self._lease(leases)
+            if gathered:
+                self._count(_together(gathered))
+            leases.clear()
+            gathered.clear()
+            missing = self.round.n_missing
+
+        for event in events:
+            if isinstance(event, Told) and event.round == self.round.number:
+                gathered.append(event)
+                missing -= len(event.arms)
+                if missing <= 0:
+                    count()
+            elif isinstance(event, Leased) and event.round == self.round.number:
+                leases.append(event)
+            else:
+                count()
+                self._take(event)
+        count()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Asked():
+                self._compare(event)
+            case Released():
+                round = self.find(event.round)
+                round.leases.release(round.places(event.arms), event.worker)
+            case Conflict():
+                self.conflicts.append(event)
+            case Scored():
+                self.scored.append(event)
+            case Arranged():
+                self.settings = event.settings
+            case Suspended():
+                self.suspended = event
+            case Ended():
+                self._compare_end(event)
+            case Leased():
+                pass  # of a round that is over
+            case _:
+                raise CorruptLog(f"a log has {type(event).__name__} where it does not belong.")
+
+    def _count(self, told: Told) -> None:
+        round = self.round
+        try:
+            places = round.places(told.arms)
+        except NotAsked:
+            places = None
+        is_fit = (told.variances is None) == (round.spreads is None)
+        if places is None or not is_fit or round.is_told[places].any():
+            raise CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
+        self.suspended = None
+        round.count(places, told.means, told.variances)
+        self.n_pulls += int(round.tickets.counts[places].sum())
+        if round.n_missing == 0:
+            self._close_round()
+
+    def _lease(self, leases: list[Leased]) -> None:
+        arms = np.concatenate([lease.arms for lease in leases])
+        sizes = [len(lease.arms) for lease in leases]
+        until = np.repeat([lease.until for lease in leases], sizes)
+        workers = [lease.worker for lease in leases]
+        self.round.leases.note(self.round.places(arms, is_repeating=True), workers, sizes, until)
+
+    def _open_round(self) -> None:
+        batch: Batch = self._rules.ask(self.state)
+        number, needed = len(self.rounds), batch.needs_variances
+        first_pulls = self._pulls[batch.arms]
+        self.rounds.append(
+            Round(Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed))
+        )
+
+    def _close_round(self) -> None:
+        round = self.round
+        asked, merits = round.tickets, self.problem.merits(round.means)
+        if round.spreads is not None and self._rules.tell_pilot is not None:
+            self.state = self._rules.tell_pilot(self.state, merits, round.spreads)
+        else:
+            self.state = self._rules.tell(self.state, merits)
+        if self._rules.cap_from is not None:
+            self.worst_case_pulls = self._rules.cap_from(self.state) or self.worst_case_pulls
+        self._pulls[asked.arms] += asked.counts
+        self._sums[asked.arms] += asked.counts * round.means
+        self._open_round()
+
+    def _compare(self, asked: Asked) -> None:
+        """Make sure that what a round asked for, by the log, is what it asks for now."""
+        round = self.find(asked.round)
+        own = round.tickets
+        is_own = asked.arms is own.arms or (
+            np.array_equal(asked.arms, own.arms) and np.array_equal(asked.counts, own.counts)
+        )
+        if not is_own:
+            raise _diverged(f"round {asked.round} asked for other pulls", self.began)
+        round.is_logged = True
+
+    def _compare_end(self, ended: Ended) -> None:
+        verdict = self._rules.verdict(self.state)
+        if not verdict.is_final or not np.array_equal(np.sort(verdict.selected), np.sort(ended.selected)):
+            raise _diverged("the run ended with other arms", self.began)
+        self.is_ended = True
+
+    @property
+    def selected(self) -> IntArray:
+        """The arms selected, in no particular order; none before the end."""
+        selected: IntArray = self._rules.verdict(self.state).selected
+        return selected
+
+    @property
+    def result(self) -> Result:
+        """What the run has led to so far."""
+        is_final = self.is_final
+        promise = self._rules.guarantee(self.problem) if is_final else None
+        stop = Stop.OPEN
+        if is_final:
+            stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
+        arms = self._measured()
+        return Result(
+            problem=self.problem,
+            strategy=self.began.strategy,
+            seed=self.began.seed,
+            indices=best_first(self.selected, self.problem.merits(arms.means)),
+            stop=stop,
+            guarantee=promise,
+            n_pulls=self.n_pulls,
+            n_rounds=len(self.rounds) - 1,
+            arms=arms,
+            n_scored=sum(scored.ticket.count for scored in self.scored),
+        )
+
+    def _measured(self) -> Arms:
+        """Return what is known of every arm, including what was told of the round under way."""
+        pulls, sums = self._pulls.copy(), self._sums.copy()
+        places = np.flatnonzero(self.round.is_told)
+        told = self.round.tickets.take(places)
+        pulls[told.arms] += told.counts
+        sums[told.arms] += told.counts * self.round.means[places]
+        with np.errstate(invalid="ignore"):
+            return Arms(pulls, sums / pulls)
+
+
+def _together(told: list[Told]) -> Told:
+    """Return several answers of one round as one."""
+    if len(told) == 1:
+        return told[0]
+    spreads = [one.variances for one in told if one.variances is not None]
+    variances = np.concatenate(spreads) if len(spreads) == len(told) else None
+    arms, means = (np.concatenate([getattr(one, name) for one in told]) for name in ("arms", "means"))
+    return Told(told[0].round, arms, means, variances)
+
+
+def _diverged(what: str, began: Began) -> CorruptLog:
+    return CorruptLog(
+        f"{what} when it was run than it does now. It was begun by Shortlist {began.version}; another "
+        f"version may decide otherwise. Go on with that one, or begin a new run; nothing was changed."
+    )

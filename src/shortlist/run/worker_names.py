@@ -1,0 +1,50 @@
+"""What a driver calls itself, so that others on the same machine can tell whether it is still there."""
+
+import hashlib
+import os
+import socket
+from functools import lru_cache
+from pathlib import Path
+
+_PREFIX = "run"
+
+
+def own_name() -> str:
+    """Return the name under which this process measures."""
+    return f"{_PREFIX}@{socket.gethostname()}:{os.getpid()}:{_place()}"
+
+
+def is_gone(worker: str) -> bool:
+    """Return whether a worker is surely gone: a process of this machine, as named above, that has ended."""
+    prefix, _, rest = worker.partition("@")
+    parts = rest.rsplit(":", 2)
+    if prefix != _PREFIX or len(parts) != 3 or parts[2] != _place() or not parts[1].isdecimal():
+        return False
+    try:
+        os.kill(int(parts[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return _is_zombie(int(parts[1]))
+
+
+@lru_cache(maxsize=1)
+def _place() -> str:
+    """Return letters that two processes share only if they can see each other's process numbers."""
+    seen = [socket.gethostname()]
+    try:
+        seen.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+        seen.append(os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        pass  # not Linux: the name of the machine must do
+    return hashlib.sha256("\0".join(seen).encode()).hexdigest()[:6]
+
+
+def _is_zombie(pid: int) -> bool:
+    """Return whether a process has ended and only waits to be noticed by its parent."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
