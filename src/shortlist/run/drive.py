@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from shortlist.checks import is_whole, whole_number
@@ -18,7 +17,7 @@ from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
 from shortlist.run.worker_names import own_name
 from shortlist.run.workers import Processes, workers_for
-from shortlist.store import Store
+from shortlist.store import Where
 from shortlist.unknown import Question
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
@@ -31,7 +30,7 @@ def select(
     strategy: str = "auto",
     *,
     seed: int = 0,
-    store: Store | str | Path | None = None,
+    store: Where | None = None,
     name: str = "main",
     budget: int | None = None,
     executor: Workers = None,

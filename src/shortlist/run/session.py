@@ -9,7 +9,6 @@ import secrets
 import warnings
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,9 +34,9 @@ from shortlist.store import (
     Record,
     Released,
     Scored,
-    Store,
     Suspended,
     Told,
+    Where,
     open_store,
 )
 from shortlist.tickets import Ticket, Tickets
@@ -90,7 +89,7 @@ class Session:
         strategy: str = "auto",
         *,
         seed: int = 0,
-        store: Store | str | Path | None = None,
+        store: Where | None = None,
         name: str = "main",
         budget: int | None = None,
     ) -> None:
@@ -109,7 +108,7 @@ class Session:
         self._settle()
 
     @classmethod
-    def resume(cls, store: Store | str | Path, name: str = "main") -> "Session":
+    def resume(cls, store: Where, name: str = "main") -> "Session":
         """Return the session of a run that is in a store already, whatever it asks."""
         session = cls.__new__(cls)
         session.is_private = False

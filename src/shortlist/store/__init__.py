@@ -1,6 +1,7 @@
 """What is kept: an append-only log of events for every run."""
 
-from shortlist.store.address import open_store
+from shortlist.store.address import Where, open_store
+from shortlist.store.copying import copy_run
 from shortlist.store.events import (
     Arranged,
     Asked,
@@ -34,5 +35,7 @@ __all__ = [
     "Store",
     "Suspended",
     "Told",
+    "Where",
+    "copy_run",
     "open_store",
 ]

@@ -1,8 +1,9 @@
 """What a store must be able to do: append to the log of a run, and read it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
+from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store.events import Event, Record
 
 Decide: TypeAlias = Callable[[Sequence[Record], float], Sequence[Event]]
@@ -34,6 +35,20 @@ class Store(Protocol):
         """
         ...
 
+    def restore(self, run: str, records: Iterable[Record]) -> int:
+        """Write the log of a new run as it was elsewhere, all or nothing; return how many records it has.
+
+        Numbers and times are kept.
+
+        Raises
+        ------
+        StoreTrouble
+            If there is a run of that name already.
+        CorruptLog
+            If the records are not numbered from 1 without gaps.
+        """
+        ...
+
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""
         ...
@@ -45,3 +60,41 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files and connections."""
         ...
+
+
+def checked_name(run: str) -> str:
+    """Return the name of a run, if it can be one: text of one line."""
+    if not isinstance(run, str) or not run.strip() or not run.isprintable():
+        raise StoreTrouble(
+            f"{run!r} cannot be the name of a run; give it a name of letters that can be printed."
+        )
+    return run
+
+
+def refuse_lost(run: str, after: int, last: int) -> None:
+    """Raise StoreTrouble if more records of a run have been seen than there are."""
+    if after > last:
+        raise StoreTrouble(
+            f"Run {run!r} has {last} records, but {after} have been read before: the run was removed, or the "
+            f"store replaced by an older one. Nothing was written. Open the run again to go on from what "
+            f"is there."
+        )
+
+
+def refuse_existing(run: str, last: int) -> None:
+    """Raise StoreTrouble if a run that is to be new has records."""
+    if last:
+        raise StoreTrouble(
+            f"There is a run {run!r} already, with {last} records. Nothing was written. Choose another "
+            f"store, or remove that run first."
+        )
+
+
+def in_sequence(run: str, records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the records of a whole log; raise CorruptLog where a number is missing."""
+    for number, record in enumerate(records, 1):
+        if record.number != number:
+            raise CorruptLog(
+                f"Record {number} of run {run!r} is missing: {record.number} stands in its place."
+            )
+        yield record

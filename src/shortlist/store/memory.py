@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from shortlist.store.events import Record
-from shortlist.store.log import Decide
+from shortlist.store.log import Decide, checked_name, in_sequence, refuse_existing, refuse_lost
 
 
 class MemoryStore:
@@ -23,14 +23,26 @@ class MemoryStore:
 
     def append(self, run: str, after: int, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, and return it as records."""
+        checked_name(run)
         with self._lock:
+            log = self._logs.get(run, [])
+            refuse_lost(run, after, len(log))
             now = self._clock()
             events = decide(self.read(run, after), now)
-            log = self._logs.get(run, [])
             fresh = [Record(number, now, event) for number, event in enumerate(events, len(log) + 1)]
             if fresh:
                 self._logs.setdefault(run, []).extend(fresh)
             return fresh
+
+    def restore(self, run: str, records: Iterable[Record]) -> int:
+        """Write the log of a new run as it was elsewhere; return how many records it has."""
+        checked_name(run)
+        log = list(in_sequence(run, records))
+        with self._lock:
+            refuse_existing(run, len(self._logs.get(run, [])))
+            if log:
+                self._logs[run] = log
+            return len(log)
 
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""

@@ -1,0 +1,227 @@
+"""Events as bytes and back, for stores that outlive their process.
+
+A body starts with one byte, its form, so that later versions can keep events in other ways.
+
+- *Whole*: the length of a JSON text, the text with the plain fields, then the arrays (`packing`).
+- *One ticket*: what workers write all the time, in a fixed layout that takes a microsecond or two to read.
+
+Nothing is run while reading: there is no pickle in it.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.errors import CorruptLog, InvalidProblem
+from shortlist.problem import Problem
+from shortlist.store.events import (
+    Arranged,
+    Asked,
+    Began,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+from shortlist.store.packing import packed, packed_text, unpacked, unpacked_text
+from shortlist.tickets import Ticket
+from shortlist.unknown import Question, Unknown
+
+_WHOLE, _ONE_TICKET, _ONE_OF_PILOT = 1, 2, 3
+_LENGTH = struct.Struct("<BI")  # form, length of the JSON text
+
+# Form, round, arm, then mean, mean and variance, deadline, or nothing; the worker's name fills the rest.
+_BARE = struct.Struct("<BII")
+_NUMBER = struct.Struct("<BIId")
+_TWO_NUMBERS = struct.Struct("<BIIdd")
+_MOST = 2**32  # rounds and arms beyond take the other form
+
+_KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
+    "arranged": (Arranged, ("settings",), ()),
+    "asked": (Asked, ("round", "needs_variances"), ("arms", "counts")),
+    "leased": (Leased, ("round", "worker", "until"), ("arms",)),
+    "released": (Released, ("round", "worker"), ("arms",)),
+    "told": (Told, ("round", "worker"), ("arms", "means", "variances")),
+    "conflict": (Conflict, ("round", "arm", "kept", "refused", "worker"), ()),
+    "suspended": (Suspended, ("reason", "worker"), ()),
+    "ended": (Ended, (), ("selected",)),
+}
+"""What is kept of each kind of event: its plain fields and its arrays. Two more kinds are built otherwise."""
+
+_KIND_OF: dict[type[Event], str] = {event: kind for kind, (event, _, _) in _KINDS.items()}
+
+_PROBLEM_WORDS = ("m", "epsilon", "delta", "noise", "guarantee", "goal")
+_UNKNOWN_WORDS = ("m", "epsilon", "delta", "n", "pilot", "guarantee", "goal")
+_BEGAN_WORDS = ("strategy", "seed", "asked_for", "code", "version")
+_TICKET_WORDS = ("round", "arm", "name", "count", "first_pull")
+_SCORED_WORDS = ("score", "reason")
+
+
+def encoded(event: Event) -> tuple[str, bytes]:
+    """Return the kind of an event, and its body."""
+    match event:
+        case Told() if len(event.arms) == 1 and _fits(event):
+            return "told", _told_one(event)
+        case Leased() if len(event.arms) == 1 and _fits(event):
+            head = _NUMBER.pack(_ONE_TICKET, event.round, event.arms[0], event.until)
+            return "leased", head + _bytes(event.worker)
+        case Released() if len(event.arms) == 1 and _fits(event):
+            return "released", _BARE.pack(_ONE_TICKET, event.round, event.arms[0]) + _bytes(event.worker)
+        case Began():
+            return "began", _began(event)
+        case Scored():
+            return "scored", _whole(_words(event.ticket, _TICKET_WORDS) | _words(event, _SCORED_WORDS), [])
+    kind = _KIND_OF[type(event)]
+    _, words, arrays = _KINDS[kind]
+    return kind, _whole(_words(event, words), [packed(getattr(event, name)) for name in arrays])
+
+
+def decoded(kind: str, body: bytes) -> Event:
+    """Return the event with this body; raise CorruptLog, saying what is wrong, if there can be none."""
+    try:
+        form = body[0]
+        if form == _WHOLE:
+            return _event(kind, body)
+        return _SHORT[kind, form](body)
+    except (KeyError, IndexError):
+        raise _too_new(kind, body) from None
+    except (ValueError, TypeError, struct.error, zlib.error) as problem:
+        raise CorruptLog(f"its body cannot be read as an event ({problem})") from None
+
+
+def _event(kind: str, body: bytes) -> Event:
+    _, length = _LENGTH.unpack_from(body)
+    start = _LENGTH.size + length
+    if start > len(body):
+        raise ValueError("it is cut short")
+    head = json.loads(body[_LENGTH.size : start])
+    if kind == "began":
+        return _read_began(head, body, start)
+    if kind == "scored":
+        score, reason = head.pop("score"), head.pop("reason")
+        return Scored(Ticket(**head), score, reason)
+    event, _, names = _KINDS[kind]
+    for name in names:
+        head[name], start = unpacked(body, start)
+    return event(**head)
+
+
+def _whole(head: dict[str, Any], arrays: list[bytes]) -> bytes:
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return b"".join([_LENGTH.pack(_WHOLE, len(text)), text, *arrays])
+
+
+def _words(thing: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: _plain(getattr(thing, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# Events of one ticket.
+
+
+def _fits(event: Told | Leased | Released) -> bool:
+    return 0 <= event.round < _MOST and 0 <= int(event.arms[0]) < _MOST
+
+
+def _told_one(event: Told) -> bytes:
+    start, worker = (event.round, event.arms[0], event.means[0]), _bytes(event.worker)
+    if event.variances is None:
+        return _NUMBER.pack(_ONE_TICKET, *start) + worker
+    return _TWO_NUMBERS.pack(_ONE_OF_PILOT, *start, event.variances[0]) + worker
+
+
+def _read_told(body: bytes) -> Told:
+    _, number, arm, mean = _NUMBER.unpack_from(body)
+    return Told(number, _one(arm), np.array([mean]), None, _text(body[17:]))
+
+
+def _read_told_of_pilot(body: bytes) -> Told:
+    _, number, arm, mean, variance = _TWO_NUMBERS.unpack_from(body)
+    return Told(number, _one(arm), np.array([mean]), np.array([variance]), _text(body[25:]))
+
+
+def _read_leased(body: bytes) -> Leased:
+    _, number, arm, until = _NUMBER.unpack_from(body)
+    return Leased(number, _one(arm), _text(body[17:]), until)
+
+
+def _read_released(body: bytes) -> Released:
+    _, number, arm = _BARE.unpack_from(body)
+    return Released(number, _one(arm), _text(body[9:]))
+
+
+_SHORT: dict[tuple[str, int], Callable[[bytes], Event]] = {
+    ("told", _ONE_TICKET): _read_told,
+    ("told", _ONE_OF_PILOT): _read_told_of_pilot,
+    ("leased", _ONE_TICKET): _read_leased,
+    ("released", _ONE_TICKET): _read_released,
+}
+
+
+@lru_cache(maxsize=1 << 14)  # events of one ticket are read in great numbers; they share these
+def _one(arm: int) -> IntArray:
+    array = np.array([arm])
+    array.flags.writeable = False
+    return array
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=4096)  # a log has few workers and names them again and again
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+# The question.
+
+
+def _began(event: Began) -> bytes:
+    problem = event.problem
+    known = isinstance(problem, Problem)
+    head = _words(event, _BEGAN_WORDS)
+    head["known"] = known
+    head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
+    names = None if problem.names is None else json.dumps(list(problem.names))
+    variances = problem.variances if isinstance(problem, Problem) else None
+    return _whole(head, [packed_text(names), packed(variances)])
+
+
+def _read_began(head: dict[str, Any], body: bytes, start: int) -> Began:
+    names, start = unpacked_text(body, start)
+    variances, start = unpacked(body, start)
+    parts, known = head.pop("problem"), head.pop("known")
+    parts["names"] = None if names is None else json.loads(names)
+    try:
+        problem: Question = _known(parts, variances) if known else Unknown(**parts)
+    except InvalidProblem as refusal:
+        raise ValueError(f"its problem is refused: {refusal}") from None
+    return Began(problem, **head)
+
+
+def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
+    if variances is None:
+        raise ValueError("it has no variances")
+    return Problem(**parts, variances=variances)
+
+
+def _too_new(kind: str, body: bytes) -> CorruptLog:
+    form = body[0] if body else "none"
+    return CorruptLog(
+        f"it is an event of kind {kind!r} in form {form}, which this version of Shortlist does not know. It "
+        f"was probably written by a newer version: upgrade Shortlist and try again"
+    )

@@ -1,0 +1,44 @@
+"""Copies of logs, from one store to another."""
+
+import itertools
+
+from shortlist.errors import NoSuchRun, StoreTrouble
+from shortlist.store.codec import encoded
+from shortlist.store.events import Record
+from shortlist.store.log import Store
+
+
+def copy_run(source: Store, target: Store, run: str) -> int:
+    """Copy a run's log record by record, times included; return how many records were written.
+
+    If the target has the same log already, nothing is written.
+
+    Raises
+    ------
+    NoSuchRun
+        If the source has no run of that name.
+    StoreTrouble
+        If the target has another log under that name. It is left as it is.
+    """
+    if run not in source.runs():
+        raise NoSuchRun(f"There is no run {run!r} to copy. Those there are: {_listed(source.runs())}.")
+    if run not in target.runs():
+        return target.restore(run, source.read(run))
+    for number, (ours, theirs) in enumerate(itertools.zip_longest(source.read(run), target.read(run)), 1):
+        if not _same(ours, theirs):
+            raise StoreTrouble(
+                f"The target has a run {run!r} already, and its log is another one from record {number} on. "
+                f"Nothing was written. Copy to another store, or remove the run there first."
+            )
+    return 0
+
+
+def _same(ours: Record | None, theirs: Record | None) -> bool:
+    if ours is None or theirs is None:
+        return False
+    return (ours.number, ours.at, encoded(ours.event)) == (theirs.number, theirs.at, encoded(theirs.event))
+
+
+def _listed(runs: list[str], most: int = 10) -> str:
+    more = f" and {len(runs) - most} more" if len(runs) > most else ""
+    return (", ".join(map(repr, runs[:most])) or "none") + more

@@ -1,0 +1,170 @@
+"""Logs of runs in a file, by SQLite.
+
+Many processes of one machine may use the file at once. Writers take turns; a write is on the disk before it
+is acknowledged, and one that is broken off leaves no trace.
+"""
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import sqlalchemy as sql
+
+from shortlist.errors import StoreTrouble
+from shortlist.store.migrations import STEPS, Step, bring_up_to_date, refuse_newer, version_of
+from shortlist.store.sql import SqlStore
+from shortlist.store.tables import VERSIONS
+from shortlist.store.trouble import of_sqlite
+
+_USER_TABLES = (
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+)
+
+
+class SqliteStore(SqlStore):
+    """Logs in a file.
+
+    Parameters
+    ----------
+    path
+        The file. It is created if it does not exist, unless it must, or is only to be read.
+    must_exist
+        Whether a missing file is an error.
+    read_only
+        Whether the file is only looked at; nothing is created or changed then.
+    clock
+        What tells the time, in seconds since 1970; by default this machine's clock.
+    patience
+        How many seconds to wait for other writers at most.
+    steps
+        The steps by which its tables are brought to their present form.
+    """
+
+    _LOCK = ""  # a transaction that writes locks the whole file from its start
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        must_exist: bool = False,
+        read_only: bool = False,
+        clock: Callable[[], float] | None = None,
+        patience: float = 30.0,
+        steps: Sequence[Step] = STEPS,
+    ) -> None:
+        path = Path(path).expanduser().absolute()
+        _refuse_path(path, must_exist=must_exist or read_only)
+        self._file = _File(path, read_only, must_exist, patience)
+        engine = sql.create_engine(
+            "sqlite+pysqlite://",
+            creator=self._file.connect,
+            poolclass=sql.NullPool if self._file.is_frozen else sql.QueuePool,
+            **({} if self._file.is_frozen else {"pool_size": 2, "max_overflow": -1}),
+        )
+        sql.event.listen(engine, "begin", _begin)
+        super().__init__(engine, f"The store {path}", clock)
+        self._prepare(read_only, steps)
+
+    def _now(self, connection: sql.Connection) -> float:  # noqa: ARG002
+        return (self._clock or time.time)()
+
+    def _prepare(self, read_only: bool, steps: Sequence[Step]) -> None:
+        try:
+            with closing(self._file.connect()) as connection:
+                is_empty = _is_empty(connection, self._where, read_only)
+                if not read_only:
+                    self._file.log_ahead(connection)
+        except sqlite3.Error as error:
+            raise of_sqlite(error, self._where) from None
+        if read_only and not is_empty:
+            with self._reading() as connection:
+                _refuse_older(version_of(connection), self._where, steps)
+        elif not read_only:
+            bring_up_to_date(self._writing, self._where, steps)
+
+
+class _File:
+    """How the file is opened."""
+
+    def __init__(self, path: Path, read_only: bool, must_exist: bool, patience: float) -> None:
+        self._patience = patience
+        self.is_frozen = read_only and _is_frozen(path)
+        mode = "ro" if read_only else "rw" if must_exist else "rwc"
+        self._uri = f"{path.as_uri()}?mode={mode}" + ("&immutable=1" if self.is_frozen else "")
+
+    def connect(self) -> sqlite3.Connection:
+        """Return a connection that begins no transaction by itself and syncs whatever it commits."""
+        connection = sqlite3.connect(
+            self._uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False
+        )
+        connection.text_factory = _text
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def log_ahead(self, connection: sqlite3.Connection) -> None:
+        """Make the file keep a log of writes, so that readers and a writer do not wait for each other.
+
+        Where several processes try this at once, SQLite refuses some without waiting; they try again. Where
+        a file system cannot do it, the file stays as it was, which is slower but as safe.
+        """
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                return
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_busy or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0.001, 0.02))
+
+
+def _begin(connection: sql.Connection) -> None:
+    if connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")  # so that damaged text is found by its checksum
+
+
+def _is_empty(connection: sqlite3.Connection, where: str, read_only: bool) -> bool:
+    """Whether a database has no tables yet; raise StoreTrouble if it belongs to another program."""
+    tables = {name for (name,) in connection.execute(_USER_TABLES)}
+    if tables and VERSIONS.name not in tables:
+        raise StoreTrouble(
+            f"{where} is a database of another program, with tables such as {min(tables)!r}. Nothing was "
+            f"changed. Give the path of another file, which may be a new one."
+        )
+    if not tables and read_only:
+        raise StoreTrouble(f"{where} is empty: it holds no runs. Give the path of a file that has some.")
+    return not tables
+
+
+def _refuse_older(version: int, where: str, steps: Sequence[Step]) -> None:
+    refuse_newer(version, where, steps)
+    if version < len(steps):
+        raise StoreTrouble(
+            f"{where} was written by an older Shortlist: its schema has version {version}, and {len(steps)} "
+            f"is needed. Open it once for writing, which brings it up to date; keep a copy if in doubt."
+        )
+
+
+def _refuse_path(path: Path, must_exist: bool) -> None:
+    if path.is_dir():
+        raise StoreTrouble(f"The store {path} is a folder; it must be a file, such as {path / 'runs.db'}.")
+    if must_exist and not path.exists():
+        raise StoreTrouble(f"There is no store {path}. Look whether the path is right.")
+    if not path.parent.is_dir():
+        raise StoreTrouble(
+            f"The store {path} cannot be created: there is no folder {path.parent}. Create it."
+        )
+
+
+def _is_frozen(path: Path) -> bool:
+    """Whether a file lies where nothing can be written and nobody is writing it, as on a read-only disk."""
+    return not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()

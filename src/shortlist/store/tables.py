@@ -1,0 +1,37 @@
+"""The tables of a store in a database, as of schema version 1."""
+
+import sqlalchemy as sql
+
+TABLES = sql.MetaData()
+
+_KEY = sql.BigInteger().with_variant(sql.Integer(), "sqlite")  # SQLite numbers rows by itself only so
+
+VERSIONS = sql.Table(
+    "shortlist_versions",
+    TABLES,
+    sql.Column("version", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("at", sql.Double, nullable=False),
+)
+"""The schema versions this store has had; the largest is the present one."""
+
+RUNS = sql.Table(
+    "shortlist_runs",
+    TABLES,
+    sql.Column("id", _KEY, sql.Identity(always=True), primary_key=True),
+    sql.Column("name", sql.Text, nullable=False, unique=True),
+    sqlite_autoincrement=True,
+)
+"""The runs, in the order in which they began."""
+
+EVENTS = sql.Table(
+    "shortlist_events",
+    TABLES,
+    sql.Column("run", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("number", sql.BigInteger, primary_key=True, autoincrement=False),
+    sql.Column("kind", sql.Text, nullable=False),
+    sql.Column("at", sql.Double, nullable=False),
+    sql.Column("body", sql.LargeBinary, nullable=False),
+    sql.Column("checksum", sql.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""The records of all runs; `chain` says what the checksum covers."""
