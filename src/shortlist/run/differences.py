@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from shortlist.problem import Problem
 from shortlist.store.events import Began
 from shortlist.unknown import Question
@@ -69,5 +67,5 @@ def _change(what: str, was: Any, now: Any) -> str:
 def _short(value: Any) -> str:
     if value is None:
         return "not given"
-    said = f"{value:.17g}" if isinstance(value, float | np.floating) else str(value)
+    said = str(value)
     return said if len(said) <= _MOST_SHOWN else f"{said[: _MOST_SHOWN - 3]}..."

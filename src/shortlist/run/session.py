@@ -7,7 +7,7 @@ per call has any effect.
 
 import secrets
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -43,6 +43,7 @@ from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, checked_question
 
 DAY = 86_400.0  # seconds
+_MANY_ARMS = 20_000
 _SCORE, _NO_SCORE = "on_failure", "suspend"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
 
@@ -234,11 +235,10 @@ class Session:
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
-        self.refresh()
-        if worker is None:
-            round = self._history.round
-            return round.tickets.take(np.flatnonzero(~round.is_told)[:limit])
-        return self._reserve(worker, lease, limit)
+        if worker is not None:
+            return self._reserve(worker, lease, limit)
+        tickets, is_open = self.still_open()
+        return tickets.take(np.flatnonzero(is_open)[:limit])
 
     def tell(
         self,
@@ -281,7 +281,7 @@ class Session:
             rewards = [rewards] if means is None else rewards
             means = None if means is None else np.atleast_1d(means)
         tickets = tickets_of(self.problem, tickets)
-        if tickets.round >= self._history.round.number:
+        if tickets.round > self._history.round.number:
             self.refresh()
         round = self._history.find(tickets.round)
         places = round.places(tickets.arms)
@@ -323,7 +323,7 @@ class Session:
             found[:] = self._is_free(round, worker, now)[places]
             return self._leased(round, places[found], worker, now + lease)
 
-        self._log.append(decide)
+        self._append(decide)
         return found
 
     def renew(self, worker: str, lease: float) -> None:
@@ -335,7 +335,7 @@ class Session:
             return self._leased(round, places, worker, now + lease)
 
         if not self.is_private:
-            self._log.append(decide)
+            self._append(decide)
 
     def release(self, worker: str) -> None:
         """Give back what a worker has and will not answer now."""
@@ -346,7 +346,7 @@ class Session:
             return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
 
         if not self.is_private:
-            self._log.append(decide)
+            self._append(decide)
 
     def others(self, worker: str) -> dict[str, IntArray]:
         """Return which arms of this round other workers hold, by worker."""
@@ -373,7 +373,7 @@ class Session:
                 )
             return found
 
-        self._log.append(decide)
+        self._append(decide)
 
     def suspend(self, reason: str, worker: str = "") -> None:
         """Note why measuring stopped short."""
@@ -381,6 +381,12 @@ class Session:
             self._log.append(lambda _: [Suspended(reason, worker)])
 
     # --- the log --------------------------------------------------------------------------------------
+
+    def _append(self, decide: Callable[[float], Sequence[Event]]) -> None:
+        """Add to the log. Decisions among many arms take time: none is made while others wait to append."""
+        if self.problem.n >= _MANY_ARMS and not self.is_private:
+            self._log.catch_up()
+        self._log.append(decide)
 
     def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
         code = "".join(secrets.choice(_LETTERS) for _ in range(4))
@@ -395,7 +401,7 @@ class Session:
             return [] if history.is_ended else [Ended(history.selected)]
 
         if history.is_final and not history.is_ended:
-            self._log.append(decide)
+            self._append(decide)
 
     def _reserve(self, worker: str, lease: float, limit: int | None) -> Tickets:
         """Reserve tickets for a worker: what it has already, and then others."""
@@ -411,7 +417,7 @@ class Session:
                 return []  # the worker asks again, soon
             return self._leased(round, chosen, worker, now + lease)
 
-        self._log.append(decide)
+        self._append(decide)
         return self._history.round.tickets.take(np.sort(chosen))
 
     def _is_free(self, round: Round, worker: str, now: float) -> BoolArray:
@@ -458,7 +464,7 @@ class Session:
             counted = [one for one in scored if one.ticket.arm in new_arms]
             return [*_opening(round), *counted, told, *others]
 
-        self._log.append(decide)
+        self._append(decide)
         self._settle()
         for other in others:
             warnings.warn(
