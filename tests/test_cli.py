@@ -441,7 +441,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys; sys.argv = ['shortlist', '--help']\n"
         "from shortlist.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'scipy', 'sqlalchemy', 'rich', 'matplotlib'}\n"
+        "heavy = {'scipy', 'sqlalchemy', 'sqlite3', 'psycopg', 'rich', 'matplotlib'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
