@@ -442,7 +442,10 @@ def test_help_loads_nothing_heavy(command: list[str]) -> None:
         f"import sys; sys.argv = {['shortlist', *command, '--help']!r}\n"
         "from shortlist.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'scipy', 'dask', 'distributed', 'sqlalchemy', 'rich', 'matplotlib'}\n"
+        "heavy = {'scipy', 'dask', 'distributed', 'rich', 'matplotlib'}
+"
+        "heavy |= {'sqlalchemy', 'sqlite3', 'psycopg'}
+"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -70,7 +70,7 @@ _SCORED_WORDS = ("score", "reason")
 def encoded(event: Event) -> tuple[str, bytes]:
     """Return the kind of an event, and its body."""
     match event:
-        case Told() if len(event.arms) == 1 and _fits(event):
+        case Told() if len(event.arms) == len(event.means) == _pilots(event) == 1 and _fits(event):
             return "told", _told_one(event)
         case Leased() if len(event.arms) == 1 and _fits(event):
             head = _NUMBER.pack(_ONE_TICKET, event.round, event.arms[0], event.until)
@@ -94,9 +94,11 @@ def decoded(kind: str, body: bytes) -> Event:
             return _event(kind, body)
         return _SHORT[kind, form](body)
     except (KeyError, IndexError):
-        raise _too_new(kind, body) from None
+        raise _too_new(
+            f"it is an event of kind {kind!r} in form {[*body[:1]]}, which is not known here"
+        ) from None
     except (ValueError, TypeError, struct.error, zlib.error) as problem:
-        raise CorruptLog(f"its body cannot be read as an event ({problem})") from None
+        raise _too_new(f"its body cannot be read as an event of kind {kind!r} ({problem})") from None
 
 
 def _event(kind: str, body: bytes) -> Event:
@@ -134,6 +136,10 @@ def _plain(value: Any) -> Any:
 
 def _fits(event: Told | Leased | Released) -> bool:
     return 0 <= event.round < _MOST and 0 <= int(event.arms[0]) < _MOST
+
+
+def _pilots(event: Told) -> int:
+    return 1 if event.variances is None else len(event.variances)
 
 
 def _told_one(event: Told) -> bytes:
@@ -219,9 +225,5 @@ def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
     return Problem(**parts, variances=variances)
 
 
-def _too_new(kind: str, body: bytes) -> CorruptLog:
-    form = body[0] if body else "none"
-    return CorruptLog(
-        f"it is an event of kind {kind!r} in form {form}, which this version of Shortlist does not know. It "
-        f"was probably written by a newer version: upgrade Shortlist and try again"
-    )
+def _too_new(what: str) -> CorruptLog:
+    return CorruptLog(f"{what}. It was probably written by a newer version: upgrade Shortlist and try again")

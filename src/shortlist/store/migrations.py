@@ -16,6 +16,9 @@ from shortlist.store.tables import TABLES, VERSIONS
 Step: TypeAlias = Callable[[sql.Connection], None]
 """Brings the tables from one version to the next, within the transaction it is given."""
 
+Transaction: TypeAlias = Callable[[], AbstractContextManager[sql.Connection]]
+"""Begins a transaction that keeps all others who want to change the schema waiting until it ends."""
+
 
 def first_tables(connection: sql.Connection) -> None:
     """Create the tables of version 1."""
@@ -42,15 +45,21 @@ def refuse_newer(version: int, where: str, steps: Sequence[Step] = STEPS) -> Non
         )
 
 
+def refuse_older(version: int, where: str, steps: Sequence[Step] = STEPS) -> None:
+    """Raise StoreTrouble for a version that would have to be brought up to date first."""
+    if version < len(steps):
+        raise StoreTrouble(
+            f"{where} was written by an older Shortlist: its schema has version {version}, and {len(steps)} "
+            f"is needed. Open it once for writing, which brings it up to date; keep a copy if in doubt."
+        )
+
+
 def bring_up_to_date(
-    transaction: Callable[[], AbstractContextManager[sql.Connection]],
+    transaction: Transaction,
     where: str,
     steps: Sequence[Step] = STEPS,
 ) -> None:
-    """Take the steps that are left, each in a transaction of its own; others may be doing the same.
-
-    A transaction must keep all others who want to change the schema waiting until it ends.
-    """
+    """Take the steps that are left, each in a transaction of its own; others may be doing the same."""
     while True:
         with transaction() as connection:
             version = version_of(connection)

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from shortlist.errors import StoreTrouble
-from shortlist.store.migrations import STEPS, Step, bring_up_to_date, refuse_newer, version_of
+from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 
 _SCHEMA_LOCK = 0x5348_4F52_544C  # any number will do, but all must take the same
@@ -62,21 +62,10 @@ class PostgresStore(SqlStore):
         )
         sql.event.listen(engine, "connect", _settings(patience, read_only))
         super().__init__(engine, f"The store {_shown(url)}", clock)
-        self._prepare(must_exist or read_only, read_only, steps)
+        self._set_up(self._changing_schema, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def _now(self, connection: sql.Connection) -> float:
         return float(connection.scalar(_NOW)) if self._clock is None else self._clock()
-
-    def _prepare(self, must_exist: bool, read_only: bool, steps: Sequence[Step]) -> None:
-        with self._reading() as connection:
-            version = version_of(connection)
-        refuse_newer(version, self._where, steps)
-        if must_exist and version == 0:
-            raise StoreTrouble(f"{self._where} has no runs of Shortlist. Look whether the address is right.")
-        if read_only and version < len(steps):
-            raise StoreTrouble(f"{self._where} is of an older Shortlist. Open it once for writing.")
-        if version < len(steps):
-            bring_up_to_date(self._changing_schema, self._where, steps)
 
     @contextmanager
     def _changing_schema(self) -> Iterator[sql.Connection]:

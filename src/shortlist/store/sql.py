@@ -1,17 +1,27 @@
 """Logs of runs in a database: what SQLite and PostgreSQL have in common."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, TypeAlias
 
 import sqlalchemy as sql
 
+from shortlist.errors import StoreTrouble
 from shortlist.store import chain
 from shortlist.store.chain import Link, Row
 from shortlist.store.events import Record
 from shortlist.store.forks import ForkGuard
 from shortlist.store.log import Decide, checked_name, in_sequence, refuse_existing, refuse_lost
+from shortlist.store.migrations import (
+    Step,
+    Transaction,
+    bring_up_to_date,
+    refuse_newer,
+    refuse_older,
+    version_of,
+)
 from shortlist.store.tables import EVENTS, RUNS
 from shortlist.store.trouble import explained
 
@@ -47,6 +57,7 @@ class SqlStore:
         self._where = where
         self._clock = clock
         self._guard = ForkGuard(engine.dispose)
+        weakref.finalize(self, engine.dispose)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
@@ -121,8 +132,24 @@ class SqlStore:
     def _troubles(self) -> Iterator[None]:
         try:
             yield
-        except sql.exc.SQLAlchemyError as error:
+        except (sql.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
             raise explained(error, self._where) from None
+
+    def _set_up(
+        self, transaction: Transaction, *, must_exist: bool, read_only: bool, steps: Sequence[Step]
+    ) -> None:
+        """See that the tables are there and of the present version; change them only if need be."""
+        with self._reading() as connection:
+            version = version_of(connection)
+        if version == 0 and (must_exist or read_only):
+            raise StoreTrouble(
+                f"{self._where} holds no runs of Shortlist. Look whether the address is right."
+            )
+        refuse_newer(version, self._where, steps)
+        if read_only:
+            refuse_older(version, self._where, steps)
+        elif version < len(steps):
+            bring_up_to_date(transaction, self._where, steps)
 
     def _end(self, connection: sql.Connection, run: str) -> tuple[int, Link]:
         """Return the key and the end of a run's log, and keep others from appending to it."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import sqlalchemy as sql
 
 from shortlist.errors import StoreTrouble
-from shortlist.store.migrations import STEPS, Step, bring_up_to_date, refuse_newer, version_of
+from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
 from shortlist.store.trouble import of_sqlite
@@ -67,24 +67,20 @@ class SqliteStore(SqlStore):
         )
         sql.event.listen(engine, "begin", _begin)
         super().__init__(engine, f"The store {path}", clock)
-        self._prepare(read_only, steps)
+        self._prepare(read_only)
+        self._set_up(self._writing, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def _now(self, connection: sql.Connection) -> float:  # noqa: ARG002
         return (self._clock or time.time)()
 
-    def _prepare(self, read_only: bool, steps: Sequence[Step]) -> None:
+    def _prepare(self, read_only: bool) -> None:
         try:
             with closing(self._file.connect()) as connection:
-                is_empty = _is_empty(connection, self._where, read_only)
+                _refuse_foreign(connection, self._where)
                 if not read_only:
                     self._file.log_ahead(connection)
         except sqlite3.Error as error:
             raise of_sqlite(error, self._where) from None
-        if read_only and not is_empty:
-            with self._reading() as connection:
-                _refuse_older(version_of(connection), self._where, steps)
-        elif not read_only:
-            bring_up_to_date(self._writing, self._where, steps)
 
 
 class _File:
@@ -132,25 +128,12 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")  # so that damaged text is found by its checksum
 
 
-def _is_empty(connection: sqlite3.Connection, where: str, read_only: bool) -> bool:
-    """Whether a database has no tables yet; raise StoreTrouble if it belongs to another program."""
+def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
     tables = {name for (name,) in connection.execute(_USER_TABLES)}
     if tables and VERSIONS.name not in tables:
         raise StoreTrouble(
             f"{where} is a database of another program, with tables such as {min(tables)!r}. Nothing was "
             f"changed. Give the path of another file, which may be a new one."
-        )
-    if not tables and read_only:
-        raise StoreTrouble(f"{where} is empty: it holds no runs. Give the path of a file that has some.")
-    return not tables
-
-
-def _refuse_older(version: int, where: str, steps: Sequence[Step]) -> None:
-    refuse_newer(version, where, steps)
-    if version < len(steps):
-        raise StoreTrouble(
-            f"{where} was written by an older Shortlist: its schema has version {version}, and {len(steps)} "
-            f"is needed. Open it once for writing, which brings it up to date; keep a copy if in doubt."
         )
 
 

@@ -37,29 +37,37 @@ _SQLITE = {
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT: "is damaged", sqlite3.SQLITE_NOTADB: "is not a store of Shortlist"}
 
+_UNSURE = "Whether this call was still written is seen on reading: run the same command again when it is up"
 _SERVER = {
-    "08": (
-        "the connection to the server was lost",
-        "See that the server runs, and run the same command again",
-    ),
+    "08": ("the connection to the server was lost", _UNSURE),
     "28": ("the server refused this user or password", "Correct the user or the password in the address"),
     "3D": ("there is no such database on the server", "Create it (createdb), or correct the address"),
+    "3F": ("this user has no schema to create tables in", "Create one, or grant the user its use"),
     "42501": ("this user may not do that", "Grant the user the right to create and to write tables"),
-    "25006": ("the server accepts no writing now", "Use the address of the primary server"),
+    "25006": ("the server accepts no writing: it, or this connection, is read-only", "Use one that does"),
     "25P03": ("the server ended a transaction that took too long", "Run the same command again"),
     "53": ("the server has no room or connections left", "Make room there, and run the same command again"),
     "55P03": (
         "another process has kept the run locked for too long",
         "Wait until that process is finished, or end it, and run the same command again",
     ),
-    "57": ("the server is shutting down or starting", "Run the same command again when it is up"),
+    "57": ("the server is shutting down or starting", _UNSURE),
+    "57014": (
+        "the server broke it off, as its settings demand",
+        "Raise its statement_timeout, and try again",
+    ),
 }
 """By the first signs of PostgreSQL's error codes."""
 
 _AWAY = ("the server cannot be reached", "See that it runs and that the address is right, and try again")
 
+_REFUSED = (
+    "the server refused the connection",
+    "Correct the user, the password or the database in the address; createdb creates a database",
+)
 
-def explained(error: exc.SQLAlchemyError, where: str) -> StoreTrouble:
+
+def explained(error: Exception, where: str) -> StoreTrouble:
     """Return the error to raise for one that a database has reported."""
     cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
     if isinstance(cause, sqlite3.Error):
@@ -82,13 +90,12 @@ def of_sqlite(cause: sqlite3.Error, where: str) -> StoreTrouble:
 def _of_server(cause: BaseException, where: str, is_lost: bool) -> StoreTrouble:
     state = getattr(cause, "sqlstate", None) or ""
     found = [words for start, words in _SERVER.items() if state.startswith(start)]
-    if not state and type(cause).__name__ == "OperationalError":
-        found = [_SERVER["08"] if is_lost else _AWAY]
+    if not state and type(cause).__name__ == "OperationalError":  # without a connection there is no code
+        found = [_REFUSED if "FATAL" in str(cause) else _SERVER["08"] if is_lost else _AWAY]
     what, advice = found[-1] if found else ("the server reported an error", "Correct that and try again")
-    return StoreTrouble(f"{where}: {what} ({first_line(cause)}). {_SAFE}. {advice}.")
+    return StoreTrouble(f"{where}: {what} ({_first_line(cause)}). {_SAFE}. {advice}.")
 
 
-def first_line(cause: BaseException) -> str:
-    """Return what an error says, on one line."""
+def _first_line(cause: BaseException) -> str:
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return lines[0].strip().rstrip(".")
