@@ -442,10 +442,8 @@ def test_help_loads_nothing_heavy(command: list[str]) -> None:
         f"import sys; sys.argv = {['shortlist', *command, '--help']!r}\n"
         "from shortlist.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'scipy', 'dask', 'distributed', 'rich', 'matplotlib'}
-"
-        "heavy |= {'sqlalchemy', 'sqlite3', 'psycopg'}
-"
+        "heavy = {'scipy', 'dask', 'distributed', 'rich', 'matplotlib'}\n"
+        "heavy |= {'sqlalchemy', 'sqlite3', 'psycopg'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

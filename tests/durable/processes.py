@@ -1,0 +1,182 @@
+"""What several processes do to a run, as a program: ``python -m tests.durable.processes NAME ...``.
+
+It forks, which a process with threads of its own (such as that of the tests) had better not.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import struct
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+import shortlist as sl
+from shortlist.measure import Calls
+from shortlist.store import Leased, Record, Told
+from tests.store.processes import LOADED, fork, together
+
+N = 16
+MEANS = np.linspace(0.0, 1.5, N)
+ANSWER = struct.Struct("<qqd")  # round, arm, mean
+
+assert LOADED
+
+
+def question(**changes: object) -> sl.Problem:
+    return sl.Problem(m=3, epsilon=0.3, delta=0.05, variances=np.linspace(0.5, 2.0, N)).changed(**changes)
+
+
+class Slowly:
+    """Rewards that depend on the seed alone, and take a moment."""
+
+    together = 1
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def answers(self, calls: Calls) -> Sequence[sl.Summary]:
+        time.sleep(self.seconds)
+        return [sl.Summary(call.count, mean(call.seed, call.arm, call.first_pull, call.count)) for call in calls]
+
+
+def mean(seed: int, arm: int, first_pull: int, count: int) -> float:
+    """Return the mean of so many rewards."""
+    rng = np.random.default_rng((seed, arm, first_pull))
+    return float(MEANS[arm] + rng.normal() / np.sqrt(count))
+
+
+def digest(session: sl.Session) -> str:
+    """Return all that a run has come to, in one line: equal only if every bit is."""
+    result = session.result.to_dict()
+    told = {(event.round, arm): value for event in session.events
+            for arm, value in zip(event.arms.tolist(), event.means.tolist(), strict=True)}
+    return json.dumps([result, sorted((*key, value.hex()) for key, value in told.items())])
+
+
+# --- kill -9 ------------------------------------------------------------------------------------------
+
+
+def kills(address: str, n: str) -> None:
+    """Kill drivers of runs n times, wherever they are; each time another goes on. All must end alike."""
+    random.seed(3)
+    undisturbed = sl.Session(question(), "race", seed=5)
+    sl.drive(undisturbed, Slowly(0.0))
+    n_killed = n_runs = n_acknowledged = 0
+    while n_killed < int(n):
+        name, acknowledged = f"run-{n_runs}", dict[tuple[int, int], float]()
+        while True:
+            was_killed, some = _killed(address, name, random.uniform(0.0, 0.3))
+            acknowledged |= some
+            if not was_killed:
+                break
+            n_killed += 1
+        session = sl.Session.resume(address, name)
+        assert session.is_done
+        assert digest(session) == digest(undisturbed)
+        _assert_once(session.records, acknowledged)
+        n_acknowledged += len(acknowledged)
+        n_runs += 1
+    print(f"{n_killed} kills in {n_runs} runs; {n_acknowledged} answers acknowledged, none lost")
+
+
+def _killed(address: str, name: str, seconds: float) -> tuple[bool, dict[tuple[int, int], float]]:
+    """Let a driver work on a run for so long at most; return whether that ended it, and what it had told."""
+    news, telling = os.pipe()
+
+    def work() -> None:
+        session = sl.Session(question(), "race", seed=5, store=address, name=name)
+        tell = session.tell
+
+        def noted(tickets: sl.Tickets, *answers: object, means: Sequence[float], **more: object) -> None:
+            tell(tickets, *answers, means=means, **more)  # type: ignore[arg-type]
+            rows = zip(tickets, means, strict=True)
+            packed = b"".join(ANSWER.pack(ticket.round, ticket.arm, value) for ticket, value in rows)
+            os.write(telling, packed)
+
+        session.tell = noted  # type: ignore[method-assign,assignment]
+        sl.drive(session, Slowly(0.001))
+
+    child = fork(work)
+    os.close(telling)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(0.001)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL), status
+    with os.fdopen(news, "rb") as pipe:
+        written = pipe.read()
+    whole = len(written) // ANSWER.size * ANSWER.size
+    return status != 0, {(r, arm): value for r, arm, value in ANSWER.iter_unpack(written[:whole])}
+
+
+def _assert_once(records: list[Record], acknowledged: dict[tuple[int, int], float]) -> None:
+    """Make sure that no ticket counts twice, and that everything acknowledged is there."""
+    told = [
+        ((record.event.round, arm), value)
+        for record in records
+        if isinstance(record.event, Told)
+        for arm, value in zip(record.event.arms.tolist(), record.event.means.tolist(), strict=True)
+    ]
+    assert max(Counter(ticket for ticket, _ in told).values()) == 1
+    assert acknowledged.items() <= dict(told).items()
+
+
+# --- many at one run ----------------------------------------------------------------------------------
+
+
+def askers(address: str, n: str, limit: str) -> None:
+    """Ask and tell in n processes that start at the same time, the store still to be made, until the end."""
+    warnings.simplefilter("error")  # a contradiction would be one
+
+    def work(k: int) -> None:
+        session = sl.Session(question(), "wnelim", seed=5, store=address)
+        while not session.is_done:
+            tickets = session.ask(int(limit), worker=f"w{k}")
+            if not tickets:
+                time.sleep(0.005)
+            answers = [mean(5, ticket.arm, ticket.first_pull, ticket.count) for ticket in tickets]
+            if tickets:
+                session.tell(tickets, means=answers, worker=f"w{k}")
+
+    together(int(n), work)
+    session = sl.Session.resume(address)
+    alone = sl.Session(question(), "wnelim", seed=5)
+    sl.drive(alone, Slowly(0.0))
+    assert digest(session) == digest(alone)
+    leases = [record.event for record in session.records if isinstance(record.event, Leased)]
+    given = Counter((lease.round, arm) for lease in leases for arm in lease.arms.tolist())
+    assert max(given.values()) == 1, "a ticket was given to two workers"
+    _assert_once(session.records, {})
+    told_by = Counter(event.worker for event in session.events for _ in event.arms)
+    print(f"{sum(told_by.values())} tickets, each answered once, by {len(told_by)} workers")
+
+
+def drivers(address: str, n: str) -> None:
+    """Drive one run by n processes at once."""
+
+    def work(_: int) -> None:
+        session = sl.Session(question(), "wnelim", seed=5, store=address)
+        sl.drive(session, Slowly(0.1))
+
+    together(int(n), work)
+    session = sl.Session.resume(address)
+    alone = sl.Session(question(), "wnelim", seed=5)
+    sl.drive(alone, Slowly(0.0))
+    assert digest(session) == digest(alone)
+    _assert_once(session.records, {})
+    told_by = Counter(event.worker for event in session.events for _ in event.arms)
+    print(f"{sum(told_by.values())} tickets by {len(told_by)} drivers: {sorted(told_by.values())}")
+
+
+if __name__ == "__main__":
+    name, *arguments = sys.argv[1:]
+    {program.__name__: program for program in (kills, askers, drivers)}[name](*arguments)
