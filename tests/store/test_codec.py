@@ -69,6 +69,13 @@ def test_arrays_take_little_room(values: Any, most: float) -> None:
     assert same(back, values)
 
 
+@pytest.mark.parametrize("most", [2**8, 2**16, 2**32, 2**62])
+def test_the_largest_number_of_a_width_fits_and_the_next_takes_another(most: int) -> None:
+    for numbers in ([5, 0, most - 1], [0, 1, most], [most - 1, most, 3], [most - 1, most + 5, 2 * most + 3]):
+        values = np.array(numbers, dtype=np.uint64).astype(np.int64)
+        assert same(unpacked(packed(values), 0)[0], values)
+
+
 def test_a_million_arms_are_quick_and_small() -> None:
     rng = np.random.default_rng(1)
     question = sl.Problem(m=3, epsilon=0.1, delta=0.1, variances=rng.random(MANY) + 0.1)

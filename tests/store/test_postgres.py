@@ -10,6 +10,7 @@ import sqlalchemy as sql
 from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store import Event, Store, open_store
 from shortlist.store.postgres import PostgresStore
+from shortlist.store.sql import _ROWS
 from tests.store.samples import told
 from tests.store.server import Server
 
@@ -131,3 +132,12 @@ def test_a_user_without_rights_is_reported(store: PostgresStore, postgres: str) 
     execute(store, f"GRANT USAGE ON SCHEMA {postgres.rpartition('%3D')[2]} TO guest")
     with pytest.raises(StoreTrouble, match=r"may not do that \(permission denied.*Grant"):
         open_store(postgres.replace("shortlist@", "guest@"))
+
+
+def test_a_page_of_a_long_log_is_found_by_its_key(store: PostgresStore) -> None:
+    put(store, "a", *(told("w", k) for k in range(2000)))
+    with store._engine.connect() as connection:
+        plan = connection.execute(sql.text(f"EXPLAIN {_ROWS}"), {"run": "a", "first": 50, "limit": 100})
+        steps = "\n".join(plan.scalars())
+    assert "Index Scan using shortlist_events_pkey" in steps
+    assert "Sort" not in steps

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shortlist.errors import CorruptLog, StoreTrouble
-from shortlist.store import Ended, Event, Store, Told, open_store
+from shortlist.store import Ended, Event, Leased, Store, Told, open_store
 from shortlist.store.sqlite import SqliteStore
 from tests.store.samples import ONE_OF_EACH, arms, told
 
@@ -110,6 +110,12 @@ def test_a_record_of_another_run_is_found(path: Path, store: Store) -> None:
     change(path, "DELETE FROM shortlist_events WHERE run = 1 AND number = 3")
     change(path, "UPDATE shortlist_events SET run = 1 WHERE run = 2 AND number = 3")
     assert "Record 3 of run 'a' was damaged" in first_bad(store)[1]
+
+
+def test_another_kind_of_the_same_form_is_found(path: Path, store: Store) -> None:
+    put(store, "a", told("w", 0), Leased(1, arms(1), "w", 0.5), told("w", 2))
+    change(path, "UPDATE shortlist_events SET kind = 'told' WHERE number = 2")
+    assert "Record 2 of run 'a' was damaged" in first_bad(store)[1]
 
 
 def test_nothing_is_decided_on_damaged_news(path: Path, store: Store) -> None:

@@ -61,15 +61,13 @@ def unpacked_text(body: bytes, start: int) -> tuple[str | None, int]:
 
 def _packed_whole(values: IntArray) -> bytes:
     n = len(values)
-    if n and int(values.min()) >= 0:  # so that differences cannot overflow
-        steps = np.diff(values)
-        first, step = int(values[0]), int(steps[0]) if n > 1 else 0
-        if not (steps != step).any():
+    if n:
+        steps = np.diff(values, prepend=0)  # where this overflows, adding up overflows back
+        first, step = int(values[0]), int(steps[1]) if n > 1 else 0
+        if not (steps[1:] != step).any():
             return _HEAD.pack(_EVEN, n, _RANGE.size) + _RANGE.pack(first, step)
-        if int(steps.min()) >= 0:
-            steps = np.concatenate([values[:1], steps])
-            if _width(steps) < _width(values):
-                return _framed(_STEPS, n, _width(steps), steps)
+        if _width(steps) < _width(values):
+            return _framed(_STEPS, n, _width(steps), steps)
     return _framed(_PLAIN, n, _width(values), values)
 
 

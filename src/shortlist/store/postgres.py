@@ -18,6 +18,11 @@ _SCHEMA_LOCK = 0x5348_4F52_544C  # any number will do, but all must take the sam
 _NOW = sql.text("SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)")
 _LONGEST_TRANSACTION = 600  # seconds until the server gives up a client that holds a lock and is silent
 _CONNECT_SECONDS = 10
+_NOT_BY = ("enable_seqscan", "enable_bitmapscan", "enable_sort")
+"""Ways to answer a query that are never right here: all go by a key, and logs are read in its order.
+
+Of a log that grew just now the server knows no better, and would read and sort all of it for every page.
+"""
 
 
 class PostgresStore(SqlStore):
@@ -99,7 +104,7 @@ def _settings(patience: float, read_only: bool) -> Callable[[Any, Any], None]:
         "lock_timeout": f"{int(1000 * patience)}ms",
         "idle_in_transaction_session_timeout": f"{_LONGEST_TRANSACTION}s",
         "default_transaction_read_only": "on" if read_only else "off",
-    }
+    } | dict.fromkeys(_NOT_BY, "off")
     parts = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in wanted.items())
     name = "synchronous_commit"
     durable = f"SELECT set_config('{name}', 'on', false) WHERE current_setting('{name}') = 'off'"
