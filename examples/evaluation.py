@@ -14,6 +14,7 @@ for independent, and sharing questions makes the difference of two arms less noi
 """
 
 import argparse
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -65,8 +66,9 @@ def ask(folder: Path, epsilon: float) -> int:
     names = ", ".join(f'"{name}"' for name in ABILITIES)
     path = folder / f"evaluation-{epsilon:g}.toml"
     path.write_text(QUESTION.format(epsilon=epsilon, names=names), encoding="utf-8")
-    print(f"$ shortlist run {path}", flush=True)
-    return subprocess.run([sys.executable, "-m", "shortlist", "run", str(path)], check=False).returncode
+    command = ["shortlist", "run", str(path), "--store", str(folder / "shortlist.db")]
+    print(f"$ {shlex.join(command)}", flush=True)
+    return subprocess.run([sys.executable, "-m", *command], check=False).returncode
 
 
 def main() -> None:

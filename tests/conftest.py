@@ -1,7 +1,9 @@
 """Settings for the whole suite."""
 
+import itertools
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,26 @@ from hypothesis import settings
 # Derandomised: a failure is the same for everyone, and a pass does not depend on luck.
 settings.register_profile("shortlist", derandomize=True, deadline=None)
 settings.load_profile("shortlist")
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a folder for the stores of runs; also for fixtures that several tests share."""
+    folder = tmp_path_factory.mktemp("stores")
+    before = os.environ.get("SHORTLIST_STORE")
+    os.environ["SHORTLIST_STORE"] = str(folder / "shared.db")
+    yield folder
+    os.environ.pop("SHORTLIST_STORE")
+    if before is not None:
+        os.environ["SHORTLIST_STORE"] = before
+
+
+@pytest.fixture(autouse=True)
+def _own_store(_stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test a store of its own, so that none sees the runs of another."""
+    monkeypatch.setenv("SHORTLIST_STORE", str(_stores / f"{next(_NUMBERS)}.db"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -246,7 +246,7 @@ def test_strategies_lists_all_of_them(run: InProcess) -> None:
     assert "[ZT22] Algorithm 2" in done.out
 
 
-# --- JSON -----------------------------------------------------------------------------------------
+# --- JSON; for commands about kept runs see tests/cli --------------------------------------------
 
 JSON_CALLS = {
     "run": ["run", DRILLING, "--json"],
@@ -257,8 +257,8 @@ JSON_CALLS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_prints_json(command: str) -> None:
+@pytest.mark.parametrize("command", JSON_CALLS)
+def test_commands_print_json(command: str) -> None:
     done = call(*JSON_CALLS[command])
     assert done.status == 0
     assert done.err == ""
@@ -515,7 +515,7 @@ def test_run_begins_with_a_pilot(run: InProcess, hidden: str) -> None:
     assert "t-race: a pilot of 20 pulls of each arm first, 80 in all\n" in done.out
     assert "arm-3" in done.out
     assert "the answer is right" in done.out
-    short = run("run", hidden, "--budget", "79")
+    short = run("run", hidden, "--budget", "79", "--name", "other")
     assert short.status == 3
     assert "80 in all; the budget of 79 may end first" in short.out
 

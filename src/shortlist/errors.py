@@ -8,6 +8,7 @@
     │   ├── FinalFailure     the same, where trying again is of no use or would bias the rewards
     │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
+    ├── InvalidAnswers       a file of answers cannot be read, or does not fit the run (also a ValueError)
     ├── StoreTrouble         the log of a run could not be read or written
     │   ├── CorruptLog       a record of it is torn, altered or missing
     │   ├── NoSuchRun        there is no run of that name
@@ -45,6 +46,10 @@ class WorkersLost(MeasurementFailed):
 
 class NotAsked(ShortlistError):
     """Results were told for pulls that the session did not ask for."""
+
+
+class InvalidAnswers(ShortlistError, ValueError):
+    """A file of answers, or a line of it, cannot be taken as it stands; then nothing of it is."""
 
 
 class StoreTrouble(ShortlistError):

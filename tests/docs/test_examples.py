@@ -168,6 +168,7 @@ def test_the_evaluation_leaves_its_files_where_it_is_told(tmp_path: Path) -> Non
         "answers.npy",
         "evaluation-0.03.toml",
         "evaluation-0.005.toml",
+        "shortlist.db",
     }
     assert np.load(tmp_path / "new" / "answers.npy").shape == (24, 100)
 

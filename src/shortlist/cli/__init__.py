@@ -9,16 +9,19 @@ import sys
 
 import click
 
-from shortlist.cli import doctor, plan, run, simulate, strategies
+from shortlist.cli import ask, begin, doctor, plan, run, simulate, strategies, tell
 from shortlist.cli.exits import CERTIFIED, INTERRUPTED, TROUBLE, WRONG, status_of
 from shortlist.errors import ShortlistError
 
 COMMANDS = [
+    ask.command,
+    begin.command,
     doctor.command,
     plan.command,
     run.command,
     simulate.command,
     strategies.command,
+    tell.command,
 ]
 
 

@@ -1,7 +1,10 @@
 """What commands print: JSON, tables, and the sentences that several of them say."""
 
+import csv
 import json
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -14,6 +17,13 @@ if TYPE_CHECKING:
 def print_json(data: Any) -> None:
     """Print what `--json` asks for."""
     click.echo(json.dumps(data, indent=2))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextIO | None = None) -> None:
+    """Print a sheet: a header, and a line for each row."""
+    writer = csv.DictWriter(out or sys.stdout, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
 
 
 def show(text: "RenderableType") -> None:
@@ -30,3 +40,11 @@ def asked_text(problem: "Question") -> str:
     else:
         best = "smallest" if problem.m == 1 else f"{problem.m:,} smallest"
     return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
+
+
+def show_plain(text: str, *, err: bool = False) -> None:
+    """Print words as they are, to the width of the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(highlight=False, stderr=err).print(Text(text))

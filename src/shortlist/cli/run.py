@@ -1,20 +1,20 @@
 """``shortlist run``: measure until the question of a file is answered."""
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import is_given, json_option
-from shortlist.cli.output import asked_text, print_json, show
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.cli.options import is_given, json_option, store_option
+from shortlist.cli.output import asked_text, print_json, show, show_plain
+from shortlist.cli.resuming import saying_how_to_go_on, this_command
+from shortlist.cli.stores import NOWHERE, name_for, shown, writing
+from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.run import Session
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     "--strategy", default="auto", show_default=True, help="Which strategy decides; see `strategies`."
 )
 @click.option("--seed", default=0, show_default=True, help="Makes the run reproducible.")
+@click.option("--name", help="The run's name in the store; by default made of FILE, strategy and seed.")
+@store_option
 @click.option("--budget", type=click.IntRange(min=0), help="The most pulls to make.")
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that measure."
@@ -47,6 +49,8 @@ def command(
     file: Path,
     strategy: str,
     seed: int,
+    name: str | None,
+    where: str,
     budget: int | None,
     workers: int,
     dask: str | None,
@@ -58,36 +62,47 @@ def command(
     FILE is a TOML file; docs/problem-files.md says all that it may hold. Rewards come from a Python
     function, any program, a table of recorded rewards, or simulated arms. `shortlist doctor` tries the
     measurement first.
-    The answer is the same whoever measures, and however many. Ctrl-C, or SIGTERM, lets end what is being
-    measured; a second one does not wait.
+
+    Every answer is kept in the store before it counts. Whatever stops a run, the same command again goes on
+    where it was; several at once share the work, and so do people with `shortlist ask` and `tell`. The answer
+    is the same whoever measures. Ctrl-C, or SIGTERM, lets end what is being measured; a second one does not
+    wait. With --store :memory: nothing is kept.
 
     \b
       shortlist run examples/drilling.toml --workers 2
       shortlist run examples/drilling.toml --dask tcp://host:8786
+      shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
 
-    Exit status: 0 the answer is certified, 2 the question is wrong, 3 the budget ended first or what was
-    asked is not proved, 4 a measurement failed, 130 interrupted.
+    Exit status: 0 the answer is certified, 2 the question is wrong, or another than the run began with, 3 the
+    budget ended first or what was asked is not proved, 4 a measurement or the store failed, 130 interrupted.
     """
-    from shortlist.plan import resolve
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
+    from shortlist.result import Stop
     from shortlist.run import Session, drive
     from shortlist.run.problem_file import read_problem_file
 
     asked = read_problem_file(file)
-    session = Session(asked.problem, resolve(strategy, asked.problem, budget), seed=seed)
-    if not as_json:
-        click.echo(_announced(file, session, budget))
-    with (
-        _measuring(workers, dask, how["timeout"]) as executor,
-        _saying_how_far(session),
-        pulls_shown(session, quiet=as_json) as progress,
-    ):
-        result = drive(session, asked.source, budget=budget, executor=executor, progress=progress, **how)
+    name = name_for(file, name, strategy, seed)
+    with nullcontext() if where == NOWHERE else writing(where) as store:
+        session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
+        if not as_json:
+            click.echo(_announced(file, session, budget))
+            show_plain(_kept(session, where))
+        with (
+            _measuring(workers, dask, how["timeout"]) as executor,
+            saying_how_to_go_on(session),
+            pulls_shown(session, quiet=as_json) as progress,
+        ):
+            about = asked.about_since(session.history.settings)
+            how |= {"executor": executor, "progress": progress, "about": about}
+            result = drive(session, asked.source, budget=budget, **how)
     if as_json:
         print_json(result.to_dict())
     else:
         show(result_text(result, asked.means))
+    if result.stop is Stop.BUDGET and not session.is_private:
+        click.echo(f"To go on, with no budget or a larger one:\n  {this_command('--budget')}", err=True)
     sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 
@@ -99,9 +114,22 @@ def _announced(file: Path, session: "Session", budget: int | None) -> str:
         worst = int(n_pulls.sum())
         cap = f"a pilot of {n_pulls[0]:,} pulls of each arm first, {worst:,} in all"
     said = f"{file}: {asked_text(problem)}\n{session.strategy}: {cap}"
-    if budget is not None and worst is not None and worst > budget:
+    if budget is not None and worst is not None and worst > budget and not session.is_done:
         said += f"; the budget of {budget:,} may end first"
     return said
+
+
+def _kept(session: "Session", where: str) -> str:
+    """Return where the run is kept, and how much of it is there already."""
+    from shortlist.report.moments import day
+
+    if session.is_private:
+        return "Nothing of this run is kept."
+    if session.is_done and session.ended_at is not None and session.n_pulls:
+        return f"Finished before, on {day(session.ended_at)}; answered from {shown(where)}."
+    if session.n_pulls:
+        return f"Run {session.name} goes on after {session.n_pulls:,} pulls; kept in {shown(where)}."
+    return f"Run {session.name} is kept in {shown(where)}."
 
 
 @contextmanager
@@ -119,28 +147,3 @@ def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterato
         yield dask
     else:
         yield None if workers == 1 and timeout is None else Processes(workers)
-
-
-@contextmanager
-def _saying_how_far(session: "Session") -> Iterator[None]:
-    """Say what was done when a run stops short; take SIGTERM, as job queues send it, for Ctrl-C."""
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    if is_main:
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(f"The run had made {session.n_pulls:,} pulls of {_most(session)}.", err=True)
-        raise
-    except MeasurementFailed as error:
-        done = f"The run had made {session.n_pulls:,} pulls."
-        raise type(error)(f"{error} {done}") from error
-    finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before)
-
-
-def _most(session: "Session") -> str:
-    worst = session.worst_case_pulls
-    return "any number" if worst is None else f"at most {worst:,}"

@@ -11,7 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
 from shortlist.problem import Problem
+from shortlist.report.company_text import waiting_words
 from shortlist.run import Session
+from shortlist.run.holders import awaited
+from shortlist.run.worker_names import own_name
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
 
@@ -50,8 +53,11 @@ def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) ->
             bound.append(f"lower bound {lower_bound(asked).words}" if isinstance(asked, Problem) else "")
         rate = (now.n_pulls - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
+        done = f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls"
+        if waiting := _waiting(now):
+            return f"{done}, {waiting}"
         parts = [
-            f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls",
+            done,
             bound[0],
             f"{len(now.asked):,} arms open",
             f"{rate:,.0f} pulls/s",
@@ -61,6 +67,13 @@ def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) ->
         return ", ".join(filter(None, parts))
 
     return words
+
+
+def _waiting(session: Session) -> str:
+    """Return for whom the run waits; empty while it has something of its own to measure."""
+    if session.is_private:
+        return ""
+    return waiting_words(awaited(session.history.round, time.time(), own_name()))
 
 
 def _duration(seconds: float) -> str:

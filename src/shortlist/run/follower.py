@@ -5,24 +5,39 @@ from collections.abc import Callable, Sequence
 
 from shortlist.errors import CorruptLog, NoSuchRun
 from shortlist.run.history import History
-from shortlist.store import Began, Event, Record, Store
+from shortlist.store import Began, Ended, Event, Record, Store
 
 _AT_ONCE = 1 << 16  # records taken in together
 
 
 class Follower:
-    """The log of one run, with what it comes to so far. May be used by several threads."""
+    """The log of one run, with what it comes to so far. May be used by several threads.
+
+    Attributes
+    ----------
+    began_at, changed_at, ended_at
+        When the run began, when the last of those events was appended, and when the run ended, in seconds
+        since 1970; None for what has not been.
+    """
 
     def __init__(self, store: Store, run: str) -> None:
         self.store, self.run = store, run
         self.lock = threading.RLock()
         self._at = 0
+        self.began_at: float | None = None
+        self.changed_at: float | None = None
+        self.ended_at: float | None = None
         self._history: History | None = None
 
     @property
     def has_begun(self) -> bool:
         """Whether there is such a run."""
         return self._history is not None
+
+    @property
+    def n_events(self) -> int:
+        """How many events have been read."""
+        return self._at
 
     @property
     def history(self) -> History:
@@ -67,3 +82,6 @@ class Follower:
             self._history = History(first)
         self._history.take(events)
         self._at = records[-1].number
+        self.began_at = self.began_at or records[0].at
+        self.changed_at = records[-1].at
+        self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)

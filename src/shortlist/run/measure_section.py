@@ -1,7 +1,7 @@
 """The section [measure] of a problem file: where rewards come from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from shortlist.measure.columns import Columns
 from shortlist.measure.simulated import checked_means
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
+from shortlist.run.about import about_measurement
 from shortlist.run.arms_file import Declared, squares
 from shortlist.run.entries import check_keys, flag, word
 from shortlist.unknown import Question, Unknown
@@ -27,12 +28,13 @@ from shortlist.unknown import Question, Unknown
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Where rewards come from and, for simulated arms, their truth."""
+    """Where rewards come from, also in words and, for simulated arms, their truth."""
 
     source: Source
     means: FloatArray | None = None
     rewards: str | None = None
     variances: FloatArray | None = None
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,9 @@ def measured(
     read, keys = KINDS[kind]
     given = _Given(entries, problem, columns, noise, folder)
     given.only(*keys)
-    return read(given)
+    found = read(given)
+    numbers = {"means": found.means, "variances": found.variances}
+    return replace(found, about=about_measurement(entries, found.source, numbers))
 
 
 def _simulated(given: _Given) -> Measured:

@@ -18,7 +18,7 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.measure import BoundedSource, Source
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
+from shortlist.run.about import about_grown_table
 from shortlist.run.arms_file import Declared, declared_noise, n_arms, refuse_noise
 from shortlist.run.entries import check_keys, section
 from shortlist.run.measure_section import Measured, measured
@@ -60,6 +61,8 @@ class ProblemFile:
         The true means and the kind of rewards of simulated arms; None for others.
     variances
         The true variances of simulated arms that are unknown to the strategy; None for others.
+    about
+        How rewards come about, as plain data; a run may go on only with the same.
     """
 
     problem: Question
@@ -67,6 +70,20 @@ class ProblemFile:
     means: FloatArray | None = None
     rewards: str | None = None
     variances: FloatArray | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def about_since(self, settings: dict[str, Any] | None) -> dict[str, Any]:
+        """Return how rewards come about, for `drive`, where a run has been measured so before.
+
+        A table of recorded rewards may have grown meanwhile.
+        """
+        before = (settings or {}).get("measure")
+        about = about_grown_table(self._measured_by, before, self.about) if before else self.about
+        return {"measure": about}
+
+    @property
+    def _measured_by(self) -> Source:
+        return self.source.source if isinstance(self.source, BoundedSource) else self.source
 
 
 def read_problem_file(path: Path) -> ProblemFile:
@@ -143,4 +160,4 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
     source = found.source
     if isinstance(problem, Problem) and noise is not None and noise.bounds is not None:
         source = BoundedSource(source, problem, *noise.bounds)
-    return ProblemFile(problem, source, found.means, found.rewards, found.variances)
+    return ProblemFile(problem, source, found.means, found.rewards, found.variances, found.about)

@@ -207,6 +207,16 @@ class Session:
             return self._history.result
 
     @property
+    def history(self) -> History:
+        """What the log comes to, in detail; for those who report on it."""
+        return self._log.history
+
+    @property
+    def ended_at(self) -> float | None:
+        """When the run ended, in seconds since 1970; None if it has not."""
+        return self._log.ended_at
+
+    @property
     def _history(self) -> History:
         return self._log.history
 

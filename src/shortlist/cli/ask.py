@@ -1,0 +1,140 @@
+"""``shortlist ask``: tickets to measure, reserved for whoever asks."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.exits import CERTIFIED, SHORT
+from shortlist.cli.options import Span, json_option, store_option, worker_option
+from shortlist.cli.output import print_csv, print_json, show, show_plain
+from shortlist.cli.resuming import next_command
+from shortlist.cli.stores import refuse_file, who, writing
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.run import Session
+    from shortlist.run.holders import Holding
+    from shortlist.tickets import Tickets
+
+_MOST_SHOWN = 20
+
+
+@click.command("ask")
+@click.argument("run")
+@worker_option
+@click.option("--max", "limit", type=click.IntRange(min=1), help="The most tickets to hand out.")
+@click.option(
+    "--lease",
+    type=Span(),
+    default="24h",
+    show_default=True,
+    help="How long they are reserved: 90s, 15min, 24h or 7d.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print a sheet to fill in, for spreadsheets.")
+@store_option
+@json_option("the tickets")
+def command(
+    run: str, worker: str | None, limit: int | None, lease: float, as_csv: bool, where: str, as_json: bool
+) -> None:
+    """Hand out tickets of RUN: which arms to measure, and how often.
+
+    RUN is the name that `shortlist begin` or `run` gave. A ticket asks for so many fresh pulls of one arm.
+    What is handed out is reserved for its worker; others are given other tickets. Asking again gives the same
+    ones. After --lease others may have them, but an answer will be taken even then. If the measurement is a
+    simulation, give it the `seed` of its ticket: then the run can be reproduced.
+
+    \b
+      shortlist ask trial --worker ann --max 10
+      shortlist ask trial --worker ann --csv > ann.csv
+      shortlist ask trial --worker rig-2 --lease 15min --json
+
+    Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this round
+    are with others now; 4 the store failed.
+    """
+    from shortlist.run import Session
+    from shortlist.run.holders import awaited
+
+    if as_csv and as_json:
+        raise InvalidProblem("give either --csv or --json, and not both.")
+    worker = who(worker)
+    with writing(where, must_exist=True) as store:
+        refuse_file(store, run)
+        session = Session.resume(store, run)
+        tickets = session.ask(limit, worker=worker, lease=lease)
+        others = [] if len(tickets) else awaited(session.history.round, time.time(), worker)
+        if as_json:
+            print_json(_dict(session, tickets, worker, others))
+        elif as_csv:
+            _print_sheet(session, tickets)
+        elif len(tickets):
+            _show(session, tickets)
+        if not as_json:
+            _say(session, tickets, worker, others, err=as_csv)
+        sys.exit(CERTIFIED if len(tickets) or session.is_done else SHORT)
+
+
+def _until(session: "Session", tickets: "Tickets") -> float:
+    round = session.history.find(tickets.round)
+    return float(round.leases.until(round.places(tickets.arms)).min())
+
+
+def _print_sheet(session: "Session", tickets: "Tickets") -> None:
+    from shortlist.run.sheets import COLUMNS, ticket_rows
+
+    print_csv(COLUMNS, ticket_rows(tickets, session.code, session.seed))
+
+
+def _show(session: "Session", tickets: "Tickets") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from shortlist.run.sheets import ticket_rows
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("ticket", no_wrap=True)
+    table.add_column("arm")
+    table.add_column("pulls", justify="right")
+    for row in ticket_rows(tickets[:_MOST_SHOWN], session.code, session.seed):
+        table.add_row(row["ticket"], Text(row["name"]), f"{row['pulls']:,}")
+    show(table)
+    if len(tickets) > _MOST_SHOWN:
+        click.echo(f"and {len(tickets) - _MOST_SHOWN:,} more; --csv prints all")
+
+
+def _say(session: "Session", tickets: "Tickets", worker: str, others: "list[Holding]", *, err: bool) -> None:
+    """Say for whom the tickets are and what to do with them, or why there are none."""
+    from shortlist.report.company_text import counted, waiting_words
+    from shortlist.report.moments import moment
+
+    if len(tickets):
+        n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")
+        until = moment(_until(session, tickets))
+        show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {until}.", err=err)
+        click.echo(f"When measured:\n  {next_command('tell', session.name, 'ANSWERS.csv')}", err=err)
+    elif session.is_done:
+        show_plain(f"Run {session.name} has ended; there is nothing left to measure.", err=err)
+        show_plain(str(session.result), err=err)
+    else:
+        why = waiting_words(others) or "others were quicker: ask again"
+        show_plain(f"No ticket of round {session.asked.round} is free; {why}.", err=err)
+
+
+def _dict(session: "Session", tickets: "Tickets", worker: str, others: "list[Holding]") -> dict[str, Any]:
+    from shortlist.report.moments import iso
+    from shortlist.run.sheets import ticket_rows
+
+    return {
+        "run": session.name,
+        "worker": worker,
+        "round": tickets.round,
+        "until": iso(_until(session, tickets)) if len(tickets) else None,
+        "needs_variances": tickets.needs_variances,
+        "tickets": list(ticket_rows(tickets, session.code, session.seed)),
+        "waiting_for": [
+            {"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in others
+        ],
+        "is_done": session.is_done,
+        "result": session.result.to_dict() if session.is_done else None,
+    }

@@ -1,0 +1,75 @@
+"""``shortlist begin``: a run that people, or programs of their own, will measure for."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shortlist.cli.options import json_option, store_option
+from shortlist.cli.output import asked_text, print_json, show_plain
+from shortlist.cli.resuming import next_command
+from shortlist.cli.stores import NOWHERE, name_for, shown, writing
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.run import Session
+
+
+@click.command("begin")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--strategy", default="auto", show_default=True, help="Which strategy decides; see `strategies`."
+)
+@click.option("--seed", default=0, show_default=True, help="The seeds of all tickets derive from it.")
+@click.option("--name", help="The run's name in the store; by default made of FILE, strategy and seed.")
+@store_option
+@json_option("what was begun")
+def command(file: Path, strategy: str, seed: int, name: str | None, where: str, as_json: bool) -> None:
+    """Begin a run of the question in FILE, and measure nothing.
+
+    It is for measurements that are made by people, or by programs that fetch their work: they `shortlist ask`
+    for tickets, measure, and `shortlist tell` the results, from any machine that reaches the store and at any
+    time. FILE needs no section [measure]. A run that is there already is left as it is.
+
+    \b
+      shortlist begin trial.toml
+      shortlist ask trial --worker ann --max 10 --csv > ann.csv
+      shortlist tell trial ann.csv
+    """
+    from shortlist.report.company_text import counted
+    from shortlist.run import Session
+    from shortlist.run.problem_file import read_problem
+
+    if where == NOWHERE:
+        raise InvalidProblem(f"a run in {NOWHERE} would end with this command; give a file with --store.")
+    problem = read_problem(file)
+    with writing(where) as store:
+        name = name_for(file, name, strategy, seed)
+        is_new = name not in store.runs()
+        session = Session(problem, strategy, seed=seed, store=store, name=name)
+        if as_json:
+            print_json(_dict(session, where))
+            return
+        click.echo(f"{file}: {asked_text(problem)}")
+        state = "has begun" if is_new else f"is there already, with {counted(session.n_pulls, 'pull')}"
+        asks = f"round {session.asked.round} asks for {counted(len(session.asked), 'ticket')}"
+        asks = "it has ended" if session.is_done else asks
+        show_plain(f"Run {session.name} {state}, by {session.strategy}; {asks}. Kept in {shown(where)}.")
+        if not session.is_done:
+            click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
+
+
+def _dict(session: "Session", where: str) -> dict[str, object]:
+    return {
+        "run": session.name,
+        "store": shown(where),
+        "code": session.code,
+        "strategy": session.strategy,
+        "seed": session.seed,
+        "n_pulls": session.n_pulls,
+        "worst_case_pulls": session.worst_case_pulls,
+        "round": session.asked.round,
+        "n_tickets": len(session.asked),
+        "is_done": session.is_done,
+        "problem": session.problem.to_dict(),
+    }

@@ -1,0 +1,85 @@
+"""What to type to go on: said whenever a run stops short."""
+
+import shlex
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shortlist.cli.options import is_given
+from shortlist.cli.stores import shown
+from shortlist.errors import ChangedRun, MeasurementFailed, StoreTrouble
+
+if TYPE_CHECKING:
+    from shortlist.run import Session
+
+
+def this_command(without: str = "") -> str:
+    """Return the command that is running, as a shell takes it; without one option, if that is named."""
+    words, is_value = [*_program()], False
+    for word in sys.argv[1:]:
+        if is_value or (without and word.split("=")[0] == without):
+            is_value = not is_value and word == without
+            continue
+        words.append(shown(word))
+    return shlex.join(words)
+
+
+def next_command(*words: str) -> str:
+    """Return another command of ours, as a shell takes it, about the same store."""
+    where = click.get_current_context().params.get("where")
+    store = ["--store", shown(where)] if is_given("where") and where else []
+    return shlex.join(["shortlist", *words, *store])
+
+
+def _program() -> list[str]:
+    program = sys.argv[0]
+    if Path(program).name == "__main__.py":  # python -m shortlist
+        return sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
+    found = shutil.which(Path(program).name)
+    return [Path(program).name if found == program else program]
+
+
+@contextmanager
+def saying_how_to_go_on(session: "Session") -> Iterator[None]:
+    """Say what was done when a run stops short, and the command that goes on.
+
+    A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
+    if is_main:
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    except KeyboardInterrupt:
+        said = f"The run had made {session.n_pulls:,} pulls of {_most(session)}.{_advice(session)}"
+        click.echo(said, err=True)
+        raise
+    except MeasurementFailed as error:
+        with suppress(StoreTrouble):
+            session.suspend(str(error))
+        done = f"The run had made {session.n_pulls:,} pulls."
+        raise type(error)(f"{error} {done}{_advice(session)}") from error
+    except ChangedRun:
+        raise
+    except StoreTrouble as error:
+        raise type(error)(f"{error}{_advice(session)}") from error
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _advice(session: "Session") -> str:
+    return "" if session.is_private else f" To go on:\n  {this_command()}"
+
+
+def _most(session: "Session") -> str:
+    worst = session.worst_case_pulls
+    return "any number" if worst is None else f"at most {worst:,}"

@@ -1,0 +1,108 @@
+"""Which store a command is about, and which run in it."""
+
+import getpass
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortlist.errors import InvalidProblem, NoSuchRun
+
+if TYPE_CHECKING:
+    from shortlist.run.follower import Follower
+    from shortlist.store import Store
+
+NOWHERE = ":memory:"
+
+
+@contextmanager
+def reading(where: str) -> "Iterator[Store]":
+    """Yield a store that is only looked at."""
+    from shortlist.store import open_store
+
+    _refuse_missing(where)
+    with closing(open_store(where, read_only=True, must_exist=True)) as store:
+        yield store
+
+
+@contextmanager
+def writing(where: str, *, must_exist: bool = False) -> "Iterator[Store]":
+    """Yield a store that may be added to."""
+    from shortlist.store import open_store
+
+    if must_exist:
+        _refuse_missing(where)
+    with closing(open_store(where, must_exist=must_exist)) as store:
+        yield store
+
+
+def look_at(store: "Store", run: str) -> "Follower":
+    """Return a run as its log has it, without writing; raise NoSuchRun if there is none."""
+    from shortlist.run.follower import Follower
+
+    refuse_file(store, run)
+    log = Follower(store, run)
+    log.catch_up()
+    _ = log.history
+    return log
+
+
+def refuse_file(store: "Store", run: str) -> None:
+    """Explain, if somebody gives a problem file where a run is meant."""
+    if run.endswith(".toml") and run not in store.runs():
+        raise NoSuchRun(
+            f"{run} is a problem file, and here the name of a run is needed. `shortlist begin {run}` begins "
+            f"one and says its name; `shortlist list` shows those there are."
+        )
+
+
+def run_with_code(store: "Store", code: str) -> str | None:
+    """Return the run whose tickets begin with this code."""
+    for run in store.runs():
+        first = next(iter(store.read(run)), None)
+        if first is not None and getattr(first.event, "code", None) == code:
+            return run
+    return None
+
+
+def name_for(file: Path, name: str | None, strategy: str, seed: int) -> str:
+    """Return the name of the run of a file: that same command again continues it, other ones do not."""
+    if name is not None:
+        return name
+    parts = [file.stem]
+    if strategy != "auto":
+        parts.append(strategy)
+    if seed != 0:
+        parts.append(f"seed{seed}")
+    return "-".join(parts)
+
+
+def shown(where: str) -> str:
+    """Return an address without its password."""
+    hidden = re.sub(r"(://[^:/@\s]*):[^/\s]*@", r"\1:***@", where)
+    return re.sub(r"(://.*[?&]password=)[^&\s]*", r"\1***", hidden)
+
+
+def who(worker: str | None) -> str:
+    """Return who measures, if that was not said: the user, and this machine."""
+    if worker is not None:
+        if not worker.strip() or not worker.isprintable():
+            raise InvalidProblem(f"--worker is {worker!r}; it must be a name that can be printed.")
+        return worker
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _refuse_missing(where: str) -> None:
+    if where == NOWHERE:
+        raise InvalidProblem(f"nothing is kept in {NOWHERE}; give the store that has the run with --store.")
+    if "://" not in where and where.strip() and not Path(where).expanduser().exists():
+        raise NoSuchRun(
+            f"there is no store {where}. `shortlist run FILE` and `shortlist begin FILE` make one; if yours "
+            f"is elsewhere, say where with --store or in SHORTLIST_STORE."
+        )

@@ -1,0 +1,36 @@
+"""Who is at work on a run, in words."""
+
+import re
+from collections.abc import Sequence
+
+from shortlist.report.moments import moment
+from shortlist.run.holders import Holding
+
+_DRIVER = re.compile(r"run@(.*):([0-9]+):[0-9a-f]{6}")
+_MOST = 3  # workers named in one line
+
+
+def worker_words(worker: str) -> str:
+    """Return who a worker is: a name as it was given, or which process of which machine."""
+    driver = _DRIVER.fullmatch(worker)
+    return f"process {driver[2]} on {driver[1]}" if driver else worker or "somebody"
+
+
+def holding_words(holding: Holding, now: float | None = None) -> str:
+    """Return who holds how many tickets until when."""
+    tickets = counted(holding.n_tickets, "ticket")
+    return f"{worker_words(holding.worker)} ({tickets} until {moment(holding.until, now)})"
+
+
+def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
+    """Return for whom one waits; empty if for nobody."""
+    if not holdings:
+        return ""
+    named = [holding_words(holding, now) for holding in holdings[:_MOST]]
+    more = len(holdings) - len(named)
+    return "waiting for " + ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def counted(n: int, thing: str) -> str:
+    """Return a number of things: 1 ticket, 2 tickets."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -1,0 +1,267 @@
+"""Sheets of tickets and of answers, as people and programs pass them on: CSV or JSON.
+
+A sheet is read here as it stands. Whether its answers fit the run is for `answering` to say.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.errors import InvalidAnswers
+from shortlist.measure.command import seed_of
+from shortlist.measure.source import Call
+from shortlist.tickets import Tickets
+
+COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
+"""What a sheet of tickets says of each."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DELIMITERS = (",", ";", "\t")
+_ANSWERS = ("reward", "mean", "variance", "count")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a sheet says of one ticket.
+
+    Attributes
+    ----------
+    where
+        The place in the sheet, for messages: "line 3".
+    ticket
+        The ticket, as it is written there.
+    rewards
+        All its rewards; None if a summary is given instead, or nothing.
+    mean, variance, count
+        A summary of its rewards; None for what is not given.
+    """
+
+    where: str
+    ticket: str
+    rewards: list[float] | None = None
+    mean: float | None = None
+    variance: float | None = None
+    count: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is no answer yet."""
+        return self.rewards is None and self.mean is None
+
+
+def ticket_text(code: str, round: int, arm: int) -> str:
+    """Return the text that stands for a ticket of a run with this code."""
+    return f"{code}-r{round}-a{arm}"
+
+
+def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what a sheet says of each ticket; its seed is the one that a program would be given."""
+    for ticket in tickets:
+        call = Call(seed, ticket.arm, ticket.count, ticket.first_pull)
+        values = (ticket_text(code, ticket.round, ticket.arm), ticket.arm, ticket.name, ticket.count)
+        yield dict(zip(COLUMNS, (*values, seed_of(call)), strict=True))
+
+
+def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
+    """Return the entries of a sheet of answers, also those without an answer yet.
+
+    Raises
+    ------
+    InvalidAnswers
+        If it cannot be read as such. The message names the line.
+    """
+    text = _text(data)
+    if form is None:
+        form = "json" if text.lstrip()[:1] in ("[", "{") else "csv"
+    return _of_json(text) if form == "json" else _of_csv(text)
+
+
+def _text(data: bytes) -> str:
+    """Return the text of a file. Tickets and numbers are plain letters; what else is there need not be."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace")
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def _of_csv(text: str) -> list[Entry]:
+    rows = _rows(text)
+    try:
+        _, header = next(rows)
+    except StopIteration:
+        raise InvalidAnswers(
+            "there is nothing in it; it needs a header and a line for each answer."
+        ) from None
+    columns = _columns(header)
+    if "reward" in columns:
+        return _with_rewards(rows, columns, len(header))
+    return [_summary(where, row, columns, len(header)) for where, row in rows]
+
+
+def _rows(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines that have something in them, cell by cell, each with its place."""
+    skipped = 0
+    if text[:4].lower() == "sep=":  # some spreadsheets say so which delimiter they use
+        text, skipped = text.partition("\n")[2], 1
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield f"line {reader.line_num + skipped}", cells
+    except csv.Error as error:
+        raise InvalidAnswers(f"line {reader.line_num + skipped} is not valid CSV: {error}.") from None
+
+
+def _delimiter(text: str) -> str:
+    """Return what separates the cells of the first line that has any."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(_DELIMITERS, key=first.count)
+
+
+def _columns(header: list[str]) -> dict[str, int]:
+    names = [name.lower() for name in header]
+    for name in ("ticket", *_ANSWERS):
+        if names.count(name) > 1:
+            raise InvalidAnswers(f"the column `{name}` is there {names.count(name)} times; leave one.")
+    found = {name: names.index(name) for name in ("ticket", *_ANSWERS) if name in names}
+    if "ticket" not in found:
+        raise InvalidAnswers(
+            f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets of the "
+            f"sheet that `shortlist ask --csv` printed."
+        )
+    if ("reward" in found) == ("mean" in found):
+        has = (
+            "both a column `reward` and a column `mean`" if "mean" in found else "neither `reward` nor `mean`"
+        )
+        raise InvalidAnswers(
+            f"there is {has}. Add a column `reward` with one line for each pull, or a column `mean` with the "
+            f"mean of each ticket's pulls."
+        )
+    return found
+
+
+def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int], width: int) -> list[Entry]:
+    """Return one entry for each ticket, with the rewards of all its lines."""
+    places: dict[str, str] = {}
+    rewards: dict[str, list[float]] = {}
+    blank: dict[str, str] = {}  # tickets with a line that has no reward: where that is
+    for where, row in rows:
+        ticket, cell = (_cell(where, row, columns, name, width) for name in ("ticket", "reward"))
+        key = _ticket(where, ticket).lower()
+        places.setdefault(key, where)
+        if cell:
+            rewards.setdefault(key, []).append(_number(where, "reward", cell))
+        else:
+            blank.setdefault(key, where)
+    for key in blank.keys() & rewards.keys():
+        raise InvalidAnswers(
+            f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. A ticket is told "
+            f"whole: fill in all its lines, or leave all of them empty."
+        )
+    return [Entry(where, key, rewards.get(key)) for key, where in places.items()]
+
+
+def _summary(where: str, row: list[str], columns: dict[str, int], width: int) -> Entry:
+    ticket = _ticket(where, _cell(where, row, columns, "ticket", width))
+    given: dict[str, float | None] = {}
+    for name in ("mean", "variance", "count"):
+        cell = _cell(where, row, columns, name, width) if name in columns else ""
+        given[name] = _number(where, name, cell) if cell else None
+    return _whole(Entry(where, ticket, None, **given))
+
+
+def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width: int) -> str:
+    if len(row) > width and any(row[width:]):
+        raise InvalidAnswers(
+            f"{where} has {len(row)} cells, but the header has {width}. If a number has a decimal comma, "
+            f"write a point; put quotes around text that has commas."
+        )
+    return row[columns[name]] if columns[name] < len(row) else ""
+
+
+def _number(where: str, name: str, text: str) -> float:
+    if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    if _NUMBER.fullmatch(text.replace(",", ".", 1)):
+        raise InvalidAnswers(f"{where}: the {name} is {text!r}; write it with a decimal point, not a comma.")
+    raise InvalidAnswers(f"{where}: the {name} is {text!r}; it must be a finite number, such as 3.25.")
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _of_json(text: str) -> list[Entry]:
+    try:
+        data = json.loads(text, parse_constant=_refuse_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidAnswers(f"it is not valid JSON: {error}.") from None
+    entries = data.get("tickets") if isinstance(data, dict) else data
+    if not isinstance(entries, list):
+        raise InvalidAnswers(
+            'it must be a list of objects such as {"ticket": "...", "rewards": [1.5, 2.5]}, or '
+            '{"ticket": "...", "mean": 2.0}; or an object that has such a list as "tickets".'
+        )
+    return [_of_object(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
+
+
+def _of_object(where: str, entry: Any) -> Entry:
+    if not isinstance(entry, dict) or not isinstance(entry.get("ticket"), str):
+        raise InvalidAnswers(f'{where} has no "ticket"; it must be an object with the ticket as text.')
+    numbers = {name: _real(where, name, entry.get(name)) for name in ("mean", "variance", "count")}
+    rewards = entry.get("rewards")
+    if rewards is not None:
+        if any(number is not None for number in numbers.values()):
+            raise InvalidAnswers(f'{where} has "rewards" and a summary of them; give one or the other.')
+        if not isinstance(rewards, list):
+            raise InvalidAnswers(f'{where}: "rewards" must be a list of numbers, one for each pull.')
+        rewards = [_real(where, f"reward {place}", reward) for place, reward in enumerate(rewards, 1)]
+        if None in rewards:
+            raise InvalidAnswers(f"{where}: reward {rewards.index(None) + 1} is null; it must be a number.")
+    return _whole(Entry(where, _ticket(where, entry["ticket"]), rewards, **numbers))
+
+
+def _real(where: str, name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidAnswers(f"{where}: the {name} is {value!r}; it must be a number.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidAnswers(f"{where}: the {name} is {value!r:.40}; it must be a finite number.")
+    return number
+
+
+def _refuse_constant(name: str) -> float:
+    raise InvalidAnswers(f"it holds {name}, which is no reward. Leave out measurements that failed.")
+
+
+# --- both -----------------------------------------------------------------------------------------
+
+
+def _ticket(where: str, text: str) -> str:
+    if not text.strip():
+        raise InvalidAnswers(f"{where} has no ticket; copy it from the sheet that `shortlist ask` printed.")
+    return text.strip()
+
+
+def _whole(entry: Entry) -> Entry:
+    """Return an entry, if it is no half of a summary."""
+    half = entry.variance is not None or entry.count is not None
+    if half and entry.is_open:
+        raise InvalidAnswers(f"{entry.where}: there is no mean. Fill it in, or leave the whole answer empty.")
+    return entry
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
