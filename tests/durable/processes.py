@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import shortlist as sl
-from shortlist.measure import Calls
+from shortlist.measure import Call
 from shortlist.store import Leased, Record, Told
 from tests.store.processes import LOADED, fork, together
 
@@ -41,9 +41,9 @@ class Slowly:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
-    def answers(self, calls: Calls) -> Sequence[sl.Summary]:
+    def answers(self, calls: Sequence[Call]) -> Sequence[sl.Summary]:
         time.sleep(self.seconds)
-        return [sl.Summary(call.count, mean(call.seed, call.arm, call.first_pull, call.count)) for call in calls]
+        return [sl.Summary(c.count, mean(c.seed, c.arm, c.first_pull, c.count)) for c in calls]
 
 
 def mean(seed: int, arm: int, first_pull: int, count: int) -> float:
@@ -55,8 +55,11 @@ def mean(seed: int, arm: int, first_pull: int, count: int) -> float:
 def digest(session: sl.Session) -> str:
     """Return all that a run has come to, in one line: equal only if every bit is."""
     result = session.result.to_dict()
-    told = {(event.round, arm): value for event in session.events
-            for arm, value in zip(event.arms.tolist(), event.means.tolist(), strict=True)}
+    told = {
+        (event.round, arm): value
+        for event in session.events
+        for arm, value in zip(event.arms.tolist(), event.means.tolist(), strict=True)
+    }
     return json.dumps([result, sorted((*key, value.hex()) for key, value in told.items())])
 
 
