@@ -43,6 +43,7 @@ SUITES = {
         "tests/test_unknown.py",
     ],
     "bounds": ["tests/bounds"],
+    "runs": ["tests/run/test_session.py", "tests/durable", "tests/store"],
     "statistical": ["tests/statistical"],
     "panel": ["tests/panel"],
 }
@@ -54,6 +55,7 @@ _QUICKEST = (  # in this order where the first that catches a fault is enough
     "race",
     "oracles",
     "bounds",
+    "runs",
     "contract",
     "paper",
     "panel",

@@ -7,6 +7,7 @@ from shortlist.run.calls import Cut
 from shortlist.tickets import Ticket
 
 _MOST_NAMED = 5
+_KEPT = "a session keeps what it was told, and a store does so for good."
 
 
 def ticket_of(cut: Cut, call: int) -> Ticket:
@@ -20,7 +21,7 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
     """Return the error for a call that failed so many times, perhaps with others of its block."""
     said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
     beside = f" (and {others:,} others in the same block)" if others else ""
-    advice = "Mend the measurement and run again; a Session keeps what it was told: drive() goes on with it."
+    advice = f"Mend the measurement and go on: {_KEPT}"
     what = f". It ended with {words_of(cause)} {advice}"
     if isinstance(cause, FinalFailure):  # which says itself what to do
         what = f": {cause}"
@@ -38,8 +39,7 @@ def workers_lost(
     more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
     error = WorkersLost(
         f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
-        f"one of these ends its process (memory, a crash), and run again; a Session keeps what it was told: "
-        f"drive() goes on with it."
+        f"one of these ends its process (memory, a crash), and go on: {_KEPT}"
     )
     error.__cause__ = cause
     return error

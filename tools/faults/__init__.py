@@ -1,0 +1,8 @@
+"""The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
+
+from tools.faults import bounds, races, runs, strategies, unknown
+from tools.faults.fault import Fault
+
+FAULTS = (*strategies.FAULTS, *races.FAULTS, *unknown.FAULTS, *bounds.FAULTS, *runs.FAULTS)
+
+__all__ = ["FAULTS", "Fault"]
