@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 @store_option
 @json_option("question, answers and result")
 def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bool) -> None:
-    """Write every answer of RUN: a line each, in the order in which they were told.
+    """Write every answer of RUN, for other programs.
 
-    Columns: ticket, round, arm, name, pulls, first_pull (how many pulls the arm had before), mean, variance
-    (in pilots), worker and time (universal). Single rewards are not kept, only their means. JSON has beside
-    them the question, strategy, seed, how it was measured, conflicts, failures that were scored, and the
-    result. A file that is there already is replaced.
+    A line for each, in the order in which they were told. Columns: ticket, round, arm, name, pulls,
+    first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (universal).
+    Single rewards are not kept, only their means. JSON has beside them the question, strategy, seed, how it
+    was measured, conflicts, failures that were scored, and the result. A file that is there already is
+    replaced.
 
     \b
       shortlist export drilling --output drilling.csv

@@ -12,7 +12,7 @@ from shortlist.cli.stores import reading, shown
 @store_option
 @json_option("the list")
 def command(where: str, as_json: bool) -> None:
-    """List the runs in the store: what they ask and how far they are.
+    """List the runs in the store, and how far they are.
 
     A run is open; or suspended, if a measurement failed and nothing was told since; or it has ended: then
     its answer is certified, screened (a strategy that only narrows down) or unproved. Every log is read to

@@ -12,7 +12,7 @@ from shortlist.cli.stores import look_at, reading
 @store_option
 @json_option("what was found")
 def command(run: str, where: str, as_json: bool) -> None:
-    """Decide all of RUN again from the answers in its log, and compare.
+    """Decide all of RUN again from its log, and compare.
 
     Every record is checked against its checksum. What each round asked for, and what was selected, is worked
     out again and held against what the log says. So it shows that the result follows from the answers, and
@@ -42,6 +42,6 @@ def command(run: str, where: str, as_json: bool) -> None:
         return
     end = "and the selection" if history.is_final else "as far as the run has come"
     show_plain(
-        f"{run}: {log.n_events:,} events, {counted(n_rounds, 'whole round')}, {history.n_pulls:,} pulls. Every "
-        f"decision is the same, {end}."
+        f"{run}: {log.n_events:,} events, {counted(n_rounds, 'whole round')}, {history.n_pulls:,} pulls. "
+        f"Every decision is the same, {end}."
     )

@@ -12,11 +12,12 @@ from shortlist.cli.stores import look_at, reading
 @store_option
 @json_option("all of it")
 def command(run: str, where: str, as_json: bool) -> None:
-    """Say how far RUN is, who is at work on it, and what came out if it has ended.
+    """Say how far RUN is, and who is at work on it.
 
-    It shows the question, the pulls made beside the most there can be and the lower bound, the tickets of
-    this round that are open and who holds them until when; conflicts, failures that were scored, and why the
-    last `shortlist run` stopped if it failed. Nothing is changed, so it may be called at any time.
+    It shows the question, the result if the run has ended, the pulls made beside the most there can be and
+    the lower bound, the tickets of this round that are open and who holds them until when; conflicts,
+    failures that were scored, and why the last `shortlist run` stopped if it failed. Nothing is changed, so
+    it may be called at any time.
 
     \b
       shortlist status drilling
