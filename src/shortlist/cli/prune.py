@@ -44,7 +44,7 @@ def command(
       shortlist prune drilling-seed7
       shortlist prune --finished --older-than 30d --dry-run
 
-    Exit status: 0, or 2 if there is no such run, nothing was chosen or nobody can be asked, 4 the store failed.
+    Exit status: 0, or 2 if there is no such run, none was chosen or nobody can be asked, 4 the store failed.
     """
     if not runs and not finished and older_than is None:
         raise InvalidProblem("say which runs to remove: their names, --finished, or --older-than 30d.")
