@@ -13,12 +13,17 @@ from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
 from shortlist.budget import plan_for_budget
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.errors import (
+    ChangedRun,
     Contradiction,
+    CorruptLog,
+    InvalidAnswers,
     InvalidProblem,
     MeasurementFailed,
     NoGuarantee,
+    NoSuchRun,
     NotAsked,
     ShortlistError,
+    StoreTrouble,
     WorkersLost,
 )
 from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
@@ -28,6 +33,7 @@ from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
 from shortlist.run import Processes, Scored, Session, Ticket, Tickets, drive, select
 from shortlist.simulate import Simulation, simulate
+from shortlist.store import Store, open_store
 from shortlist.strategies import strategies
 from shortlist.unknown import Unknown
 
@@ -35,15 +41,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Arms",
+    "ChangedRun",
     "Complexity",
     "Contradiction",
+    "CorruptLog",
     "Guarantee",
     "Heterogeneity",
+    "InvalidAnswers",
     "InvalidProblem",
     "Ledger",
     "LowerBound",
     "MeasurementFailed",
     "NoGuarantee",
+    "NoSuchRun",
     "NotAsked",
     "Plan",
     "Problem",
@@ -58,6 +68,8 @@ __all__ = [
     "Simulation",
     "Source",
     "Stop",
+    "Store",
+    "StoreTrouble",
     "Summary",
     "Ticket",
     "Tickets",
@@ -70,6 +82,7 @@ __all__ = [
     "heterogeneity",
     "instances",
     "lower_bound",
+    "open_store",
     "plan",
     "plan_for_budget",
     "select",

@@ -9,17 +9,38 @@ import sys
 
 import click
 
-from shortlist.cli import ask, begin, doctor, plan, run, simulate, strategies, tell
+from shortlist.cli import (
+    ask,
+    begin,
+    copy,
+    doctor,
+    export,
+    list,
+    plan,
+    prune,
+    replay,
+    run,
+    simulate,
+    status,
+    strategies,
+    tell,
+)
 from shortlist.cli.exits import CERTIFIED, INTERRUPTED, TROUBLE, WRONG, status_of
 from shortlist.errors import ShortlistError
 
 COMMANDS = [
     ask.command,
     begin.command,
+    copy.command,
     doctor.command,
+    export.command,
+    list.command,
     plan.command,
+    prune.command,
+    replay.command,
     run.command,
     simulate.command,
+    status.command,
     strategies.command,
     tell.command,
 ]
@@ -40,6 +61,12 @@ def shortlist() -> None:
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
       shortlist simulate examples/drilling.toml    compare strategies on it
       shortlist strategies                         what each strategy does
+
+    \b
+    Runs are kept, and go on where they stopped:
+      shortlist list                               the runs there are
+      shortlist status drilling                    how far one is
+      shortlist begin FILE, then ask and tell      measure by hand, with sheets
     """
 
 

@@ -41,17 +41,17 @@ def command(
     """Hand out tickets of RUN: which arms to measure, and how often.
 
     RUN is the name that `shortlist begin` or `run` gave. A ticket asks for so many fresh pulls of one arm.
-    What is handed out is reserved for its worker; others are given other tickets. Asking again gives the same
-    ones. After --lease others may have them, but an answer will be taken even then. If the measurement is a
-    simulation, give it the `seed` of its ticket: then the run can be reproduced.
+    What is handed out is reserved for its worker; others are given other tickets. Asking again gives the
+    same ones. After --lease others may have them, but an answer will be taken even then. If the measurement
+    is a simulation, give it the `seed` of its ticket: then the run can be reproduced.
 
     \b
       shortlist ask trial --worker ann --max 10
       shortlist ask trial --worker ann --csv > ann.csv
       shortlist ask trial --worker rig-2 --lease 15min --json
 
-    Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this round
-    are with others now; 4 the store failed.
+    Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this
+    round are with others now; 4 the store failed.
     """
     from shortlist.run import Session
     from shortlist.run.holders import awaited

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def command(file: Path, strategy: str, seed: int, name: str | None, where: str, as_json: bool) -> None:
     """Begin a run of the question in FILE, and measure nothing.
 
-    It is for measurements that are made by people, or by programs that fetch their work: they `shortlist ask`
-    for tickets, measure, and `shortlist tell` the results, from any machine that reaches the store and at any
-    time. FILE needs no section [measure]. A run that is there already is left as it is.
+    It is for measurements that are made by people, or by programs that fetch their work: they `shortlist
+    ask` for tickets, measure, and `shortlist tell` the results, from any machine that reaches the store and
+    at any time. FILE needs no section [measure]. A run that is there already is left as it is.
 
     \b
       shortlist begin trial.toml

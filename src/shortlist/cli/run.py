@@ -64,17 +64,18 @@ def command(
     measurement first.
 
     Every answer is kept in the store before it counts. Whatever stops a run, the same command again goes on
-    where it was; several at once share the work, and so do people with `shortlist ask` and `tell`. The answer
-    is the same whoever measures. Ctrl-C, or SIGTERM, lets end what is being measured; a second one does not
-    wait. With --store :memory: nothing is kept.
+    where it was; several at once share the work, and so do people with `shortlist ask` and `tell`. The
+    answer is the same whoever measures. Ctrl-C, or SIGTERM, lets end what is being measured; a second one
+    does not wait. With --store :memory: nothing is kept.
 
     \b
       shortlist run examples/drilling.toml --workers 2
       shortlist run examples/drilling.toml --dask tcp://host:8786
       shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
 
-    Exit status: 0 the answer is certified, 2 the question is wrong, or another than the run began with, 3 the
-    budget ended first or what was asked is not proved, 4 a measurement or the store failed, 130 interrupted.
+    Exit status: 0 the answer is certified, 2 the question is wrong, or another than the run began with, 3
+    the budget ended first or what was asked is not proved, 4 a measurement or the store failed, 130
+    interrupted.
     """
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text

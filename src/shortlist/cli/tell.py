@@ -35,12 +35,16 @@ _MOST_CONFLICTS = 10  # that are shown one by one
 @store_option
 @json_option("what was taken")
 def command(run: str, file: Path, form: str | None, worker: str | None, where: str, as_json: bool) -> None:
-    """Tell RUN the results in FILE, or in what is piped in if FILE is -.
+    """Tell RUN the results in FILE, or piped in if FILE is -.
 
     FILE is a sheet of `shortlist ask --csv` with one column more: `mean`, the mean of all pulls of the
-    ticket; or `reward`, with one line for each pull. In a pilot for unknown variances a mean needs the sample
-    `variance` beside it. Other columns do not matter. Tickets without an answer stay open. In JSON it is a
-    list of {"ticket": , "rewards": [...]} or {"ticket": , "mean": }.
+    ticket; or `reward`, with one line for each pull. In a pilot for unknown variances a mean needs the
+    sample `variance` beside it. Other columns do not matter. Tickets without an answer stay open.
+    JSON is a list:
+
+    \b
+      [{"ticket": "kqzf-r3-a17", "rewards": [1.5, 2.0]},
+       {"ticket": "kqzf-r3-a18", "mean": 1.75, "variance": 0.5}]
 
     If anything in FILE is wrong, nothing of it is taken, and the line is named. Telling the same again does
     no harm. If a ticket has another answer already, that one stands, and the new one is noted as a conflict.

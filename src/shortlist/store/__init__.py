@@ -1,7 +1,7 @@
 """What is kept: an append-only log of events for every run."""
 
 from shortlist.store.address import Where, open_store
-from shortlist.store.copying import copy_run
+from shortlist.store.copying import copy_run, verify_copy
 from shortlist.store.events import (
     Arranged,
     Asked,
@@ -38,4 +38,5 @@ __all__ = [
     "Where",
     "copy_run",
     "open_store",
+    "verify_copy",
 ]

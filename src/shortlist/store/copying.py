@@ -33,6 +33,21 @@ def copy_run(source: Store, target: Store, run: str) -> int:
     return 0
 
 
+def verify_copy(source: Store, target: Store, run: str) -> int:
+    """Hold a copy against the original, which may have grown since; return how many records it has.
+
+    Raises
+    ------
+    StoreTrouble
+        If they differ.
+    """
+    number = 0
+    for number, (ours, theirs) in enumerate(zip(source.read(run), target.read(run), strict=False), 1):
+        if not _same(ours, theirs):
+            raise StoreTrouble(f"Record {number} of the copy of run {run!r} is not that of the original.")
+    return number
+
+
 def _same(ours: Record | None, theirs: Record | None) -> bool:
     if ours is None or theirs is None:
         return False

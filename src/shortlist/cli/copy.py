@@ -1,0 +1,66 @@
+"""``shortlist copy``: logs of runs from one store to another."""
+
+import sys
+
+import click
+
+from shortlist.cli.exits import CERTIFIED, TROUBLE
+from shortlist.cli.options import json_option
+from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.stores import NOWHERE, reading, shown, writing
+from shortlist.errors import InvalidProblem, NoSuchRun, StoreTrouble
+
+
+@click.command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@json_option("what was copied")
+def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> None:
+    """Copy runs from the store FROM to the store TO, all by default.
+
+    Stores are files or addresses of PostgreSQL databases; TO is made if it is not there. Logs are copied
+    record by record and then compared, so a run goes on in TO where it was. A run that is in TO already is
+    left as it is; if that is another log, it is an error, and the other runs are copied. So this also makes
+    a backup, even while runs go on.
+
+    \b
+      shortlist copy shortlist.db backup.db
+      shortlist copy shortlist.db postgresql://me@server/lab drilling
+
+    Exit status: 0 all are in TO now, 2 there is no such store or run, 4 a run could not be copied.
+    """
+    if target == NOWHERE:
+        raise InvalidProblem(f"a copy in {NOWHERE} would end with this command; give a file or an address.")
+    copied: dict[str, int] = {}
+    errors: dict[str, str] = {}
+    with reading(source) as original:
+        known = original.runs()
+        for run in runs:
+            if run not in known:
+                raise NoSuchRun(f"there is no run {run!r} in {shown(source)}; nothing was copied.")
+        with writing(target) as copy:
+            from shortlist.store import copy_run, verify_copy
+
+            for run in dict.fromkeys(runs) or known:
+                try:
+                    n = copy_run(original, copy, run)
+                    copied[run] = verify_copy(original, copy, run) if n else 0
+                except StoreTrouble as error:
+                    errors[run] = str(error)
+                if not as_json:
+                    _say(run, copied.get(run), errors.get(run))
+    if as_json:
+        print_json({"copied": copied, "errors": errors})
+    elif not known:
+        click.echo(f"There are no runs in {shown(source)}.")
+    sys.exit(TROUBLE if errors else CERTIFIED)
+
+
+def _say(run: str, n_copied: int | None, error: str | None) -> None:
+    if error is not None:
+        click.echo(f"Error: {run}: {error}", err=True)
+    elif n_copied:
+        show_plain(f"{run}: {n_copied:,} events copied and compared")
+    else:
+        show_plain(f"{run}: there already, the same")

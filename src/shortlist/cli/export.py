@@ -1,0 +1,62 @@
+"""``shortlist export``: every answer of a run, for other programs."""
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from shortlist.cli.options import json_option, store_option
+from shortlist.cli.output import print_csv, show_plain
+from shortlist.cli.stores import look_at, reading
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.run.follower import Follower
+
+
+@click.command("export")
+@click.argument("run")
+@click.option("--csv", "as_csv", is_flag=True, help="Write a CSV file: a line for each answer. The default.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the screen.")
+@store_option
+@json_option("question, answers and result")
+def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bool) -> None:
+    """Write every answer of RUN, for other programs.
+
+    A line for each, in the order in which they were told. Columns: ticket, round, arm, name, pulls,
+    first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (universal).
+    Single rewards are not kept, only their means. JSON has beside them the question, strategy, seed, how it
+    was measured, conflicts, failures that were scored, and the result. A file that is there already is
+    replaced.
+
+    \b
+      shortlist export drilling --output drilling.csv
+      shortlist export drilling --json | jq .result.selected
+
+    Exit status: 0, or 2 if there is no such run, 4 the store failed or the file could not be written.
+    """
+    if as_csv and as_json:
+        raise InvalidProblem("give either --csv or --json, and not both.")
+    as_json = as_json or (output is not None and output.suffix.lower() == ".json" and not as_csv)
+    with reading(where) as store:
+        log = look_at(store, run)
+        if output is None:
+            _write(log, sys.stdout, as_json)
+            return
+        text = io.StringIO()  # first of all, so that nothing is overwritten if the log turns out damaged
+        _write(log, text, as_json)
+    output.write_text(text.getvalue(), encoding="utf-8", newline="")
+    show_plain(f"Written to {output}.")
+
+
+def _write(log: "Follower", out: TextIO, as_json: bool) -> None:
+    import json
+
+    from shortlist.report.export import COLUMNS, answer_rows, export_dict
+
+    if as_json:
+        out.write(json.dumps(export_dict(log), indent=2) + "\n")
+    else:
+        print_csv(COLUMNS, answer_rows(log), out)

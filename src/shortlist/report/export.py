@@ -1,0 +1,54 @@
+"""Every answer of a run, for other programs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from shortlist.report.moments import iso
+from shortlist.report.run_text import refused_dict, run_dict
+from shortlist.run.follower import Follower
+from shortlist.run.sheets import ticket_text
+from shortlist.store.events import Record, Told
+
+COLUMNS = (
+    *("ticket", "round", "arm", "name", "pulls", "first_pull"),
+    *("mean", "variance", "worker", "time"),
+)
+"""What is said of each answer; a variance only in pilots."""
+
+
+def answer_rows(log: Follower) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a run, in the order in which they were told, as far as the log has been read."""
+    for record in log.store.read(log.run):
+        if record.number > log.n_events:
+            return
+        if isinstance(record.event, Told):
+            yield from _rows(log, record, record.event)
+
+
+def _rows(log: Follower, record: Record, told: Told) -> Iterator[dict[str, Any]]:
+    history = log.history
+    round = history.find(told.round)
+    tickets = round.tickets.take(round.places(told.arms))
+    for place, ticket in enumerate(tickets):
+        values = (
+            ticket_text(history.began.code, ticket.round, ticket.arm),
+            *(ticket.round, ticket.arm, ticket.name, ticket.count, ticket.first_pull),
+            float(told.means[place]),
+            None if told.variances is None else float(told.variances[place]),
+            *(told.worker, iso(record.at)),
+        )
+        yield dict(zip(COLUMNS, values, strict=True))
+
+
+def export_dict(log: Follower) -> dict[str, Any]:
+    """Return a run with all its answers as plain data, fit for JSON."""
+    history = log.history
+    return run_dict(log) | {
+        "question": history.problem.to_dict(),
+        "asked_for": history.began.asked_for,
+        "version": history.began.version,
+        "settings": history.settings,
+        "answers": list(answer_rows(log)),
+        **refused_dict(history),
+        "result": history.result.to_dict(),
+    }

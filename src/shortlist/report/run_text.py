@@ -1,0 +1,161 @@
+"""A kept run for a terminal and as plain data: what it asks, how far it is, and who is at work on it."""
+
+import time
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from shortlist.bounds import lower_bound
+from shortlist.problem import Problem
+from shortlist.report.company_text import counted, holding_words, worker_words
+from shortlist.report.moments import day, iso, moment
+from shortlist.report.text import result_text
+from shortlist.result import Stop
+from shortlist.run.follower import Follower
+from shortlist.run.history import History
+from shortlist.run.holders import holdings
+from shortlist.run.sheets import ticket_text
+
+_MOST = 5  # conflicts and scores that are shown one by one
+
+
+def state_of(history: History) -> str:
+    """Return in a word how far a run is: open, suspended, certified, screened or unproved."""
+    if not history.is_final:
+        return "open" if history.suspended is None else "suspended"
+    result = history.result
+    if result.guarantee is not None and not result.is_answer:
+        return "screened"
+    return "certified" if result.stop is Stop.CERTIFIED else "unproved"
+
+
+def run_dict(log: Follower) -> dict[str, Any]:
+    """Return the main facts of a run as plain data, fit for JSON."""
+    history, asked = log.history, log.history.problem.to_dict()
+    return {
+        "run": log.run,
+        "state": state_of(history),
+        "question": {
+            key: asked.get(key) for key in ("m", "n", "epsilon", "delta", "noise", "goal", "guarantee")
+        },
+        "strategy": history.began.strategy,
+        "seed": history.began.seed,
+        "code": history.began.code,
+        "n_pulls": history.n_pulls,
+        "n_rounds": len(history.rounds) - 1,
+        "began": None if log.began_at is None else iso(log.began_at),
+        "changed": None if log.changed_at is None else iso(log.changed_at),
+        "ended": None if log.ended_at is None else iso(log.ended_at),
+    }
+
+
+def status_dict(log: Follower) -> dict[str, Any]:
+    """Return all that there is to say of a run but its answers, as plain data, fit for JSON."""
+    history, round = log.history, log.history.round
+    held = holdings(round, time.time())
+    return run_dict(log) | {
+        "question": history.problem.to_dict(),
+        "asked_for": history.began.asked_for,
+        "version": history.began.version,
+        "n_events": log.n_events,
+        "worst_case_pulls": history.worst_case_pulls,
+        "lower_bound": lower_bound(history.problem).pulls if isinstance(history.problem, Problem) else None,
+        "round": round.number,
+        "n_tickets": len(round.tickets),
+        "n_open": round.n_missing,
+        "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
+        "suspended": None if history.suspended is None else history.suspended.reason,
+        "settings": history.settings,
+        **refused_dict(history),
+        "result": history.result.to_dict() if history.is_final else None,
+    }
+
+
+def refused_dict(history: History) -> dict[str, Any]:
+    """Return the conflicts and the scored failures of a run as plain data, fit for JSON."""
+    code = history.began.code
+    return {
+        "conflicts": [
+            {
+                "ticket": ticket_text(code, one.round, one.arm),
+                "kept": one.kept,
+                "refused": one.refused,
+                "worker": one.worker,
+            }
+            for one in history.conflicts
+        ],
+        "scored": [
+            {
+                "ticket": ticket_text(code, one.ticket.round, one.ticket.arm),
+                "first_pull": one.ticket.first_pull,
+                "pulls": one.ticket.count,
+                "score": one.score,
+                "reason": one.reason,
+            }
+            for one in history.scored
+        ],
+    }
+
+
+def status_text(log: Follower, asked: str) -> RenderableType:
+    """Return how far a run is, for a terminal; `asked` is its question in words."""
+    history = log.history
+    parts: list[RenderableType] = [Text(f"{log.run}: {asked}", style="bold"), Text(_origin(log))]
+    if history.is_final:
+        ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
+        parts.append(Text(f"Ended{ended}."))
+    else:
+        parts += [Text(words) for words in (_pulls(history), *_round(history))]
+    if history.suspended is not None:
+        parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
+    parts += [Text(words, style="yellow") for words in _refused(history)]
+    if history.is_final:
+        parts += [Text(), result_text(history.result)]
+    return Group(*parts)
+
+
+def _origin(log: Follower) -> str:
+    began = log.history.began
+    chosen = f" (chosen by {began.asked_for})" if began.asked_for != began.strategy else ""
+    times = f"begun on {day(log.began_at or 0.0)}, last change {moment(log.changed_at or 0.0)}"
+    return f"{began.strategy}{chosen}, seed {began.seed}; {times}; tickets begin with {began.code}"
+
+
+def _pulls(history: History) -> str:
+    cap = history.worst_case_pulls
+    said = f"{history.n_pulls:,} pulls told"
+    if cap is not None:
+        said += f", of at most {cap:,}"
+    if isinstance(history.problem, Problem):
+        said += f"; lower bound {lower_bound(history.problem).words}"
+    return f"{said}."
+
+
+def _round(history: History) -> list[str]:
+    """Return what is open of the round under way, and who holds it."""
+    round, n = history.round, len(history.round.tickets)
+    held = holdings(round, time.time())
+    n_held = sum(holding.n_tickets for holding in held)
+    pilot = ", the pilot" if round.tickets.needs_variances else ""
+    said = f"Round {round.number}{pilot}: {round.n_missing:,} of {counted(n, 'ticket')} open"
+    if n_held:
+        said += f", {n_held:,} of them reserved"
+    return [f"{said}.", *(f"  {holding_words(holding)}" for holding in held)]
+
+
+def _refused(history: History) -> list[str]:
+    """Return the conflicts and scores, of each kind the first few."""
+    code, found = history.began.code, []
+    for one in history.conflicts[:_MOST]:
+        ticket = ticket_text(code, one.round, one.arm)
+        by = worker_words(one.worker)
+        found.append(f"Conflict: {ticket} keeps mean {one.kept:g}; {by} told {one.refused:g} later.")
+    if len(history.conflicts) > _MOST:
+        found.append(f"and {counted(len(history.conflicts) - _MOST, 'conflict')} more")
+    for score in history.scored[:_MOST]:
+        ticket = ticket_text(code, score.ticket.round, score.ticket.arm)
+        found.append(f"Scored: a pull of {ticket} failed and counts as {score.score:g}: {score.reason}")
+    if len(history.scored) > _MOST:
+        found.append(f"and {len(history.scored) - _MOST:,} more that were scored")
+    return found

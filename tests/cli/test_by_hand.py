@@ -1,0 +1,398 @@
+"""`begin`, `ask` and `tell`: runs that people measure for, with sheets."""
+
+import json
+import re
+import threading
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+import shortlist as sl
+from shortlist.report import progress
+from tests.cli.calling import BY_AWK, PILOT, QUESTION, SIMULATED, Calls, measured
+
+
+def with_means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row | {"mean": sum(map(float, measured(row))) / int(row["pulls"])} for row in rows]
+
+
+def with_rewards(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row | {"reward": reward} for row in rows for reward in measured(row)]
+
+
+# --- from beginning to end ------------------------------------------------------------------------
+
+
+def test_two_people_with_sheets_come_to_what_run_does(call: Calls) -> None:
+    call.write("whole.toml", QUESTION + BY_AWK)
+    expected = call("run", "whole.toml", "--json").data
+    assert expected["n_rounds"] > 5
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml")
+    told = None
+    for _ in range(200):
+        ann, bob = call.sheet("--worker", "ann", "--max", "1"), call.sheet("--worker", "bob")
+        if not ann:
+            break
+        assert not {row["ticket"] for row in ann} & {row["ticket"] for row in bob}
+        if bob:
+            assert call.tell(with_rewards(bob), "--worker", "bob").status == 0
+        told = call.tell(with_means(ann), "--worker", "ann")
+        assert told.status == 0, told.err
+    assert told is not None
+    assert "Run trial has ended. Selected 1 of 3 arms: east, far" in told.words
+    assert call("status", "trial", "--json").data["result"] == expected
+    over = call("ask", "trial", "--worker", "ann")
+    assert over.status == 0
+    assert "has ended; there is nothing left to measure. Selected 1 of 3 arms: east, far" in over.words
+    assert call.sheet("--worker", "ann") == []
+    assert call("ask", "trial", "--json").data["result"] == expected
+
+
+def test_a_person_and_a_process_share_a_run(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    call.write("trial.toml", QUESTION + BY_AWK)
+    expected = call("run", "trial.toml", "--store", ":memory:", "--json").data
+    call("begin", "trial.toml")
+    (mine,) = call.sheet("--worker", "ann", "--max", "1")
+    (answer,) = with_means([mine])
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.1)
+    thread = threading.Thread(target=_tell_last, args=(int(answer["arm"]), float(answer["mean"])))
+    thread.start()
+    done = call("run", "trial.toml")
+    thread.join()
+    assert done.status == 0
+    assert re.search(r"waiting for ann \(1 ticket until .*\d\d:\d\d\)", done.err), done.err
+    found = call("status", "trial", "--json").data["result"]
+    assert found == expected
+    told = call("export", "trial", "--json").data["answers"]
+    assert {one["worker"].split("@")[0] for one in told} == {"run", "ann"}
+
+
+def _tell_last(arm: int, mean: float) -> None:
+    """Tell a mean when the others of its round have been told for a while."""
+    with closing(sl.open_store("shortlist.db")) as store:
+        session = sl.Session.resume(store, "trial")
+        deadline = time.monotonic() + 30
+        while session.history.round.n_missing > 1 and time.monotonic() < deadline:
+            time.sleep(0.05)
+            session.refresh()
+        time.sleep(1)
+        (ticket,) = (ticket for ticket in session.asked if ticket.arm == arm)
+        session.tell(ticket, means=mean, worker="ann")
+
+
+def test_what_is_begun_can_be_run(call: Calls) -> None:
+    call.write("trial.toml", SIMULATED)
+    call("begin", "trial.toml", "--seed", "3", "--name", "x")
+    done = call("run", "trial.toml", "--seed", "3", "--name", "x")
+    assert done.status == 0
+    assert "Run x is kept in shortlist.db." in done.out
+
+
+# --- begin ----------------------------------------------------------------------------------------
+
+
+def test_begin_says_the_name_and_how_to_ask(call: Calls) -> None:
+    call.write("trial.toml", QUESTION)
+    done = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
+    assert done.status == 0
+    assert "Run trial-wnelim-seed7 has begun, by wnelim; round 0 asks for 3 tickets." in done.words
+    assert done.out.splitlines()[-1] == (
+        "  shortlist ask trial-wnelim-seed7 --csv --store 'my runs.db' > tickets.csv"
+    )
+    again = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
+    assert again.status == 0
+    assert "is there already, with 0 pulls" in again.words
+
+
+def test_begin_changes_no_run(trial: Calls) -> None:
+    trial.write("trial.toml", QUESTION.replace("0.3", "0.4"))
+    done = trial("begin", "trial.toml")
+    assert done.status == 2
+    assert "epsilon was 0.3, is 0.4" in done.err
+    assert trial("begin", "trial.toml", "--store", ":memory:").status == 2
+
+
+# --- ask ------------------------------------------------------------------------------------------
+
+
+def test_ask_shows_a_table_or_a_sheet(trial: Calls) -> None:
+    shown = trial("ask", "trial", "--worker", "ann", "--max", "2")
+    assert shown.out.splitlines()[0].split() == ["ticket", "arm", "pulls"]
+    assert "2 tickets of round 0, 8 pulls, reserved for ann until" in shown.words
+    assert shown.out.splitlines()[-1] == "  shortlist tell trial ANSWERS.csv"
+    sheet = trial("ask", "trial", "--worker", "ann", "--max", "2", "--csv")
+    assert sheet.out.splitlines()[0] == "ticket,arm,name,pulls,seed"
+    assert len(sheet.out.splitlines()) == 3
+    assert "reserved for ann" in sheet.err
+    data = trial("ask", "trial", "--worker", "ann", "--max", "2", "--json").data
+    assert [row["ticket"] for row in data["tickets"]] == [
+        line.split(",")[0] for line in sheet.out.splitlines()[1:]
+    ]
+    assert re.fullmatch(r"[a-z]{4}-r0-a0", data["tickets"][0]["ticket"])
+
+
+def test_ask_says_who_has_all_tickets(trial: Calls) -> None:
+    trial("ask", "trial", "--worker", "ann", "--max", "2")
+    trial("ask", "trial", "--worker", "bob", "--lease", "90s")
+    done = trial("ask", "trial", "--worker", "carl")
+    assert done.status == 3
+    assert "No ticket of round 0 is free; waiting for ann (2 tickets until" in done.words
+    assert "bob (1 ticket until" in done.words
+    data = trial("ask", "trial", "--worker", "carl", "--json").data
+    assert [one["worker"] for one in data["waiting_for"]] == ["ann", "bob"]
+    assert (data["tickets"], data["is_done"]) == ([], False)
+
+
+def test_a_lease_that_has_ended_frees_tickets_and_late_answers_count(trial: Calls) -> None:
+    late = trial.sheet("--worker", "ann", "--lease", "0.01s")
+    time.sleep(0.02)
+    assert len(trial.sheet("--worker", "bob")) == 3
+    done = trial.tell(with_means(late), "--worker", "ann")
+    assert "3 answers taken." in done.words
+
+
+def test_many_tickets_are_shown_in_part(call: Calls) -> None:
+    call.write(
+        "trial.toml", "[problem]\nm = 1\nepsilon = 1.0\ndelta = 0.1\nvariances = [" + "1.0, " * 30 + "]\n"
+    )
+    call("begin", "trial.toml")
+    shown = call("ask", "trial")
+    assert "and 10 more; --csv prints all" in shown.out
+    assert len(call.sheet()) == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["trial.toml"], "`shortlist begin trial.toml` begins one"),
+        (["other"], "there is no run 'other' in the store. There are: trial."),
+        (["trial", "--store", "none.db"], "there is no store none.db"),
+        (["trial", "--store", ":memory:"], "nothing is kept in :memory:"),
+        (["trial", "--lease", "soon"], "write one as 90s, 15min, 24h or 30d"),
+        (["trial", "--lease", "0s"], "no length of time"),
+        (["trial", "--max", "0"], "--max"),
+        (["trial", "--worker", " "], "--worker"),
+        (["trial", "--csv", "--json"], "either --csv or --json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes_when_asking(trial: Calls, options: list[str], said: str) -> None:
+    done = trial("ask", *options)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert not (trial.folder / "none.db").exists()
+
+
+# --- tell -----------------------------------------------------------------------------------------
+
+
+def test_tell_reports_what_it_took(trial: Calls) -> None:
+    rows = with_means(trial.sheet())
+    first = trial.tell([rows[0], rows[1] | {"mean": ""}, rows[2] | {"mean": ""}])
+    assert first.words == "1 answer taken; 2 left open in the file. 2 of 3 tickets of round 0 are still open."
+    again = trial.tell(rows[:2])
+    assert again.words == "1 answer taken; 1 known already. 1 of 3 tickets of round 0 is still open."
+    done = trial.tell(rows)
+    assert "1 answer taken; 2 known already. Round 1 asks for" in done.words
+    assert done.out.splitlines()[-1] == "  shortlist ask trial --csv > tickets.csv"
+    assert done.err == ""
+    assert trial("status", "trial", "--json").data["n_pulls"] == 12
+
+
+def test_a_contradiction_is_reported_and_the_first_answer_stands(trial: Calls) -> None:
+    rows = trial.sheet()
+    trial.tell([rows[0] | {"mean": 0.25}])
+    done = trial.tell([rows[0] | {"mean": 0.75}])
+    assert done.status == 0
+    assert "0 answers taken; 1 in conflict with earlier ones, which stand." in done.words
+    ticket = rows[0]["ticket"]
+    assert done.err == (
+        f"Warning: {ticket} (north) was told before with mean 0.25 and now with 0.75; the first stands.\n"
+    )
+    data = trial.tell([rows[0] | {"mean": 1.0}], "--json", "--worker", "bob").data
+    assert data["conflicts"] == [{"ticket": ticket, "kept": 0.25, "refused": 1.0}]
+    assert (data["taken"], data["known"], data["conflicting"]) == (0, 0, 1)
+    status = trial("status", "trial")
+    assert f"Conflict: {ticket} keeps mean 0.25; bob told 1 later." in status.words
+
+
+def test_a_file_may_have_answers_of_several_rounds(trial: Calls) -> None:
+    first = with_means(trial.sheet())
+    trial.tell(first)
+    second = with_means(trial.sheet())
+    done = trial.tell([*second, *first])
+    assert f"{len(second)} answers taken; 3 known already." in done.words
+
+
+def test_json_is_taken_from_a_file_or_a_pipe(trial: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = trial("ask", "trial", "--json").data
+    north, south, east = (row["ticket"] for row in given["tickets"])
+    answers: list[dict[str, Any]] = [{"ticket": north, "rewards": [1, 0, 1, 1]}]
+    answers.append({"ticket": south, "mean": 0.5, "count": 4, "note": "ok"})
+    trial.write("answers.json", json.dumps([*answers, {"ticket": east}]))
+    done = trial("tell", "trial", "answers.json", "--json").data
+    assert (done["taken"], done["left_open"], done["n_open"], done["n_tickets"]) == (2, 1, 1, 3)
+    given["tickets"][2]["mean"] = 1.0  # what `ask` printed, filled in
+    piped(monkeypatch, json.dumps(given).encode())
+    assert "1 answer taken; 2 left open in the file. Round 1 asks for" in trial("tell", "trial", "-").words
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    class Pipe:
+        class buffer:  # noqa: N801
+            read = staticmethod(lambda: data)
+
+    monkeypatch.setattr("sys.stdin", Pipe)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        "ticket,mean\n{0},0.5\n{1},1e0\n",
+        "\ufeffticket;name;mean\r\n{0};a;0.5\r\n{1};b;1.\r\n",
+        'Ticket , REWARD\n"{0}"," 0.5 "\n{1},1\n\n' + 3 * "{1},1\n{0},0.5\n" + ",\n",
+        "sep=;\nmean;ticket\n0.5;{0}\n+1;{1}\n",
+        "ticket\tmean\tvariance\tcount\n{0}\t.5\t\t4\n{1}\t1\t0\t\n",
+        'name,ticket,mean\n"a, b\nc",{0},0.5\n"say ""d""",{1},1\n',
+        "ticket,mean\n{2},0.5\n{1},1\n",
+    ],
+    ids=["plain", "Excel", "quoted", "sep", "tabs", "names", "capitals"],
+)
+def test_sheets_of_all_kinds_are_understood(trial: Calls, sheet: str) -> None:
+    tickets = [row["ticket"] for row in trial.sheet()]
+    text = sheet.format(*tickets[:2], tickets[0].upper())
+    (trial.folder / "answers.csv").write_text(text, encoding="utf-8", newline="")
+    assert trial("tell", "trial", "answers.csv").status == 0
+    (trial.folder / "odd.csv").write_bytes(text.removeprefix("\ufeff").encode("utf-16"))
+    assert "2 known already" in trial("tell", "trial", "odd.csv").out
+    told = trial("export", "trial", "--json").data["answers"]
+    assert {one["ticket"]: one["mean"] for one in told} == {tickets[0]: 0.5, tickets[1]: 1.0}
+
+
+def test_names_in_another_encoding_do_not_matter(trial: Calls) -> None:
+    ticket = trial.sheet()[0]["ticket"]
+    (trial.folder / "answers.csv").write_bytes(f"ticket,name,mean\n{ticket},Süd,0.5\n".encode("latin-1"))
+    assert trial("tell", "trial", "answers.csv").status == 0
+
+
+REFUSED = {
+    "nothing": ("", "there is nothing in it"),
+    "no ticket column": ("name,mean\nnorth,1\n", "no column `ticket` among 'name', 'mean'"),
+    "no answers": ("ticket,name\n{0},north\n", "neither `reward` nor `mean`"),
+    "two kinds": ("ticket,mean,reward\n{0},1,1\n", "both a column `reward` and a column `mean`"),
+    "two columns": ("ticket,mean,mean\n{0},1,1\n", "`mean` is there 2 times"),
+    "not a number": (
+        "ticket,mean\n{0},1\n{1},good\n",
+        "line 3: the mean is 'good'; it must be a finite number",
+    ),
+    "NaN": ("ticket,mean\n{0},nan\n", "line 2: the mean is 'nan'"),
+    "infinity": ("ticket,mean\n{0},1e999\n", "line 2: the mean is '1e999'"),
+    "digits of Python": ("ticket,mean\n{0},1_0\n", "line 2: the mean is '1_0'"),
+    "decimal comma": ("ticket;mean\n{0};0,5\n", "line 2: the mean is '0,5'; write it with a decimal point"),
+    "decimal comma as a cell": ("ticket,mean\n{0},0,5\n", "line 2 has 3 cells, but the header has 2"),
+    "no ticket": ("ticket,mean\n,1\n", "line 2 has no ticket"),
+    "not a ticket": ("ticket,mean\nnorth,1\n", "line 2: 'north' is no ticket; those of this run look like"),
+    "another run": ("ticket,mean\nzzzzz-r0-a0,1\n", "belongs to another run; tickets of this one begin with"),
+    "no such round": ("ticket,mean\n{code}-r9-a0,1\n", "line 2: the run never asked for ticket"),
+    "no such arm": ("ticket,mean\n{code}-r0-a3,1\n", "line 2: the run never asked for ticket"),
+    "twice": ("ticket,mean\n{0},1\n{0},1\n", "line 3: ticket {0} has an answer at line 2 already"),
+    "too many rewards": (
+        "ticket,reward\n{0},1\n{0},0\n",
+        "line 2: ticket {0} asks for 4 pulls of north, but",
+    ),
+    "a gap in rewards": ("ticket,reward\n{0},1\n{0},\n", "line 3: there is no reward, but other lines"),
+    "wrong count": (
+        "ticket,mean,count\n{0},1,2\n",
+        "line 2: ticket {0} asks for 4 pulls of north, but the count",
+    ),
+    "no mean": ("ticket,mean,variance\n{0},,1\n", "line 2: there is no mean"),
+    "negative variance": (
+        "ticket,mean,variance\n{0},1,-1\n",
+        "line 2: north returned a summary with the variance",
+    ),
+    "too large": ("ticket,mean\n{0},1e30\n", "line 2: a mean of 1e+30 is too large beside epsilon"),
+    "broken quotes": ('ticket,mean\n"{0},1\n', "is not valid CSV"),
+    "not JSON": ("[{{", "it is not valid JSON"),
+    "JSON of another kind": ('{{"a": 1}}', "it must be a list of objects"),
+    "JSON without a ticket": ('[{{"mean": 1}}]', 'entry 1 has no "ticket"'),
+    "JSON with NaN": ('[{{"ticket": "{0}", "mean": NaN}}]', "it holds NaN"),
+    "JSON with text": ('[{{"ticket": "{0}", "mean": "1"}}]', "entry 1: the mean is '1'; it must be a number"),
+    "JSON with a boolean": ('[{{"ticket": "{0}", "rewards": [true]}}]', "entry 1: the reward 1 is True"),
+    "JSON with a gap": ('[{{"ticket": "{0}", "rewards": [null]}}]', "entry 1: reward 1 is null"),
+    "JSON with both": (
+        '[{{"ticket": "{0}", "rewards": [1], "mean": 1}}]',
+        'entry 1 has "rewards" and a summary',
+    ),
+    "JSON with one number": ('[{{"ticket": "{0}", "rewards": 1}}]', '"rewards" must be a list'),
+    "JSON with a giant": ('[{{"ticket": "{0}", "mean": 1%s}}]' % ("0" * 400), "it must be a finite number"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None:
+    text, said = REFUSED[mistake]
+    tickets = [row["ticket"] for row in trial.sheet()]
+    words: dict[str, Any] = {"code": tickets[0][:4]}
+    good = f"{tickets[2]},1\n" if text.startswith("ticket,mean\n") else ""
+    trial.write("answers", text.format(*tickets, **words) + good)
+    done = trial("tell", "trial", "answers")
+    assert (done.status, done.out) == (2, "")
+    assert said.format(*tickets) in done.err
+    assert done.err.startswith("Error: answers: ")
+    assert done.err.endswith("Nothing was taken.\n")
+    assert done.err.count("\n") == 1
+    assert trial("status", "trial", "--json").data["n_pulls"] == 0
+
+
+def test_a_ticket_of_another_run_is_said_to_be(trial: Calls) -> None:
+    trial("begin", "trial.toml", "--name", "second")
+    rows = trial.sheet()
+    trial.write("answers.csv", f"ticket,mean\n{rows[0]['ticket']},1\n")
+    done = trial("tell", "second", "answers.csv")
+    assert done.status == 2
+    assert f"ticket {rows[0]['ticket']} belongs to run 'trial'" in done.err
+
+
+def test_a_file_that_is_not_there_is_refused(trial: Calls) -> None:
+    done = trial("tell", "trial", "nowhere.csv")
+    assert done.status == 2
+    assert "nowhere.csv cannot be read: No such file" in done.err
+    assert trial("tell", "trial", ".").status == 2
+    assert trial("tell", "other", "trial.toml").status == 2
+    assert trial("tell", "trial", "trial.toml", "--format", "json").status == 2
+
+
+# --- pilots ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pilot(call: Calls) -> Calls:
+    call.write("trial.toml", PILOT)
+    call("begin", "trial.toml")
+    return call
+
+
+def test_a_pilot_takes_rewards_or_means_with_variances(pilot: Calls) -> None:
+    first, second = pilot.sheet()
+    rewards = [str(value / 10) for value in range(10)]
+    assert pilot.tell([first | {"reward": reward} for reward in rewards]).status == 0
+    assert pilot.tell([second | {"mean": 3.0, "variance": 0.5, "count": 10}]).status == 0
+    told = pilot("export", "trial", "--json").data["answers"]
+    assert [(one["mean"], round(one["variance"], 12)) for one in told] == [(0.45, 0.091666666667), (3.0, 0.5)]
+    assert pilot("export", "trial").out.splitlines()[1].split(",")[7] == str(told[0]["variance"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"mean": 1.0}, "line 2: variances are unknown, and this round is the pilot"),
+        ({"mean": 1.0, "variance": 0.0}, "line 2: all 10 rewards of arm-0 are equal"),
+    ],
+)
+def test_a_pilot_needs_variances(pilot: Calls, answer: dict[str, float], said: str) -> None:
+    done = pilot.tell([pilot.sheet()[0] | answer])
+    assert done.status == 2
+    assert said in done.err

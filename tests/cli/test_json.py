@@ -1,0 +1,32 @@
+"""Every command has a JSON form, tried here or in tests/test_cli.py."""
+
+import pytest
+
+from tests import test_cli
+from tests.cli.calling import SIMULATED, Calls
+
+STORED = {
+    "begin": ["begin", "trial.toml"],
+    "ask": ["ask", "trial"],
+    "tell": ["tell", "trial", "answers.json"],
+    "list": ["list"],
+    "status": ["status", "trial"],
+    "export": ["export", "trial"],
+    "replay": ["replay", "trial"],
+    "prune": ["prune", "trial", "--dry-run"],
+    "copy": ["copy", "shortlist.db", "other.db"],
+}
+
+
+def test_every_command_is_tried() -> None:
+    assert STORED.keys() | test_cli.JSON_CALLS.keys() == set(test_cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", STORED)
+def test_commands_about_kept_runs_print_json(call: Calls, command: str) -> None:
+    call.write("trial.toml", SIMULATED)
+    call.write("answers.json", "[]")
+    call("begin", "trial.toml")
+    done = call(*STORED[command], "--json")
+    assert (done.status, done.err) == (0, "")
+    assert done.data

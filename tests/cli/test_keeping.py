@@ -1,0 +1,180 @@
+"""`copy` and `prune`: logs moved to other stores, and removed."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+import shortlist as sl
+from shortlist.store import Suspended
+from tests.cli.calling import QUESTION, SIMULATED, Calls
+
+
+@pytest.fixture
+def runs(call: Calls) -> Calls:
+    """The command line, where the runs `done` and `trial` are kept, of which the first has ended."""
+    call.write("done.toml", SIMULATED)
+    call("run", "done.toml")
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml")
+    return call
+
+
+def names(call: Calls, store: str = "shortlist.db") -> list[str]:
+    return [one["run"] for one in call("list", "--json", "--store", store).data]
+
+
+# --- copy -----------------------------------------------------------------------------------------
+
+
+def test_all_runs_are_copied_and_go_on(runs: Calls) -> None:
+    done = runs("copy", "shortlist.db", "other.db")
+    assert done.status == 0
+    assert "done: " in done.out
+    assert "events copied and compared" in done.out
+    assert names(runs, "other.db") == ["done", "trial"]
+    assert runs("export", "done", "--store", "other.db").out == runs("export", "done").out
+    assert runs("ask", "trial", "--store", "other.db").status == 0
+    again = runs("copy", "shortlist.db", "other.db", "done")
+    assert again.out == "done: there already, the same\n"
+
+
+def test_some_runs_are_copied(runs: Calls) -> None:
+    data = runs("copy", "shortlist.db", "other.db", "trial", "trial", "--json").data
+    assert data == {"copied": {"trial": 1}, "errors": {}}
+    assert names(runs, "other.db") == ["trial"]
+
+
+def test_another_run_of_that_name_is_left_alone(runs: Calls) -> None:
+    runs("begin", "trial.toml", "--store", "other.db")
+    before = runs("status", "trial", "--json", "--store", "other.db").data
+    done = runs("copy", "shortlist.db", "other.db")
+    assert done.status == 4
+    assert "Error: trial: The target has a run 'trial' already" in done.err
+    assert names(runs, "other.db") == ["trial", "done"]  # the other one was copied
+    assert runs("status", "trial", "--json", "--store", "other.db").data == before
+    assert runs("copy", "shortlist.db", "other.db", "--json").data["errors"].keys() == {"trial"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.db", "other.db"], "there is no store none.db"),
+        (
+            ["shortlist.db", "other.db", "third"],
+            "there is no run 'third' in shortlist.db; nothing was copied",
+        ),
+        (["shortlist.db", ":memory:"], "would end with this command"),
+        ([":memory:", "other.db"], "nothing is kept in :memory:"),
+    ],
+)
+def test_mistakes_when_copying(runs: Calls, words: list[str], said: str) -> None:
+    done = runs("copy", *words)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert not (runs.folder / "other.db").exists()
+
+
+def test_a_copy_is_held_against_the_original(runs: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoilt(source: sl.Store, target: sl.Store, run: str) -> int:
+        target.append(run, 0, lambda *_: [Suspended("not what was there")])
+        return 1
+
+    monkeypatch.setattr("shortlist.store.copy_run", spoilt)
+    done = runs("copy", "shortlist.db", "other.db", "trial")
+    assert done.status == 4
+    assert "Record 1 of the copy of run 'trial' is not that of the original" in done.err
+
+
+# --- prune ----------------------------------------------------------------------------------------
+
+
+def test_named_runs_are_removed(runs: Calls) -> None:
+    done = runs("prune", "done", "--yes")
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == "1 run removed from shortlist.db."
+    assert names(runs) == ["trial"]
+
+
+def test_a_dry_run_removes_nothing(runs: Calls) -> None:
+    done = runs("prune", "--finished", "--dry-run", "--yes")
+    assert "done" in done.out
+    assert "trial" not in done.out
+    assert done.out.endswith("Nothing was removed.\n")
+    data = runs("prune", "--finished", "--dry-run", "--json").data
+    assert data == {"removed": [], "chosen": ["done"]}
+    assert names(runs) == ["done", "trial"]
+
+
+def test_old_and_finished_runs_are_removed(runs: Calls) -> None:
+    at = time.time() - 40 * 86400
+    with closing(sl.open_store("shortlist.db", clock=lambda: at)) as store:
+        problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0])
+        sl.Session(problem, store=store, name="old")
+        sl.select(
+            lambda arm, count, rng: rng.normal(arm, 1.0, count), problem, store=store, name="old and done"
+        )
+    assert (
+        runs("prune", "--older-than", "41d", "--yes").out
+        == "No run in shortlist.db fits; nothing was removed.\n"
+    )
+    both = runs("prune", "--older-than", "30d", "--finished", "--yes", "--json").data
+    assert both["removed"] == ["old and done"]
+    assert runs("prune", "trial", "done", "--finished", "--yes", "--json").data["removed"] == ["done"]
+    assert runs("prune", "--older-than", "30d", "--yes", "--json").data["removed"] == ["old"]
+    assert names(runs) == ["trial"]
+
+
+def test_a_damaged_run_can_be_removed_by_name(runs: Calls) -> None:
+    with closing(sl.open_store("shortlist.db")) as store:
+        store.append("bad", 0, lambda *_: [Suspended("no question")])
+    assert runs("prune", "--finished", "--older-than", "1s", "--yes", "--json").data["chosen"] == []
+    assert runs("prune", "bad", "--yes").status == 0
+    assert names(runs) == ["done", "trial"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say which runs to remove"),
+        (["third", "done", "--yes"], "there is no run 'third' in the store. There are: done, trial."),
+        (["--older-than", "long", "--yes"], "write one as 90s, 15min, 24h or 30d"),
+        (["done", "--yes", "--store", "none.db"], "there is no store none.db"),
+    ],
+)
+def test_mistakes_when_pruning(runs: Calls, words: list[str], said: str) -> None:
+    done = runs("prune", *words)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert names(runs) == ["done", "trial"]
+    assert not (runs.folder / "none.db").exists()
+
+
+def test_nothing_is_removed_where_nobody_can_confirm(runs: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        done = runs("prune", "done")
+    assert done.status == 2
+    assert "say --yes" in done.err
+    assert names(runs) == ["done", "trial"]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", ["done", "trial"]), ("y\n", ["trial"])])
+def test_on_a_terminal_one_is_asked(runs: Calls, answer: str, left: list[str]) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "shortlist", "prune", "done"]
+    with subprocess.Popen(
+        command, cwd=runs.folder, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.write(ours, answer.encode())
+        out, err = process.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, err
+    assert "Remove this run for good? [y/N]" in err
+    assert ("Nothing was removed." in out) == (left[0] == "done")
+    assert names(runs) == left
