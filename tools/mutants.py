@@ -43,7 +43,10 @@ SUITES = {
         "tests/test_unknown.py",
     ],
     "bounds": ["tests/bounds"],
-    "runs": ["tests/run/test_session.py", "tests/durable", "tests/store"],
+    "sessions": ["tests/run/test_session.py", "tests/durable/test_sessions.py"],
+    "stores": ["tests/store"],
+    "processes": ["tests/durable/test_processes.py"],
+    "machine": ["tests/durable/test_machine.py"],
     "statistical": ["tests/statistical"],
     "panel": ["tests/panel"],
 }
@@ -55,12 +58,16 @@ _QUICKEST = (  # in this order where the first that catches a fault is enough
     "race",
     "oracles",
     "bounds",
-    "runs",
+    "sessions",
+    "stores",
+    "processes",
+    "machine",
     "contract",
     "paper",
     "panel",
     "statistical",
 )
+_ABOUT_RUNS = ("sessions", "stores", "processes", "machine")
 TIME_LIMIT = 300  # a fault may make a strategy run for ever; that counts as caught
 
 
@@ -89,8 +96,14 @@ def caught_by(fault: Fault | None, sound: Path, *, is_first_enough: bool = False
         shutil.copytree(sound, root)
         if fault is not None:
             plant(fault, root)
-        failing = (suite for suite in _QUICKEST if _fails(SUITES[suite], root))
+        failing = (suite for suite in _likeliest_first(fault) if _fails(SUITES[suite], root))
         return [suite for suite in [next(failing, "")] if suite] if is_first_enough else list(failing)
+
+
+def _likeliest_first(fault: Fault | None) -> list[str]:
+    """Return all suites; those about runs come first for faults there."""
+    is_about_runs = fault is not None and fault.file.startswith(("run/", "store/"))
+    return sorted(_QUICKEST, key=lambda suite: suite in _ABOUT_RUNS, reverse=is_about_runs)
 
 
 def _fails(paths: list[str], root: Path) -> bool:
