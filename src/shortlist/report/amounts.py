@@ -33,6 +33,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
 
 
+def compact(count: float) -> str:
+    """Return a number where there is little room: 1,500, 20k or 3M."""
+    if abs(count) < 10_000:
+        return f"{count:,.0f}"
+    return f"{count / 1e3:g}k" if abs(count) < 1e6 else f"{count / 1e6:g}M"
+
+
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Return at most so many round numbers, evenly spaced, that lie between two others."""
     if not (high > low and math.isfinite(high - low)):
@@ -67,8 +74,8 @@ def powers(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def power_words(value: float) -> str:
-    """Return a number of a logarithmic scale: 1,000, or 10⁵ from a hundred thousand on."""
+    """Return a number of a logarithmic scale: 1,000, or 10⁴ from ten thousand on."""
     exponent = math.log10(value)
-    if abs(exponent - round(exponent)) > 1e-9 or 0 <= round(exponent) < 5:
+    if abs(exponent - round(exponent)) > 1e-9 or 0 <= round(exponent) < 4:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
     return "10" + str(round(exponent)).translate(_RAISED)

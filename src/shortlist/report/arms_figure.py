@@ -142,7 +142,7 @@ def _pulls_picture(report: Report, chosen: Shown) -> str:
     is_log = most > 50 * least
     scale = Scale(least / 2, most, is_log=True) if is_log else Scale(0, max(most, 1))
     said = f"From {min(least, most):,} to {most:,} pulls per arm."
-    heading = "pulls (log scale)" if is_log else "pulls"
+    heading = "pulls (log)" if is_log else "pulls"
     picture = _base(chosen, "Pulls per arm", heading, said, scale, 12)
     for place, (y, row) in enumerate(zip(_places(chosen), chosen.rows, strict=True)):
         if isinstance(row, int) and pulls[row]:

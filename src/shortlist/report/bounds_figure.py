@@ -50,7 +50,7 @@ def _bound_entries(report: Report) -> list[tuple[str, float, str]]:
     made = "this run" if report.is_finished else "this run so far"
     entries = [("lower bound", result.lower_bound.pulls, "floor"), (made, float(result.n_pulls), "made")]
     if report.cap is not None:
-        entries.append(("this strategy at most", float(report.cap), "cap"))
+        entries.append(("this run at most", float(report.cap), "cap"))
     for name, pulls in report.rivals.items():
         if pulls is not None and name != result.strategy:
             entries.append((f"{_STRATEGY_NAMES[name]} at most", float(pulls), "out"))

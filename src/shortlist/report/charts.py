@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.report import markup
-from shortlist.report.amounts import mean_words
+from shortlist.report.amounts import compact, mean_words
 from shortlist.report.company_text import counted
 from shortlist.report.facts import Report
 from shortlist.report.figure import figure, table
@@ -16,6 +16,7 @@ from shortlist.report.rows import MOST_ROWS
 from shortlist.report.svg import Picture, Scale
 
 _TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: where columns may begin and end, and the whole
+_LEFT = 0.14  # of the width, for the numbers beside the columns
 _MOST_COLUMNS, _MOST_TABLE_ROWS, _BINS = 300, 60, 30
 
 
@@ -97,7 +98,7 @@ def _histogram(
         low, high = (low / 2, high * 2) if is_log else (low - 0.5, high + 0.5)
     edges = np.geomspace(low, high, _BINS + 1) if is_log else np.linspace(low, high, _BINS + 1)
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.int64)
-    scale = Scale(low, high, is_log)
+    scale = Scale(low, high, is_log, _LEFT)
     said = f"{counted(len(values), 'arm')}, from {name(low)} to {name(high)}."
     picture = Picture(_HEIGHT, title, said)
     _columns_drawn(picture, counts, "arms", "steps out")
@@ -136,18 +137,18 @@ def _columns_drawn(picture: Picture, values: IntArray, unit: str, kind: str) -> 
         return max(0.0, (scale(value) - scale(scale.low)) / (scale(scale.high) - scale(scale.low)))
 
     heights = [share(float(value)) if value else 0.0 for value in values]
-    picture.steps(heights, _TOP, _BOTTOM, kind)
+    picture.steps(heights, _LEFT, (_TOP, _BOTTOM), kind)
     for value, label in scale.ticks():
         if value == int(value):
             y = _BOTTOM - (_BOTTOM - _TOP) * share(value)
-            picture.line((0, y), (1, y), "grid")
-            picture.text(0, y - 4, label, "label over")
+            picture.line((_LEFT, y), (1, y), "grid")
+            picture.text(_LEFT - 0.02, y + 4, label if is_log else compact(value), anchor="end")
     words = f"{unit} (log scale)" if is_log else unit
-    picture.text(1, 14, words, "heading", "end")
+    picture.text(0, 14, words, "heading")
 
 
 def _below(picture: Picture, labels: list[str]) -> None:
     """Write what stands below the first and the last column."""
-    picture.text(0.04, _BOTTOM + 16, labels[0])
+    picture.text(_LEFT, _BOTTOM + 16, labels[0])
     if len(labels) > 1:
         picture.text(0.96, _BOTTOM + 16, labels[-1], anchor="end")

@@ -151,7 +151,7 @@ def report_of_run(
         rounds=_rounds(history),
         origin=origin,
         suspended="" if suspended is None else suspended.reason,
-        findings=findings_of(result, history, spreads),
+        findings=findings_of(result, history),
         workers=workload(history, kept),
         resume="" if history.is_final else resume,
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
 from shortlist.problem import Problem
 from shortlist.report.amounts import percent
 from shortlist.report.company_text import counted, worker_words
@@ -18,6 +17,7 @@ from shortlist.run.history import History
 _FEW = 5  # findings of one kind that are told one by one
 _RARE = 1e-6  # a finding by chance in fewer runs than this
 _MORE, _LESS = 1.5, 0.25  # times the stated variance: what is worth a word
+_NOTHING = 1e-15  # times the stated variance: what rounding leaves of means that are the same
 _THIN = 5  # pulls: a mean of fewer says little by itself
 
 
@@ -29,15 +29,11 @@ class Finding:
     words: str
 
 
-def findings_of(
-    result: Result, history: History | None = None, spreads: FloatArray | None = None
-) -> tuple[Finding, ...]:
+def findings_of(result: Result, history: History | None = None) -> tuple[Finding, ...]:
     """Return what deserves attention in a run, the gravest first."""
     found = _scored(result, history)
     if history is not None:
         found += _conflicts(history) + _variation(history)
-    if spreads is not None:
-        found += _constant(result, spreads)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
 
@@ -100,7 +96,7 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
 
     ratio = squares / freedom
     said = f"The means of the same arm vary from round to round {ratio:.2g} times as much"
-    if squares == 0:
+    if ratio < _NOTHING:
         return [
             Finding(
                 True,
@@ -120,17 +116,6 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
         words = f"{said} as the stated variances allow. If smaller ones are true, stating them saves pulls."
         return [Finding(False, words)]
     return []
-
-
-def _constant(result: Result, spreads: FloatArray) -> list[Finding]:
-    """Return which arms had no spread at all in the pilot."""
-    arms = np.flatnonzero(spreads == 0)
-    if not len(arms):
-        return []
-    named = ", ".join(plain_name(result.problem.name(int(arm))) for arm in arms[:_FEW])
-    more = "" if len(arms) <= _FEW else f" and {len(arms) - _FEW:,} more"
-    words = f"All rewards of {named}{more} were equal in the pilot: Gaussian rewards never are."
-    return [Finding(True, words)]
 
 
 def _thin(result: Result) -> list[Finding]:

@@ -4,21 +4,19 @@ import unicodedata
 from html import escape
 
 _MOST_IN_TITLE = 20_000  # characters of a name that are kept to be looked up
-_PICTURES = 0x2400  # where Unicode has a visible sign for each of the first 32 characters
 _GAP = "…"
 
 
 def visible(text: str) -> str:
-    """Return text in which characters that control something, or are none, are shown as signs."""
+    r"""Return text in which characters that control something, or are none, are shown as such: \n, \x00."""
     return text if text.isprintable() else "".join(map(_sign, text))
 
 
 def _sign(letter: str) -> str:
-    code = ord(letter)
-    if code < 0x20:
-        return chr(_PICTURES + code)
-    is_none = unicodedata.category(letter) in {"Cc", "Cs"} or code & 0xFFFE == 0xFFFE
-    return "\N{REPLACEMENT CHARACTER}" if is_none or letter in "\u2028\u2029" else letter
+    if letter < " ":
+        return letter.encode("unicode_escape").decode()
+    is_none = unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or ord(letter) & 0xFFFE == 0xFFFE
+    return "\N{REPLACEMENT CHARACTER}" if is_none else letter
 
 
 def shortened(text: str, most: int = 40) -> str:

@@ -26,6 +26,7 @@ from shortlist.report.verdict import (
     optimality,
 )
 
+_SHORT_REASON, _LONG_REASON = 500, 10_000  # letters
 _MOST_LISTED, _MOST_WORKERS, _MOST_SHARES = 200, 20, 40
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -85,10 +86,19 @@ def _top(report: Report) -> str:
     said += verdict_html(report)
     said += f"<p>{markup.words(effort(report))} {markup.words(optimality(report))}</p>"
     if report.suspended and not report.is_finished:
-        said += f"<p>Why it stopped:</p><pre>{_lines(markup.shortened(report.suspended, 1200))}</pre>"
+        said += f"<p>Why it stopped:</p>{_reason(report.suspended)}"
     if report.resume:
         said += f"<p>To go on:</p><pre>{markup.words(report.resume)}</pre>"
     return f"<header>{said}</header>\n"
+
+
+def _reason(text: str) -> str:
+    """Return why a run stopped: in short and, if that is not all, at length."""
+    said = f"<pre>{_lines(markup.shortened(text, _SHORT_REASON))}</pre>"
+    if len(text) <= _SHORT_REASON:
+        return said
+    whole = _lines(markup.shortened(text, _LONG_REASON))
+    return f"{said}<details><summary>All of it</summary><pre>{whole}</pre></details>"
 
 
 def _section(heading: str, body: str) -> str:

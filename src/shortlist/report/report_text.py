@@ -9,7 +9,7 @@ from shortlist.report.facts import Report
 from shortlist.report.markup import plain_name
 from shortlist.report.moments import iso, universal
 from shortlist.report.provenance import question_words, reproduction
-from shortlist.report.verdict import MOST_NAMED, basis, certificate, effort, headline, optimality
+from shortlist.report.verdict import LABELS, MOST_NAMED, basis, certificate, effort, headline, optimality
 
 _MOST_WORKERS = 3
 
@@ -33,8 +33,7 @@ def report_lines(report: Report) -> list[str]:
 
 def _verdict(report: Report) -> str:
     run = "" if report.origin is None else f"{plain_name(report.origin.run, 60)}: "
-    label = "certified, " if report.state == "certified" else ""
-    return f"{run}{label}{headline(report)}."
+    return f"{run}{LABELS[report.state].lower()}. {headline(report)}."
 
 
 def _stop(report: Report) -> str:

@@ -18,11 +18,12 @@ _EDGE = 0.12  # of the width: a label nearer to the side than this ends or begin
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a value lies across a picture, from 0 on the left to 1 on the right."""
+    """Where a value lies across a picture, from `left` on; 0 is its left side and 1 its right one."""
 
     low: float
     high: float
     is_log: bool = False
+    left: float = _MARGIN
 
     def __call__(self, value: float) -> float:
         """Return the place of a value; what lies beyond the ends is put at the edge."""
@@ -30,7 +31,7 @@ class Scale:
         if self.is_log:
             low, high, value = (float(np.log(one)) for one in (low, high, value))
         share = (value - low) / (high - low) if high > low else 0.5
-        return _MARGIN + (1 - 2 * _MARGIN) * share
+        return self.left + (1 - _MARGIN - self.left) * share
 
     def ticks(self, room: int = 30) -> list[tuple[float, str]]:
         """Return round values and their labels, which take no more than so many letters together."""
@@ -75,15 +76,16 @@ class Picture:
         place = f'x="{_at(x)}" y="{y:g}" text-anchor="{anchor}"'
         self._add(f'<text class="{kind}" {place}>{escape(said)}</text>')
 
-    def steps(self, heights: Sequence[float], top: float, bottom: float, kind: str) -> None:
-        """Draw a row of columns of equal width without gaps; heights are shares, from 0 to 1."""
+    def steps(self, heights: Sequence[float], left: float, edges: tuple[float, float], kind: str) -> None:
+        """Draw columns of equal width without gaps, of heights from 0 to 1, between a top and a bottom."""
+        top, bottom = edges
         n, path = len(heights), ["M0 100"]
         for place, height in enumerate(heights):
             y = 100 * (1 - height)
             path.append(f"L{1000 * place / n:.2f} {y:.2f} {1000 * (place + 1) / n:.2f} {y:.2f}")
-        box = f'x="{_at(_MARGIN)}" y="{top:g}" width="{_at(1 - 2 * _MARGIN)}" height="{bottom - top:g}"'
+        size = f'width="{_at(1 - _MARGIN - left)}" height="{bottom - top:g}"'
         self._add(
-            f'<svg {box} viewBox="0 0 1000 100" preserveAspectRatio="none">'
+            f'<svg x="{_at(left)}" y="{top:g}" {size} viewBox="0 0 1000 100" preserveAspectRatio="none">'
             f'<path class="{kind}" d="{" ".join(path)} L1000 100Z"/></svg>'
         )
 

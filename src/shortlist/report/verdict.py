@@ -28,9 +28,9 @@ def headline(report: Report) -> str:
         "certified": f"{of} selected",
         "screened": f"{of} kept: a screen, not yet a selection",
         "unproved": f"{of} selected, but nothing is proved of them",
-        "suspended": f"Suspended after {pulls}: nothing is certified yet",
-        "stopped": f"The budget ended after {pulls}: nothing is certified",
-        "open": f"Not finished: {pulls} made, nothing is certified yet",
+        "suspended": f"{pulls} made, and nothing is certified yet",
+        "stopped": f"{pulls} made, and nothing is certified",
+        "open": f"{pulls} made, and nothing is certified yet",
     }[report.state]
 
 
