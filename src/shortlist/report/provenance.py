@@ -2,8 +2,10 @@
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from shortlist.errors import InvalidProblem
 from shortlist.plan import plan
 from shortlist.report.company_text import counted
 from shortlist.report.doctor_text import span
@@ -60,9 +62,10 @@ def why(report: Report) -> str:
     result, origin = report.result, report.origin
     if origin is not None and origin.asked_for == result.strategy:
         return "it was asked for by name"
-    best = plan(result.problem)
-    if best.best.strategy == result.strategy:
-        return best.why
+    with suppress(InvalidProblem):  # no strategy may be certified for what was asked
+        best = plan(result.problem)
+        if best.best.strategy == result.strategy:
+            return best.why
     return "it was asked for by name, or chosen for a budget" if origin is None else "chosen for a budget"
 
 
