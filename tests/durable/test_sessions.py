@@ -206,6 +206,27 @@ def test_what_is_said_about_rewards_is_compared_entry_by_entry() -> None:
         sl.drive(session, Slowly(0.0), about={"measure": {"kind": "command", "command": ["a", "c"]}})
 
 
+def test_what_is_said_about_rewards_must_be_plain_data_and_comes_back_as_such(place: Place) -> None:
+    about = {"measure": {"command": ("a", 1), "scale": 0.1}}
+    sl.drive(begun(place.open()), Slowly(0.0), budget=0, about=about)
+    sl.drive(begun(place.open()), Slowly(0.0), budget=0, about=about)
+    with pytest.raises(sl.InvalidProblem, match="`about` must be plain data"):
+        sl.drive(begun(place.open()), Slowly(0.0), about={"rng": object()})
+
+
+def test_a_session_lets_go_of_a_store_that_it_opened(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with sl.Session(PROBLEM, store=path) as session:
+        tickets = session.ask(1)
+        session.tell(tickets, means=[0.5])
+        assert len(list(tmp_path.iterdir())) > 1, "a log beside the file, while it is open"
+    assert list(tmp_path.iterdir()) == [path]
+    store = open_store(path)
+    sl.Session(PROBLEM, store=store).close()
+    assert store.runs() == ["main"]
+    store.close()
+
+
 def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> None:
     def failing(arm: int, count: int, rng: np.random.Generator) -> Any:
         if arm == 2:

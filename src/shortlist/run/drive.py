@@ -111,17 +111,18 @@ def select(
     ['arm-2', 'arm-3']
     """
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    return drive(
-        Session(problem, strategy, seed=seed, store=store, name=name, budget=budget),
-        measure,
-        budget=budget,
-        executor=executor,
-        pulls_per_call=pulls_per_call,
-        retries=retries,
-        on_failure=on_failure,
-        timeout=timeout,
-        progress=progress,
-    )
+    with Session(problem, strategy, seed=seed, store=store, name=name, budget=budget) as session:
+        return drive(
+            session,
+            measure,
+            budget=budget,
+            executor=executor,
+            pulls_per_call=pulls_per_call,
+            retries=retries,
+            on_failure=on_failure,
+            timeout=timeout,
+            progress=progress,
+        )
 
 
 def drive(
@@ -164,8 +165,14 @@ def drive(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
         )
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    settings = {"pulls_per_call": pulls_per_call, "together": source.together, "on_failure": on_failure}
-    session.arrange(settings | (about or {}))
+    session.arrange(
+        {
+            "pulls_per_call": None if pulls_per_call is None else int(pulls_per_call),
+            "together": int(source.together),
+            "on_failure": "suspend" if policy.score is None else policy.score,
+        }
+        | (about or {})
+    )
     worker = own_name()
     with (
         global_randomness_kept(),

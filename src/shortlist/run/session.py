@@ -5,6 +5,7 @@ log says. A round counts only when it is whole, so neither the order in which an
 per call has any effect.
 """
 
+import json
 import secrets
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
-from shortlist.errors import ChangedRun, Contradiction, NotAsked
+from shortlist.errors import ChangedRun, Contradiction, InvalidProblem, NotAsked
 from shortlist.plan import resolve
 from shortlist.result import Result
 from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
@@ -98,6 +99,7 @@ class Session:
         seed = whole_number(seed, "seed", 0)
         self.is_private = store is None
         self._log = Follower(MemoryStore() if store is None else open_store(store), name)
+        self._is_own_store = self._log.store is not store
         self._log.catch_up()
         if not self._log.has_begun:
             self._begin(problem, strategy, resolve(strategy, problem, budget), seed)
@@ -114,6 +116,7 @@ class Session:
         session = cls.__new__(cls)
         session.is_private = False
         session._log = Follower(open_store(store, must_exist=True), name)
+        session._is_own_store = session._log.store is not store
         session._log.catch_up()
         session._settle()
         return session
@@ -132,6 +135,17 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
+
+    def close(self) -> None:
+        """Let go of the store, unless it was open before. Whatever was told is there already."""
+        if self._is_own_store:
+            self._log.store.close()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # --- what it has come to --------------------------------------------------------------------------
 
@@ -365,7 +379,8 @@ class Session:
         return {name: round.tickets.arms[places] for name, places in held.items() if name != worker}
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured; raise ChangedRun if that was done otherwise before."""
+        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
+        settings = _plain(settings)
 
         def decide(_: float) -> list[Event]:
             found: list[Event] = []
@@ -483,6 +498,17 @@ class Session:
                 Contradiction,
                 stacklevel=3,
             )
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as they will be when they come back from a log."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(settings, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(
+            f"`about` must be plain data, fit for JSON: numbers, words, lists and tables of these. {error}."
+        ) from None
+    return plain
 
 
 def _opening(round: Round) -> list[Event]:
