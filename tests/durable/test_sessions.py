@@ -251,7 +251,7 @@ def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> N
 
 def test_a_run_that_is_not_there_is_named(place: Place) -> None:
     store = place.open()
-    with pytest.raises(NoSuchRun, match="no run 'nothing' in the store. There are none yet"):
+    with pytest.raises(NoSuchRun, match=r"no run 'nothing' in the store\. There are none yet"):
         sl.Session.resume(store, "nothing").ask()
     begun(store, name="drilling")
     with pytest.raises(NoSuchRun, match="There are: drilling"):
