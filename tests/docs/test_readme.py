@@ -25,9 +25,10 @@ def programs() -> list[tuple[str, str]]:
     return found
 
 
-def commands() -> list[str]:
-    lines = [line for language, block in BLOCKS if language == "console" for line in block.splitlines()]
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+def sessions() -> list[list[str]]:
+    """The commands of each console block."""
+    blocks = [block.splitlines() for language, block in BLOCKS if language == "console"]
+    return [[line.removeprefix("$ ") for line in block if line.startswith("$ ")] for block in blocks]
 
 
 @pytest.mark.parametrize(("program", "printed"), programs())
@@ -41,11 +42,16 @@ def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path
 
 def test_there_are_programs_and_commands() -> None:
     assert len(programs()) == 6
-    assert len(commands()) == 10
+    assert sum(map(len, sessions())) == 14
 
 
-@pytest.mark.parametrize("command", commands())
-def test_commands_work(command: str) -> None:
+@pytest.mark.parametrize("commands", sessions(), ids=lambda commands: commands[0])
+def test_commands_work(commands: list[str]) -> None:
+    for command in commands:
+        assert_works(command)
+
+
+def assert_works(command: str) -> None:
     first, *arguments = shlex.split(command)
     if first == "make":
         (target,) = arguments
