@@ -76,6 +76,16 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def naming_another_run(name: str) -> Iterator[None]:
+    """Say how to ask another question than a run did: beside it, under another name."""
+    try:
+        yield
+    except ChangedRun as error:
+        beside = shlex.join(["--name", f"{name}-2"])
+        raise ChangedRun(f"{error} Beside it:\n  {this_command('--name')} {beside}") from None
+
+
 def _advice(session: "Session") -> str:
     return "" if session.is_private else f" To go on:\n  {this_command()}"
 
