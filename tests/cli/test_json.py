@@ -13,6 +13,7 @@ STORED = {
     "status": ["status", "trial"],
     "export": ["export", "trial"],
     "replay": ["replay", "trial"],
+    "report": ["report", "trial"],
     "prune": ["prune", "trial", "--dry-run"],
     "copy": ["copy", "shortlist.db", "other.db"],
 }

@@ -18,7 +18,7 @@ from shortlist.run.worker_names import own_name
 from shortlist.store import Asked, Began, Ended, Event, Scored, Suspended, Told
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
-LOOKING = [["list"], ["status", "done"], ["export", "done"], ["replay", "done"]]
+LOOKING = [["list"], ["status", "done"], ["export", "done"], ["replay", "done"], ["report", "done"]]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_store_that_is_not_there_is_not_made(call: Calls, command: list[str]) 
     assert list(call.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["status", "export", "replay"])
+@pytest.mark.parametrize("command", ["status", "export", "replay", "report"])
 def test_a_run_that_is_not_there_is_said_to_be_missing(runs: Calls, command: str) -> None:
     done = runs(command, "other")
     assert (done.status, done.out) == (2, "")

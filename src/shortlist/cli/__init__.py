@@ -19,6 +19,7 @@ from shortlist.cli import (
     plan,
     prune,
     replay,
+    report,
     run,
     simulate,
     status,
@@ -38,6 +39,7 @@ COMMANDS = [
     plan.command,
     prune.command,
     replay.command,
+    report.command,
     run.command,
     simulate.command,
     status.command,
@@ -66,6 +68,7 @@ def shortlist() -> None:
     Runs are kept, and go on where they stopped:
       shortlist list                               the runs there are
       shortlist status drilling                    how far one is
+      shortlist report drilling -o drilling.html   a page to show to others
       shortlist begin FILE, then ask and tell      measure by hand, with sheets
     """
 
