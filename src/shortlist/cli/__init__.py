@@ -17,6 +17,7 @@ from shortlist.cli import (
     export,
     list,
     plan,
+    plot,
     prune,
     replay,
     run,
@@ -36,6 +37,7 @@ COMMANDS = [
     export.command,
     list.command,
     plan.command,
+    plot.command,
     prune.command,
     replay.command,
     run.command,
@@ -66,6 +68,7 @@ def shortlist() -> None:
     Runs are kept, and go on where they stopped:
       shortlist list                               the runs there are
       shortlist status drilling                    how far one is
+      shortlist plot arms drilling -o arms.svg     a figure of one
       shortlist begin FILE, then ask and tell      measure by hand, with sheets
     """
 

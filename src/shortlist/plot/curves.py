@@ -84,6 +84,8 @@ def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ())
     if not chosen:
         raise InvalidProblem("`strategies` is empty; name at least one, such as 'race'.")
     for name in chosen:
+        if name == "auto":
+            raise InvalidProblem("strategy 'auto' is another one for each problem; name those to compare.")
         strategy_named(name)
     return chosen
 
@@ -105,7 +107,13 @@ def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArra
             )
 
 
-def name_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArray], height: float) -> None:
+def name_curves(
+    axes: "Axes",
+    values: FloatArray,
+    curves: Mapping[str, FloatArray],
+    height: float,
+    labels: Mapping[str, str] | None = None,
+) -> None:
     """Write the name of each line to the right of its end, one above the other; `height` in inches."""
     found = {name: np.flatnonzero(np.isfinite(heights)) for name, heights in curves.items()}
     x = int(np.argmax(values)) if len(values) else 0
@@ -127,7 +135,9 @@ def name_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArra
         axes.plot(
             [1.005, 1.05], [place, at], transform=axes.transAxes, clip_on=False, color=PALE, linewidth=0.6
         )
-        axes.text(1.13, at, name, transform=axes.transAxes, va="center", fontsize=8.5)
+        axes.text(
+            1.13, at, (labels or {}).get(name, name), transform=axes.transAxes, va="center", fontsize=8.5
+        )
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:

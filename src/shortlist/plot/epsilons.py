@@ -173,11 +173,9 @@ def failure_against_epsilon(
         upper.annotate(
             "delta", (1.0, data.delta), xycoords=("axes fraction", "data"), color=GREY, va="center"
         )
-        upper.set(
-            ylabel="failures, as a share\n(exact 95 % intervals)",
-            ylim=(-0.02 * data.delta, None),
-            xscale="log",
-        )
+        highest = max(float(found.highest.max()) for found in data.outcomes.values())
+        upper.set(xscale="log", ylim=(0, 1.08 * max(highest, data.delta)))
+        upper.set_ylabel("failures, as a share\n(exact 95 % intervals)")
         pulls = {name: found.pulls for name, found in data.outcomes.items()}
         if data.lower_bound is not None:
             pulls[LOWER_BOUND] = data.lower_bound
@@ -186,7 +184,7 @@ def failure_against_epsilon(
         if any((heights > 0).any() for heights in pulls.values()):
             lower.set_yscale("log", nonpositive="mask")
         _ticks(lower, data.epsilons)
-        name_curves(lower, data.epsilons, pulls, 1.7)
+        name_curves(lower, data.epsilons, pulls, 1.7, {LOWER_BOUND: "lower bound,\nworst means"})
     return figure_of(upper)
 
 
@@ -199,7 +197,16 @@ def _moved(epsilons: FloatArray, place: int, n: int) -> FloatArray:
 def _failures(axes: "Axes", epsilons: FloatArray, name: str, found: Outcomes) -> None:
     look = look_of(name)
     axes.vlines(epsilons, found.lowest, found.highest, color=look.colour, linewidth=1.2)
-    axes.plot(epsilons, found.rates, look.marker, color=look.colour, linestyle="none", gid=f"failures-{name}")
+    axes.plot(
+        epsilons,
+        found.rates,
+        look.marker,
+        clip_on=False,
+        zorder=3,
+        color=look.colour,
+        linestyle="none",
+        gid=f"failures-{name}",
+    )
 
 
 def _ticks(axes: "Axes", epsilons: FloatArray) -> None:

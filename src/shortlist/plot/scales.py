@@ -39,17 +39,18 @@ def scaling_data(
     delta: float = 0.05,
     variances: Callable[[int], ArrayLike] = np.ones,
     strategies: Sequence[str] | None = None,
+    points: int = 13,
 ) -> Curves:
     """Return worst cases over n, m or delta; `variances(n)` gives those of n arms."""
     over = one_of(over, "over", tuple(_LABELS))
     names = checked_strategies(strategies)
     fixed = {"n": whole_number(n, "n", 1), "m": m, "delta": delta}
-    chosen = _values(over, values, fixed)
+    chosen = _values(over, values, fixed, whole_number(points, "points", 2))
     problems = (_problem(fixed | {over: value}, epsilon, variances) for value in chosen)
     return worst_cases(over, [float(value) for value in chosen], problems, names)
 
 
-def _values(over: str, values: Sequence[float] | None, fixed: dict[str, float]) -> list[float]:
+def _values(over: str, values: Sequence[float] | None, fixed: dict[str, float], points: int) -> list[float]:
     if values is not None:
         found = sorted(
             {float(value) if over == "delta" else whole_number(value, over, 1) for value in values}
@@ -58,10 +59,10 @@ def _values(over: str, values: Sequence[float] | None, fixed: dict[str, float]) 
             raise InvalidProblem(f"`values` is empty; give values of {over}, such as [{fixed[over]}].")
         return list(found)
     if over == "delta":
-        return [10.0 ** (-step / 2) for step in range(12, 0, -1)]
+        return [float(value) for value in np.geomspace(1e-6, 0.1, points)]
     most = 10**5 if over == "n" else max(1, int(fixed["n"]) // 2)
     least = int(fixed["m"]) + 1 if over == "n" else 1
-    steps = np.geomspace(least, max(most, 10 * least) if over == "n" else most, 16)
+    steps = np.geomspace(least, max(most, 10 * least) if over == "n" else most, points)
     return [float(value) for value in np.unique(np.rint(steps))]
 
 
@@ -79,6 +80,7 @@ def scaling(
     delta: float = 0.05,
     variances: Callable[[int], ArrayLike] = np.ones,
     strategies: Sequence[str] | None = None,
+    points: int = 13,
     as_multiple: bool = False,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -89,11 +91,13 @@ def scaling(
     over
         What varies: "n", "m" or "delta".
     values
-        Its values; by default some that lie evenly on a logarithmic axis.
+        Its values; by default `points` that lie evenly on a logarithmic axis.
     n, m, epsilon, delta
         What is asked, but for what varies.
     variances
         Returns the variances of n arms; by default all are 1.
+    points
+        How many problems to work out, unless `values` says which.
     strategies
         By default all that promise the m best arms within a number of pulls known in advance.
     as_multiple
@@ -102,7 +106,15 @@ def scaling(
         Where to draw; by default in a figure of its own.
     """
     data = scaling_data(
-        over, values, n=n, m=m, epsilon=epsilon, delta=delta, variances=variances, strategies=strategies
+        over,
+        values,
+        n=n,
+        m=m,
+        epsilon=epsilon,
+        delta=delta,
+        variances=variances,
+        strategies=strategies,
+        points=points,
     )
     curves = data.multiples if as_multiple else {**data.pulls, LOWER_BOUND: data.lower_bound}
     asked = {
