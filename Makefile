@@ -5,7 +5,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help demo test lint bench bench-pulls mutants docs-map docs-example clean
+.PHONY: help demo test lint bench bench-pulls mutants docs-map docs-example docs-figures clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ docs-map: $(READY)  ## regenerate docs/paper-map.md from the code
 
 docs-example: $(READY)  ## print the tables of docs/illustrative-example.md and redraw its figure
 	@$(PY) examples/illustrative_example.py --figure docs/illustrative-example.svg
+
+docs-figures: $(READY)  ## redraw docs/figures/ (some minutes); they come out the same every time
+	@$(PY) -m tools.figures
 
 clean:           ## remove the virtual environment and caches
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
