@@ -14,7 +14,7 @@ from shortlist.run.worker_names import is_gone
 from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, Scored, Told
 from shortlist.tickets import Tickets
 
-_SCORE, _NO_SCORE = "on_failure", "suspend"
+_SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
 
 
 # --- who measures what ----------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ def reservation(
     round: Round, worker: str, now: float, lease: float, limit: int | None
 ) -> tuple[Tickets, list[Event]]:
     """Return tickets for a worker: what it has already, and then others that are free."""
-    is_free = _is_free(round, worker, now)
+    is_free = free_for(round, worker, now)
     is_own = is_free & round.leases.is_held_by(worker)
     chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
     tickets = round.tickets.take(np.sort(chosen))
@@ -38,7 +38,7 @@ def claim(
 ) -> tuple[BoolArray, list[Event]]:
     """Return which of some arms a worker may measure, and that it has them now."""
     places = round.places(arms)
-    is_its = _is_free(round, worker, now)[places]
+    is_its = free_for(round, worker, now)[places]
     return is_its, _leased(round, places[is_its], worker, now + lease)
 
 
@@ -53,7 +53,7 @@ def return_of_tickets(round: Round, worker: str) -> list[Event]:
     return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
 
 
-def _is_free(round: Round, worker: str, now: float) -> BoolArray:
+def free_for(round: Round, worker: str, now: float) -> BoolArray:
     """Return which tickets a worker may measure: not told, and held by nobody else who is still there."""
     gone = frozenset(other for other in round.leases.workers if is_gone(other))
     return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
@@ -125,15 +125,15 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
-    A score for failures may come later, but not change.
+    A score for failures may come later, and calls of one pull with it; but then it stays.
     """
     if before is None:
         return [Arranged(settings)]
-    was, now = before.get(_SCORE), settings.get(_SCORE)
-    compared = before | ({_SCORE: now} if _NO_SCORE in (was, now) else {})
+    is_scored_now = before.get(_SCORE) == _NO_SCORE != settings.get(_SCORE)
+    compared = before | {part: settings.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
     if changes := changes_of_settings(compared, settings):
         raise ChangedRun(
             f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
             f"another run. Nothing was changed."
         )
-    return [Arranged(compared)] if was == _NO_SCORE != now else []
+    return [Arranged(compared)] if is_scored_now else []
