@@ -43,12 +43,14 @@ def question_words(problem: Question) -> str:
     """Return what was asked, with all its numbers."""
     asked = problem.to_dict()
     best = "best" if problem.goal == "maximise" else "smallest"
-    zone = "" if problem.guarantee == "pac" else ", if they lead by epsilon (indifference zone)"
+    best = best if problem.m == 1 else f"{problem.m:,} {best}"
+    they = "it leads" if problem.m == 1 else "they lead"
+    zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
     noise = {"gaussian-unknown": "Gaussian rewards of unknown variances"}.get(
         asked["noise"], f"{asked['noise']} rewards of stated variances"
     )
     return (
-        f"the {problem.m:,} {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
+        f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"
     )
 
