@@ -14,6 +14,7 @@ STORED = {
     "export": ["export", "trial"],
     "replay": ["replay", "trial"],
     "prune": ["prune", "trial", "--dry-run"],
+    "plot": ["plot", "illustrative"],
     "copy": ["copy", "shortlist.db", "other.db"],
 }
 

@@ -147,7 +147,8 @@ def test_many_arms_are_as_unequal_as_numbers_allow() -> None:
 
 @pytest.mark.parametrize("over", ["n", "m", "delta"])
 def test_scaling_is_what_plans_say(over: str) -> None:
-    values = {"n": [5, 40], "m": [1, 7], "delta": [1e-3, 0.2]}[over]
+    choices: dict[str, list[float]] = {"n": [5, 40], "m": [1, 7], "delta": [1e-3, 0.2]}
+    values = choices[over]
     data = sl.plot.scaling_data(over, values, n=20, m=2, epsilon=0.3, delta=0.05)
     for place, value in enumerate(values):
         numbers = {"n": 20, "m": 2, "delta": 0.05, over: value}
