@@ -1,4 +1,4 @@
-"""What reports cost: seconds to read a kept run and to write its page, and the size of it (`make bench`).
+"""What reports cost: seconds to read a run and to write its page, and how large it is (`make bench`).
 
 Figures go to benchmarks/results/report.md.
 """

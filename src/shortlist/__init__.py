@@ -8,7 +8,7 @@
 ['arm-3', 'arm-4']
 """
 
-from shortlist import instances
+from shortlist import instances, plot
 from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
 from shortlist.budget import plan_for_budget
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
@@ -85,6 +85,7 @@ __all__ = [
     "open_store",
     "plan",
     "plan_for_budget",
+    "plot",
     "select",
     "simulate",
     "simulated_measure",

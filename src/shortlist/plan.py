@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def best(self) -> Row:
-        """The strategy to take: of those with a certified worst case, the one that should need least.
+        """The strategy to take, of those with a certified worst case, the one that should need least.
 
         That is judged by the share of their worst cases that strategies usually take. But what is promised
         never exceeds the worst case of `wnelim` or `vmedelim`, if any strategy can promise as little.
@@ -201,7 +201,7 @@ def is_within(problem: Problem, budget: int) -> bool:
     """Return whether some strategy is certified never to need more pulls than a budget."""
     return any(
         row.is_certified and (row.worst_case_pulls or 0) <= budget
-        for row in (_row(name, problem) for name in strategies())
+        for row in (row_of(name, problem) for name in strategies())
     )
 
 
@@ -253,13 +253,14 @@ def _before_the_pilot(best: Row, problem: Unknown) -> str:
 
 
 def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
-    rows = [_row(name, problem) for name in strategies()]
+    rows = [row_of(name, problem) for name in strategies()]
     rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
     best = _best(rows, math.inf if budget is None else budget)
     return (best, *(row for row in rows if row is not best))
 
 
-def _row(name: str, problem: Problem) -> Row:
+def row_of(name: str, problem: Problem) -> Row:
+    """Return what one strategy promises for a problem with known variances."""
     strategy = strategy_named(name)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)

@@ -112,7 +112,7 @@ class Result:
 
     @property
     def is_answer(self) -> bool:
-        """Whether what was asked is certified: neither a screen nor a run that stopped short."""
+        """Whether what was asked is certified, by neither a screen nor a run that stopped short."""
         return self.guarantee is not None and self.guarantee.answers(self.problem)
 
     def require_guarantee(self) -> Guarantee:

@@ -76,6 +76,14 @@ class Simulation:
         n = int(self.is_final.sum())
         return 1.0 if self.errors >= n else float(betaincinv(self.errors + 1, n - self.errors, confidence))
 
+    def error_rate_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval for the error probability (exact, two-sided; Clopper-Pearson)."""
+        from scipy.special import betaincinv  # noqa: PLC0415  (scipy is slow to import)
+
+        n, errors, beyond = int(self.is_final.sum()), self.errors, (1 - confidence) / 2
+        low = 0.0 if errors == 0 else float(betaincinv(errors, n - errors + 1, beyond))
+        return low, self.error_rate_limit(1 - beyond)
+
 
 def simulate(
     problem: Question,

@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from examples.illustrative_example import DELTA, KS, Row, lower, meeting, row, screening
 
 import shortlist as sl
 from shortlist.bounds.classes import Classes
@@ -22,6 +21,7 @@ from shortlist.bounds.dual import best_product_value, pulls_per_value
 from shortlist.bounds.exact import exact_value
 from shortlist.bounds.swap import swaps
 from shortlist.instances import illustrative_classes
+from shortlist.plot.illustrative_numbers import DELTA, KS, Row, lower, meeting, row, screening
 from shortlist.strategies import medelim, vmedelim, wnelim
 
 ROOT = Path(__file__).parent.parent.parent

@@ -28,6 +28,7 @@ LAYERS = [
     "doctor",
     "simulate",
     "report",
+    "plot",
     "cli",
 ]
 PURE = ["heterogeneity", "bounds", "certificates", "strategies"]

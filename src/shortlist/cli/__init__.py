@@ -17,6 +17,7 @@ from shortlist.cli import (
     export,
     list,
     plan,
+    plot,
     prune,
     replay,
     report,
@@ -37,6 +38,7 @@ COMMANDS = [
     export.command,
     list.command,
     plan.command,
+    plot.command,
     prune.command,
     replay.command,
     report.command,
@@ -69,6 +71,7 @@ def shortlist() -> None:
       shortlist list                               the runs there are
       shortlist status drilling                    how far one is
       shortlist report drilling -o drilling.html   a page to show to others
+      shortlist plot arms drilling -o arms.svg     a figure of one
       shortlist begin FILE, then ask and tell      measure by hand, with sheets
     """
 

@@ -13,7 +13,7 @@ from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import is_given, json_option, store_option
 from shortlist.cli.output import asked_text, print_json, show, show_plain
 from shortlist.cli.report import refuse_nowhere, reporting
-from shortlist.cli.resuming import saying_how_to_go_on, this_command
+from shortlist.cli.resuming import naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -97,11 +97,13 @@ def command(
     asked = read_problem_file(file)
     name = name_for(file, name, strategy, seed)
     with nullcontext() if where == NOWHERE else writing(where) as store:
-        session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
+        with naming_another_run(name):
+            session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
         if not as_json:
             click.echo(_announced(file, session, budget))
             show_plain(_kept(session, where))
         with (
+            naming_another_run(name),
             reporting(session, report_file) as ended,
             _measuring(workers, dask, how["timeout"]) as executor,
             saying_how_to_go_on(session),

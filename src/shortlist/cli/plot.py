@@ -1,0 +1,206 @@
+"""``shortlist plot``: figures of a run, and of what strategies cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from shortlist.cli.options import is_given, json_option, store_option
+from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.stores import look_at, reading
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.plot.style import Drawn
+
+Figure: TypeAlias = "tuple[Callable[[], Any], Callable[[], Drawn]]"  # its numbers, and how it is drawn
+
+OF_RUNS = ("arms", "pulls", "rounds", "spent")
+TAKES = {
+    "heterogeneity": {"n", "m", "epsilon", "delta", "names", "quick"},
+    "illustrative": set[str](),
+    "epsilon": {"n", "m", "epsilon", "delta", "names", "replications", "seed", "quick"},
+    "scaling": {"over", "n", "m", "epsilon", "delta", "names", "multiple", "quick"},
+} | {kind: {"where"} for kind in OF_RUNS}
+_OPTIONS = {"where": "--store", "n": "--arms", "m": "-m", "names": "--strategy"}
+
+
+@click.command("plot")
+@click.argument("kind", metavar="KIND", type=click.Choice(list(TAKES)))
+@click.argument("of", metavar="[RUN|FILE]", required=False)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The figure's file: .svg, .pdf or .png."
+)
+@click.option("--over", type=click.Choice(["n", "m", "delta"]), default="n", show_default=True,
+              help="Of scaling: what varies.")  # fmt: skip
+@click.option("--multiple", is_flag=True, help="Of scaling: pulls as multiples of the lower bound.")
+@click.option("-n", "--arms", "n", type=int, help="Arms: 256, of scaling 1000, of epsilon 10.")
+@click.option("-m", type=int, help="How many to select: 8, of scaling 10, of epsilon 2.")
+@click.option(
+    "--epsilon", type=float, help="How far below the m-th best is good enough: 0.1, of epsilon 0.5."
+)
+@click.option("--delta", type=float, help="The accepted probability of failure: 0.05, of epsilon 0.1.")
+@click.option(
+    "--strategy", "names", multiple=True, help="May be repeated. By default those that matter there."
+)
+@click.option("--replications", type=int, help="Of epsilon: how many independent runs of each; 200.")
+@click.option("--seed", default=0, show_default=True, help="Of epsilon: makes what is random reproducible.")
+@click.option("--quick", is_flag=True, help="Fewer points and replications: a first look.")
+@store_option
+@json_option("the numbers that the figure shows")
+def command(kind: str, of: str | None, output: Path | None, as_json: bool, **options: Any) -> None:
+    """Draw a figure and write it to a file, for a paper or a report.
+
+    \b
+    Of a kept RUN, ended or not (nothing of it is changed):
+      arms            observed means, and the cut between the m best and the others
+      pulls           how often each arm was pulled
+      rounds          arms and pulls of each round
+      spent           its pulls beside its cap, WNElim, V-MedElim and the lower bound
+
+    \b
+    Without a run:
+      heterogeneity   worst cases as variances become unequal, their sum the same
+      illustrative    the paper's example, on which its algorithm gains most
+      epsilon         failures and pulls over epsilon, simulated: of a problem FILE
+                      with simulated arms, or where m of n arms lead by epsilon
+      scaling         worst cases over the number of arms, m or delta
+
+    \b
+      shortlist plot arms drilling -o arms.svg
+      shortlist plot scaling --over m --multiple -o scaling.pdf
+      shortlist plot epsilon --quick --strategy race --strategy bechhofer -o e.png
+
+    The same numbers come with --json; then -o may be left out, and matplotlib is not needed. Text stays text
+    in .svg and .pdf, and files are the same every time. A file that is there already is replaced.
+
+    Exit status: 0, or 2 the command is wrong or there is nothing to draw, 4 a store or file failed.
+    """
+    _refuse_unused(kind, of, options["over"])
+    _check_output(output, as_json)
+    numbers, drawn = (
+        _of_run(kind, of, options["where"]) if kind in OF_RUNS else _of_strategies(kind, of, options)
+    )
+    if output is not None:
+        from shortlist.plot import save
+
+        save(drawn(), output)
+    if as_json:
+        print_json(numbers())
+    else:
+        show_plain(f"Written to {output}.")
+
+
+def _refuse_unused(kind: str, of: str | None, over: str) -> None:
+    """Refuse a run that is missing or has no effect, and options that were given but have none."""
+    if kind in OF_RUNS and of is None:
+        raise InvalidProblem(
+            f"which run? Say `shortlist plot {kind} RUN`; `shortlist list` shows those there are."
+        )
+    if of is not None and kind not in (*OF_RUNS, "epsilon"):
+        raise InvalidProblem(
+            f"{of!r} has no effect here: the figure {kind} is of no run and no file. Leave it out."
+        )
+    known = {option for options in TAKES.values() for option in options}
+    unused = known - TAKES[kind] | ({"n", "m", "epsilon", "delta"} if of is not None else set())
+    unused |= {over} if kind == "scaling" else set()  # what varies has no value of its own
+    for name in sorted(unused):
+        if is_given(name):
+            option = _OPTIONS.get(name, f"--{name}")
+            what = f"the figure {kind}" + ("" if of is None else f" of {of}")
+            raise InvalidProblem(f"{option} has no effect on {what}. Leave it out.")
+
+
+def _check_output(output: Path | None, as_json: bool) -> None:
+    """Refuse what could not be written before anything is worked out."""
+    from shortlist.plot.style import kind_of, require_matplotlib
+
+    if output is None:
+        if not as_json:
+            raise InvalidProblem("where to? Name the figure's file with -o, such as -o figure.svg.")
+        return
+    kind_of(output)
+    require_matplotlib()
+    if not output.absolute().parent.is_dir():
+        raise InvalidProblem(f"there is no folder {output.parent} to write {output.name} to; make it first.")
+
+
+def _of_run(kind: str, run: str | None, where: str) -> Figure:
+    from shortlist import plot
+
+    with reading(where) as store:
+        history = look_at(store, str(run)).history
+    result, cap = history.result, history.worst_case_pulls
+    if result.n_pulls == 0:
+        why = (
+            "no pulls have been told yet"
+            if not history.is_final
+            else "all arms are selected without any pull"
+        )
+        raise InvalidProblem(f"run {run!r} has nothing to draw: {why}. `shortlist status {run}` says more.")
+    figures: dict[str, Figure] = {
+        "arms": (lambda: plot.arms_data(result).to_dict(), lambda: plot.arms(result)),
+        "pulls": (lambda: plot.arms_data(result).to_dict(), lambda: plot.pulls(result)),
+        "rounds": (lambda: plot.rounds_data(history).to_dict(), lambda: plot.rounds(history)),
+        "spent": (lambda: plot.spent_data(result, cap).to_dict(), lambda: plot.spent(result, cap=cap)),
+    }
+    return figures[kind]
+
+
+def _of_strategies(kind: str, of: str | None, options: dict[str, Any]) -> Figure:
+    from shortlist import plot
+
+    given: dict[str, Any] = {
+        key: options[key] for key in ("n", "m", "epsilon", "delta") if options[key] is not None
+    }
+    if options["names"]:
+        given["strategies"] = options["names"]
+    if kind == "illustrative":
+        return lambda: [one._asdict() for one in plot.illustrative_data()], plot.illustrative
+    if kind == "epsilon":
+        asked = _epsilon_arguments(of, given, options)
+        return (
+            lambda: plot.epsilon_data(**asked).to_dict(),
+            lambda: plot.failure_against_epsilon(**asked),
+        )
+    if kind == "heterogeneity":
+        given |= {"points": 7} if options["quick"] else {}
+        return (
+            lambda: plot.heterogeneity_data(**given).to_dict(),
+            lambda: plot.heterogeneity_story(**given),
+        )
+    given |= {"over": options["over"]} | ({"points": 5} if options["quick"] else {})
+    return (
+        lambda: plot.scaling_data(**given).to_dict(),
+        lambda: plot.scaling(**given, as_multiple=options["multiple"]),
+    )
+
+
+def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return what to simulate: the arms of a file, or m of n arms that lead by just above epsilon."""
+    import numpy as np
+
+    from shortlist.checks import whole_number
+    from shortlist.cli.questions import simulated_question
+    from shortlist.instances import slippage
+    from shortlist.problem import Problem
+
+    found: dict[str, Any] = {"strategies": given.get("strategies", ("race", "bechhofer", "wnelim"))}
+    if of is not None:
+        found["strategies"] = given.get("strategies", ("auto",))
+        parts = ("problem", "means", "rewards", "variances")
+        found |= dict(zip(parts, simulated_question(Path(of), None, {}), strict=True))
+    else:
+        numbers = {"m": 2, "epsilon": 0.5, "delta": 0.1} | {
+            k: v for k, v in given.items() if k in {"m", "epsilon", "delta"}
+        }
+        variances = np.ones(whole_number(given.get("n", 10), "--arms", 1))
+        found["problem"] = Problem(**numbers, variances=variances, noise="gaussian")
+        found["means"] = slippage(found["problem"]).means
+    if options["quick"]:
+        found["epsilons"] = found["problem"].epsilon * 2.0 ** np.arange(-2, 2.5)
+    replications = options["replications"]
+    if replications is None:
+        replications = 40 if options["quick"] else 200
+    return found | {"seed": options["seed"], "replications": replications}

@@ -1,0 +1,156 @@
+"""Pulls of several strategies over one quantity: the numbers, and lines with their names beside them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.bounds import lower_bound
+from shortlist.errors import InvalidProblem
+from shortlist.plan import row_of
+from shortlist.plot.style import PALE, look_of
+from shortlist.problem import Problem
+from shortlist.strategies import strategies, strategy_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOWER_BOUND = "lower bound"
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Numbers of pulls over one quantity.
+
+    Attributes
+    ----------
+    over
+        What the quantity is.
+    values
+        Its values.
+    pulls
+        By strategy, the most pulls it can take at each value; NaN where it promises nothing.
+    lower_bound
+        The pulls that no algorithm can do without on every instance.
+    """
+
+    over: str
+    values: FloatArray
+    pulls: Mapping[str, FloatArray]
+    lower_bound: FloatArray
+
+    @property
+    def multiples(self) -> dict[str, FloatArray]:
+        """The pulls of each strategy as multiples of the lower bound; NaN where that is 0."""
+        bound = np.where(self.lower_bound > 0, self.lower_bound, np.nan)
+        return {name: pulls / bound for name, pulls in self.pulls.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain data, fit for JSON."""
+        return {
+            "over": self.over,
+            "values": self.values.tolist(),
+            "worst_case_pulls": {name: _numbers(pulls) for name, pulls in self.pulls.items()},
+            "lower_bound": self.lower_bound.tolist(),
+        }
+
+
+def worst_cases(
+    over: str, values: Sequence[float], problems: Iterable[Problem], names: Sequence[str]
+) -> Curves:
+    """Return what strategies can take at most on problems, each of which belongs to a value."""
+    rows, bounds = [], []
+    for problem in problems:
+        rows.append([certified_pulls(name, problem) for name in names])
+        bounds.append(lower_bound(problem).pulls)
+    table = np.array(rows, dtype=np.float64).reshape(len(bounds), len(names))
+    by_name = dict(zip(names, table.T, strict=True))
+    return Curves(over, np.array(values, dtype=np.float64), by_name, np.array(bounds))
+
+
+def certified_pulls(name: str, problem: Problem) -> float:
+    """Return the most pulls a strategy can take, if it then promises what is asked; NaN otherwise."""
+    row = row_of(name, problem)
+    return float(row.worst_case_pulls or 0) if row.is_certified else np.nan
+
+
+def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the strategies to compare: those named, or by default some, or all there are."""
+    if names is None:
+        return tuple(default) or strategies()
+    chosen = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    if not chosen:
+        raise InvalidProblem("`strategies` is empty; name at least one, such as 'race'.")
+    for name in chosen:
+        if name == "auto":
+            raise InvalidProblem("strategy 'auto' is another one for each problem; name those to compare.")
+        strategy_named(name)
+    return chosen
+
+
+def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArray]) -> None:
+    """Draw a line for each strategy that has numbers."""
+    for name, heights in curves.items():
+        if np.isfinite(heights).any():
+            look = look_of(name)
+            axes.plot(
+                values,
+                heights,
+                color=look.colour,
+                linestyle=look.line,
+                marker=look.marker,
+                markevery=max(1, len(values) // 12),
+                linewidth=2.2 if name == LOWER_BOUND else 1.5,
+                gid=f"curve-{name}",
+            )
+
+
+def name_curves(
+    axes: "Axes",
+    values: FloatArray,
+    curves: Mapping[str, FloatArray],
+    height: float,
+) -> None:
+    """Write the name of each line to the right of its end, one above the other; `height` in inches."""
+    found = {name: np.flatnonzero(np.isfinite(heights)) for name, heights in curves.items()}
+    x = int(np.argmax(values)) if len(values) else 0
+    ends = {name: float(curves[name][at[np.argmin(np.abs(at - x))]]) for name, at in found.items() if len(at)}
+    if not ends:
+        return
+    axes.autoscale_view()
+    low, high = axes.get_ylim()
+    axes.set(xlim=axes.get_xlim(), ylim=(low, high))
+    scale = axes.transScale
+    bottom, top = (float(scale.transform((1.0, y))[1]) for y in (low, high))
+    places = [(float(scale.transform((1.0, y))[1]) - bottom) / (top - bottom) for y in ends.values()]
+    for name, place, at in zip(ends, places, spread(places, 0.15 / height), strict=True):
+        look = look_of(name)
+        axes.plot(
+            [1.06, 1.085, 1.11], [at] * 3, transform=axes.transAxes, clip_on=False, color=look.colour,
+            linestyle=look.line, marker=look.marker, markevery=[1], markersize=4,
+        )  # fmt: skip
+        axes.plot(
+            [1.005, 1.05], [place, at], transform=axes.transAxes, clip_on=False, color=PALE, linewidth=0.6
+        )
+        axes.text(1.13, at, name, transform=axes.transAxes, va="center", fontsize=8.5)
+
+
+def spread(places: Sequence[float], least: float) -> list[float]:
+    """Return places moved apart until neighbours are `least` from each other, and no further than needed."""
+    order = np.argsort(places, kind="stable")
+    blocks: list[list[float]] = []  # the sum of the wanted starts, and how many stand in a block
+    for rank, place in enumerate(np.asarray(places, dtype=np.float64)[order]):
+        blocks.append([place - rank * least, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
+            last = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + last[0], blocks[-1][1] + last[1]]
+    starts = [total / size for total, size in blocks for _ in range(int(size))]
+    found = np.empty(len(places))
+    found[order] = [start + rank * least for rank, start in enumerate(starts)]
+    return [float(place) for place in found]
+
+
+def _numbers(pulls: FloatArray) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in pulls]

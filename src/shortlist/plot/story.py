@@ -1,0 +1,107 @@
+"""The paper's story: what unequal variances change, when their sum stays the same."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.checks import whole_number
+from shortlist.heterogeneity import entropy
+from shortlist.plot.curves import (
+    LOWER_BOUND,
+    Curves,
+    checked_strategies,
+    draw_curves,
+    name_curves,
+    worst_cases,
+)
+from shortlist.plot.style import new_axes, quiet_style
+from shortlist.problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STORY = ("race", "wnelim", "adapted-medelim", "medelim-max", "vmedelim")
+_HALVING = 0.5  # the most unequal variances shown: each arm has half the variance of the one before
+_SMALLEST = 1e-80  # share of a variance: smaller ones are not allowed, or vanish in rounding
+
+
+def heterogeneity_data(
+    n: int = 256,
+    m: int = 8,
+    *,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    strategies: Sequence[str] | None = None,
+    points: int = 25,
+) -> Curves:
+    """Return worst cases over the entropy of the variances, whose sum is n throughout.
+
+    Variances fall geometrically, by the same ratio from arm to arm: from 1/2 (or the smallest ratio that
+    leaves the last arm a variance that can be told from 0) to 1, where all are equal.
+    """
+    n, points = whole_number(n, "n", 2), whole_number(points, "points", 2)
+    names = checked_strategies(strategies, STORY)
+    least = max(_HALVING, _SMALLEST ** (1 / (n - 1)))
+    entropies = np.linspace(entropy(geometric(n, least)), np.log(n), points)
+    between = [ratio_for(n, float(each), least) for each in entropies[1:-1]]
+    variances = [geometric(n, ratio) for ratio in (least, *between, 1.0)]
+    problems = (Problem(m, epsilon, delta, each * n / each.sum()) for each in variances)
+    return worst_cases("entropy", [entropy(each) for each in variances], problems, names)
+
+
+def geometric(n: int, ratio: float) -> FloatArray:
+    """Return n variances of which each is `ratio` times the one before; the first is 1."""
+    return np.asarray(ratio ** np.arange(n, dtype=np.float64))
+
+
+def ratio_for(n: int, wanted: float, least: float) -> float:
+    """Return the ratio, from `least` to 1, at which n geometric variances have a given entropy."""
+    low, high = least, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if entropy(geometric(n, middle)) < wanted else (low, middle)
+    return high
+
+
+def heterogeneity_story(
+    n: int = 256,
+    m: int = 8,
+    *,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    strategies: Sequence[str] | None = None,
+    points: int = 25,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Return axes with worst-case pulls over the entropy of the variances, whose sum stays the same.
+
+    To the right all variances are equal; to the left a few noisy arms have nearly all of the variance. The
+    order in which the paper's algorithm is optimal depends on this, its constants do not.
+
+    Parameters
+    ----------
+    n, m, epsilon, delta
+        What is asked. The variances sum to n.
+    strategies
+        By default those of the paper, and `race`.
+    points
+        How many problems to work out.
+    ax
+        Where to draw; by default in a figure of its own.
+    """
+    data = heterogeneity_data(n, m, epsilon=epsilon, delta=delta, strategies=strategies, points=points)
+    curves = {**data.pulls, LOWER_BOUND: data.lower_bound}
+    with quiet_style():
+        height = 3.8
+        axes = new_axes(ax, height)
+        draw_curves(axes, data.values, curves)
+        axes.set_yscale("log")
+        axes.set_xlabel(
+            "entropy of the variance shares, in nats\n(left: a few noisy arms; right: all arms alike)"
+        )
+        axes.set_ylabel("worst-case pulls")
+        axes.set_title(f"{m:,} of {n:,} arms, sum of variances {n:,}, epsilon {epsilon:g}, delta {delta:g}")
+        name_curves(axes, data.values, curves, height - 1)
+    return axes

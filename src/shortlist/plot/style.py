@@ -1,0 +1,180 @@
+"""How figures look, and how they are saved: one quiet style, and files that come out the same every time.
+
+Nothing here draws with `pyplot`, and settings of matplotlib hold only while a figure is drawn or saved. So
+whoever uses matplotlib beside this finds it as it was.
+"""
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+Drawn: TypeAlias = "Axes | Figure"
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # of Okabe and Ito
+ORANGE, SKY, BLACK, GREY, PALE = "#E69F00", "#56B4E9", "#000000", "#6B6B6B", "#BBBBBB"
+WIDTH = 6.4  # inches: the text of most journals, and of this documentation
+
+_STYLE: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#444444",
+    "axes.grid": True,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.7,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9.5,
+    "font.size": 9,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,  # text stays text
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "shortlist",  # names of parts do not change from one drawing to the next
+    "xtick.labelsize": 8.5,
+    "xtick.minor.visible": False,
+    "ytick.labelsize": 8.5,
+    "ytick.minor.visible": False,
+}
+_UNDATED: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+_LOCK = threading.RLock()  # matplotlib has its settings once for all threads
+
+
+class Look(NamedTuple):
+    """How a line is told from others, in colour and in grey."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+_LOOKS = {
+    "lower bound": Look(BLACK, "-", ""),
+    "race": Look(BLUE, "-", "o"),
+    "wnelim": Look(VERMILION, "--", "s"),
+    "vmedelim": Look(GREEN, "-.", "^"),
+    "medelim-max": Look(PURPLE, ":", "D"),
+    "adapted-medelim": Look(ORANGE, (0, (5, 1, 1, 1, 1, 1)), "v"),
+    "single-stage": Look(SKY, (0, (6, 1)), "P"),
+    "level-race": Look(BLUE, (0, (3, 1)), "X"),
+    "short-race": Look(BLUE, (0, (1, 1)), "*"),
+    "racing": Look(BLACK, (0, (1, 2)), "p"),
+    "lucb-mixture": Look(VERMILION, (0, (1, 2)), "8"),
+    "uniform": Look(GREY, (0, (4, 1, 1, 1)), "d"),
+    "bechhofer": Look(GREEN, "--", "h"),
+    "lucb": Look(ORANGE, "-", "<"),
+    "kn": Look(SKY, "-", ">"),
+}
+_OTHERS = [
+    Look(c, line, m) for line in (":", "--") for c, m in zip((PURPLE, GREY, BLACK), "p8H", strict=True)
+]
+
+
+def look_of(name: str) -> Look:
+    """Return how the line of a strategy looks: the same in every figure."""
+    return _LOOKS.get(name) or _OTHERS[sum(name.encode()) % len(_OTHERS)]
+
+
+def require_matplotlib() -> None:
+    """Explain, if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401, PLC0415
+    except ImportError:
+        raise InvalidProblem(
+            'figures need matplotlib, which is not installed. Use: pip install "shortlist[plot]"'
+        ) from None
+
+
+@contextmanager
+def quiet_style() -> Iterator[None]:
+    """Draw in the style of this package, and leave matplotlib's settings as they were.
+
+    Of the settings before only the font is kept, so that names may be in any script there is a font for.
+    """
+    require_matplotlib()
+    import matplotlib as mpl  # noqa: PLC0415
+    import matplotlib.style  # noqa: PLC0415
+
+    with _LOCK:
+        fonts = {key: mpl.rcParams[key] for key in ("font.family", "font.sans-serif", "font.serif")}
+        with matplotlib.style.context(["default", _STYLE | fonts]):
+            yield
+
+
+def new_axes(ax: "Axes | None", height: float, width: float = WIDTH) -> "Axes":
+    """Return the axes given, or those of a new figure of this size in inches."""
+    if ax is not None:
+        return ax
+    return new_figure(height, width).subplots()
+
+
+def new_figure(height: float, width: float = WIDTH) -> "Figure":
+    """Return an empty figure of this size in inches, unknown to pyplot."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def whole_ticks(axis: "Axis") -> None:
+    """Mark whole numbers only."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
+    axis.set_major_locator(MaxNLocator(7, integer=True))
+
+
+def figure_of(drawn: Drawn) -> "Figure":
+    """Return the figure that axes belong to, or the figure itself."""
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    if isinstance(drawn, Figure):
+        return drawn
+    found = drawn.get_figure(root=True) if hasattr(drawn, "get_figure") else None
+    if found is None:
+        raise InvalidProblem(f"`drawn` is {drawn!r}; it must be what a function of shortlist.plot returned.")
+    return found
+
+
+def save(drawn: Drawn, path: str | Path) -> None:
+    """Write a figure to a file: .svg, .pdf (both with text as text) or .png, by the end of its name.
+
+    The same figure gives the same bytes, today and tomorrow: no date is written.
+
+    Parameters
+    ----------
+    drawn
+        What a function of `shortlist.plot` returned.
+    path
+        The file; one that is there already is replaced.
+    """
+    path = Path(path)
+    kind, whole = kind_of(path), io.BytesIO()
+    with quiet_style():
+        figure_of(drawn).savefig(whole, format=kind, metadata=_UNDATED[kind])
+    path.write_bytes(whole.getvalue())
+
+
+def kind_of(path: Path) -> str:
+    """Return the format that the name of a file asks for."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in _UNDATED:
+        given = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
+        raise InvalidProblem(f"the figure's file {str(path)!r} {given}; use one of .svg, .pdf and .png.")
+    return kind
