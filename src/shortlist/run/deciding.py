@@ -15,6 +15,8 @@ from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, 
 from shortlist.tickets import Tickets
 
 _SCORE, _NO_SCORE = "on_failure", "suspend"
+FOLLOWS = "follows"
+"""The entry of settings that says which earlier ones they may take the place of, by their keys."""
 
 
 # --- who measures what ----------------------------------------------------------------------------------
@@ -125,15 +127,19 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
-    A score for failures may come later, but not change.
+    A score for failures may come later, but not change. What has been found to be the same as before, only
+    more of it, takes the place of what it follows: see `FOLLOWS`.
     """
+    given = {key: value for key, value in settings.items() if key != FOLLOWS}
     if before is None:
-        return [Arranged(settings)]
-    was, now = before.get(_SCORE), settings.get(_SCORE)
+        return [Arranged(given)]
+    was, now = before.get(_SCORE), given.get(_SCORE)
     compared = before | ({_SCORE: now} if _NO_SCORE in (was, now) else {})
-    if changes := changes_of_settings(compared, settings):
+    followed = {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
+    if changes := changes_of_settings(compared | followed, given):
         raise ChangedRun(
             f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
             f"another run. Nothing was changed."
         )
-    return [Arranged(compared)] if was == _NO_SCORE != now else []
+    is_new = was == _NO_SCORE != now or any(before[key] != new for key, new in followed.items())
+    return [Arranged(compared | followed)] if is_new else []
