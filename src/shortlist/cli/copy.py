@@ -58,8 +58,10 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
 
 
 def _say(run: str, n_copied: int | None, error: str | None) -> None:
+    from shortlist.run.printable import printable
+
     if error is not None:
-        click.echo(f"Error: {run}: {error}", err=True)
+        click.echo(printable(f"Error: {run}: {error}"), err=True)
     elif n_copied:
         show_plain(f"{run}: {n_copied:,} events copied and compared")
     else:
