@@ -108,6 +108,22 @@ def test_begin_says_the_name_and_how_to_ask(call: Calls) -> None:
     assert "is there already, with 0 pulls" in again.words
 
 
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--name", "-x"], 2, "the name of the run would be '-x', which commands take for an option"),
+        (["--store", "~nosuchuser/x.db"], 4, "there is no folder"),
+        (["--store", "x" * 300], 4, "cannot be opened: File name too long"),
+    ],
+)
+def test_what_cannot_be_begun(call: Calls, options: list[str], status: int, said: str) -> None:
+    call.write("trial.toml", QUESTION)
+    done = call("begin", "trial.toml", *options)
+    assert (done.status, done.out) == (status, "")
+    assert said in done.err
+    assert call("status", "trial", *options).status == 2
+
+
 def test_begin_changes_no_run(trial: Calls) -> None:
     trial.write("trial.toml", QUESTION.replace("0.3", "0.4"))
     done = trial("begin", "trial.toml")

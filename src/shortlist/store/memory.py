@@ -34,15 +34,15 @@ class MemoryStore:
                 self._logs.setdefault(run, []).extend(fresh)
             return fresh
 
-    def restore(self, run: str, records: Iterable[Record]) -> int:
-        """Write the log of a new run as it was elsewhere; return how many records it has."""
+    def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
+        """Write records of a log as they were elsewhere; return how many were written."""
         checked_name(run)
-        log = list(in_sequence(run, records))
+        more = list(in_sequence(run, records, n_there))
         with self._lock:
-            refuse_existing(run, len(self._logs.get(run, [])))
-            if log:
-                self._logs[run] = log
-            return len(log)
+            refuse_existing(run, len(self._logs.get(run, [])), n_there)
+            if more:
+                self._logs.setdefault(run, []).extend(more)
+            return len(more)
 
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""
