@@ -15,6 +15,7 @@ STORED = {
     "replay": ["replay", "trial"],
     "report": ["report", "trial"],
     "prune": ["prune", "trial", "--dry-run"],
+    "plot": ["plot", "illustrative"],
     "copy": ["copy", "shortlist.db", "other.db"],
 }
 

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,7 +97,7 @@ def test_run_writes_a_report_when_it_ends(call: Calls) -> None:
 
 def test_run_writes_a_report_when_its_budget_ends(call: Calls) -> None:
     call.write("done.toml", SIMULATED)
-    assert call("run", "done.toml", "--report", "r.html", "--budget", "3").status == 3
+    assert call("run", "done.toml", "--budget", "3", "--report", "r.html").status == 3
     words = Strict((call.folder / "r.html").read_text(encoding="utf-8")).words()
     assert "Stopped by its budget" in words
     (command,) = re.findall(r"To go on:(\S*shortlist run .*?r\.html)", words)
@@ -115,6 +117,17 @@ def test_run_writes_a_report_when_it_fails(call: Calls) -> None:
     again = call("report", "bad").words
     assert again.startswith("bad: suspended. ")
     assert "To go on: shortlist run FILE.toml --name bad" in again
+
+
+def test_run_writes_a_report_when_it_is_interrupted(call: Calls) -> None:
+    program = "kill -INT $PPID; for i in $(seq {{count}}); do echo 0.5; done"
+    call.write("slow.toml", QUESTION + BROKEN.format(program).replace("{{", "{").replace("}}", "}"))
+    words = ["run", "slow.toml", "--report", "r.html"]
+    done = subprocess.run([sys.executable, "-m", "shortlist", *words], capture_output=True, check=False)
+    assert done.returncode == 130, done.stderr
+    words_read = Strict((call.folder / "r.html").read_text(encoding="utf-8")).words()
+    assert "! Not finished" in words_read
+    assert "shortlist run slow.toml --report r.html" in words_read
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_a_run(call: Calls) -> None:

@@ -35,6 +35,14 @@ LOOK = r"""
         && e.scrollWidth > e.clientWidth + 1) found.sticking_out.push('inside: ' + say(e));
   }
 
+  for (const picture of document.querySelectorAll('svg')) {
+    const boxes = [...picture.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()]);
+    const meet = (a, b) => a.left < b.right && b.left < a.right
+      && a.top + 2 < b.bottom - 2 && b.top + 2 < a.bottom - 2;
+    for (const [e, a] of boxes) for (const [f, b] of boxes)
+      if (e !== f && meet(a, b)) found.sticking_out.push(`over another: ${say(e)}, ${say(f)}`);
+  }
+
   const colour = text => {
     const [r, g, b, a = 1] = text.match(/[\d.]+/g).map(Number);
     return [r, g, b, a];

@@ -34,6 +34,17 @@ def test_sums_agree(kind: str) -> None:
     assert n_above == report.n_above
 
 
+@pytest.mark.parametrize("kind", ["small", "interrupted", "minimising", "hostile"])
+def test_the_best_arms_stand_at_the_top(kind: str) -> None:
+    report = samples.ALL[kind]()
+    means = report.result.arms.means[report.order]
+    sign = 1 if kind == "minimising" else -1
+    for part in (means[: report.n_above], means[report.n_above :]):
+        assert (np.diff(sign * part) >= 0).all()
+    if report.is_finished:
+        assert report.order[: report.n_above].tolist() == report.result.indices.tolist()
+
+
 STATES = {
     "small": "certified",
     "large": "certified",

@@ -86,6 +86,10 @@ def test_any_name_is_safe_and_short(text: str, most: int) -> None:
     ElementTree.fromstring(f"<p title='{markup.words(text)}'>{markup.words(text)}</p>")
 
 
+def test_names_for_terminals_turn_and_control_nothing() -> None:
+    assert markup.plain_name("a\u202eb\u2066c\u200fd\x1b[31m") == "a\ufffdb\ufffdc\ufffdd\\x1b[31m"
+
+
 def test_long_names_lose_their_middle() -> None:
     assert markup.shortened("abcdefghij", 10) == "abcdefghij"
     assert markup.shortened("abcdefghijk", 10) == "abcde…hijk"

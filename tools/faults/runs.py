@@ -151,8 +151,20 @@ FAULTS = (
     Fault(
         "store: what came meanwhile is not shown",
         "store/sql.py",
-        "news = self._news(connection, run, after) if after < end.number else []",
+        "news = self._news(connection, run, after) if number_of(after) < end.number else []",
         "news: list[Record] = []",
     ),
     Fault("postgres: the run is not locked", "store/postgres.py", '_LOCK = " FOR UPDATE"', '_LOCK = ""'),
+    Fault(
+        "log: a run that was replaced is taken for the one that was read",
+        "store/log.py",
+        "if isinstance(after, Record) and after.mark and after.mark != mark:",
+        "if False:",
+    ),
+    Fault(
+        "follower: what was broken off is counted as taken in",
+        "run/follower.py",
+        "            self._history = self._last = None\n            raise",
+        "            raise",
+    ),
 )

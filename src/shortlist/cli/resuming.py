@@ -59,10 +59,12 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
 
     A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
     """
+    from shortlist.run.interrupts import ask_to_stop
+
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
     if is_main:
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(signal.SIGTERM, ask_to_stop)
     try:
         yield
     except KeyboardInterrupt:

@@ -112,7 +112,6 @@ def name_curves(
     values: FloatArray,
     curves: Mapping[str, FloatArray],
     height: float,
-    labels: Mapping[str, str] | None = None,
 ) -> None:
     """Write the name of each line to the right of its end, one above the other; `height` in inches."""
     found = {name: np.flatnonzero(np.isfinite(heights)) for name, heights in curves.items()}
@@ -135,9 +134,7 @@ def name_curves(
         axes.plot(
             [1.005, 1.05], [place, at], transform=axes.transAxes, clip_on=False, color=PALE, linewidth=0.6
         )
-        axes.text(
-            1.13, at, (labels or {}).get(name, name), transform=axes.transAxes, va="center", fontsize=8.5
-        )
+        axes.text(1.13, at, name, transform=axes.transAxes, va="center", fontsize=8.5)
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:

@@ -180,11 +180,12 @@ def failure_against_epsilon(
         if data.lower_bound is not None:
             pulls[LOWER_BOUND] = data.lower_bound
         draw_curves(lower, data.epsilons, pulls)
-        lower.set(xlabel="epsilon, in units of the rewards", ylabel="mean pulls", xscale="log")
+        lower.set(xlabel="epsilon, in units of the rewards", xscale="log")
+        lower.set_ylabel("mean pulls" + ("" if data.lower_bound is None else "\n(lower bound: worst means)"))
         if any((heights > 0).any() for heights in pulls.values()):
             lower.set_yscale("log", nonpositive="mask")
         _ticks(lower, data.epsilons)
-        name_curves(lower, data.epsilons, pulls, 1.7, {LOWER_BOUND: "lower bound,\nworst means"})
+        name_curves(lower, data.epsilons, pulls, 1.7)
     return figure_of(upper)
 
 

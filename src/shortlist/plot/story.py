@@ -45,7 +45,8 @@ def heterogeneity_data(
     names = checked_strategies(strategies, STORY)
     least = max(_HALVING, _SMALLEST ** (1 / (n - 1)))
     entropies = np.linspace(entropy(geometric(n, least)), np.log(n), points)
-    variances = [geometric(n, ratio_for(n, float(each), least)) for each in entropies]
+    between = [ratio_for(n, float(each), least) for each in entropies[1:-1]]
+    variances = [geometric(n, ratio) for ratio in (least, *between, 1.0)]
     problems = (Problem(m, epsilon, delta, each * n / each.sum()) for each in variances)
     return worst_cases("entropy", [entropy(each) for each in variances], problems, names)
 

@@ -23,7 +23,7 @@ def bounds_figure(report: Report) -> str:
     said = "; ".join(f"{label}: {large(value)}" for label, value, _ in entries)
     picture = Picture(height + _BOTTOM, "Pulls against bounds, on a logarithmic scale", said)
     picture.text(0, 14, "pulls (log scale)", "heading")
-    picture.axis(scale, _TOP, height, 20)
+    picture.axis(scale, _TOP, height, 24)
     for place, (_, value, kind) in enumerate(entries):
         y = _TOP + _ROW * (place + 0.5)
         picture.line((scale(scale.low), y), (scale(value), y), f"stem {kind}")
@@ -70,6 +70,8 @@ def _bounds_legend(report: Report) -> str:
             "The lower bound is proved: whatever the algorithm, there are means for which it needs that many "
             "pulls on average. On easier ones a run may stay below it."
         )
+    else:
+        said.append("Variances are unknown, and so is what no algorithm can do without.")
     if result.is_answer and result.lower_bound:
         said.append(f"The optimality gap of this run is {gap_words(result.gap)}.")
     beyond = [_STRATEGY_NAMES[name] for name, pulls in report.rivals.items() if pulls is None]

@@ -22,6 +22,7 @@ from shortlist.report.verdict import (
     certificate,
     effort,
     headline,
+    kept_word,
     names_arms,
     optimality,
 )
@@ -136,15 +137,18 @@ def _arms(report: Report) -> str:
 def _listed(report: Report) -> str:
     """Return the names of all arms selected; of very many, the first ones."""
     result = report.result
-    if not report.is_finished or len(result.indices) <= MOST_NAMED:
+    if not result.n_pulls and not report.is_finished:
+        return "<p>No arm has been pulled yet.</p>"
+    if not report.is_finished or (names_arms(report) and len(result.indices) <= MOST_NAMED):
         return ""
     names = [markup.name(result.problem.name(int(arm))) for arm in result.indices[:_MOST_LISTED]]
     more = len(result.indices) - len(names)
     note = f" <code>shortlist report --json</code> has the other {more:,}." if more else ""
     items = "".join(f"<li>{name}</li>" for name in names)
+    order = ", the best observed mean first" if result.n_pulls else ""
     return (
-        f"<details><summary>{counted(len(result.indices), 'arm')} selected, the best observed mean first"
-        f'</summary><ul class="chips">{items}</ul>'
+        f"<details><summary>{counted(len(result.indices), 'arm')} {kept_word(report)}{order}</summary>"
+        f'<ul class="chips">{items}</ul>'
         f'<p class="soft">The order is no part of the guarantee.{note}</p></details><br>'
     )
 

@@ -2,8 +2,10 @@
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from shortlist.errors import InvalidProblem
 from shortlist.plan import plan
 from shortlist.report.company_text import counted
 from shortlist.report.doctor_text import span
@@ -43,12 +45,14 @@ def question_words(problem: Question) -> str:
     """Return what was asked, with all its numbers."""
     asked = problem.to_dict()
     best = "best" if problem.goal == "maximise" else "smallest"
-    zone = "" if problem.guarantee == "pac" else ", if they lead by epsilon (indifference zone)"
+    best = best if problem.m == 1 else f"{problem.m:,} {best}"
+    they = "it leads" if problem.m == 1 else "they lead"
+    zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
     noise = {"gaussian-unknown": "Gaussian rewards of unknown variances"}.get(
         asked["noise"], f"{asked['noise']} rewards of stated variances"
     )
     return (
-        f"the {problem.m:,} {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
+        f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"
     )
 
@@ -58,9 +62,10 @@ def why(report: Report) -> str:
     result, origin = report.result, report.origin
     if origin is not None and origin.asked_for == result.strategy:
         return "it was asked for by name"
-    best = plan(result.problem)
-    if best.best.strategy == result.strategy:
-        return best.why
+    with suppress(InvalidProblem):  # no strategy may be certified for what was asked
+        best = plan(result.problem)
+        if best.best.strategy == result.strategy:
+            return best.why
     return "it was asked for by name, or chosen for a budget" if origin is None else "chosen for a budget"
 
 

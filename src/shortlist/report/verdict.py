@@ -34,6 +34,11 @@ def headline(report: Report) -> str:
     }[report.state]
 
 
+def kept_word(report: Report) -> str:
+    """Return what is said of the arms above the cut: selected or, by a screen, kept."""
+    return "kept" if report.state == "screened" else "selected"
+
+
 def names_arms(report: Report) -> bool:
     """Return whether the headline is to be followed by the names of the arms selected."""
     return (

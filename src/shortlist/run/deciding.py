@@ -14,7 +14,7 @@ from shortlist.run.worker_names import is_gone
 from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, Scored, Told
 from shortlist.tickets import Tickets
 
-_SCORE, _NO_SCORE = "on_failure", "suspend"
+_SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
 FOLLOWS = "follows"
 """The entry of settings that says which earlier ones they may take the place of, by their keys."""
 
@@ -26,7 +26,7 @@ def reservation(
     round: Round, worker: str, now: float, lease: float, limit: int | None
 ) -> tuple[Tickets, list[Event]]:
     """Return tickets for a worker: what it has already, and then others that are free."""
-    is_free = _is_free(round, worker, now)
+    is_free = free_for(round, worker, now)
     is_own = is_free & round.leases.is_held_by(worker)
     chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
     tickets = round.tickets.take(np.sort(chosen))
@@ -40,7 +40,7 @@ def claim(
 ) -> tuple[BoolArray, list[Event]]:
     """Return which of some arms a worker may measure, and that it has them now."""
     places = round.places(arms)
-    is_its = _is_free(round, worker, now)[places]
+    is_its = free_for(round, worker, now)[places]
     return is_its, _leased(round, places[is_its], worker, now + lease)
 
 
@@ -55,7 +55,7 @@ def return_of_tickets(round: Round, worker: str) -> list[Event]:
     return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
 
 
-def _is_free(round: Round, worker: str, now: float) -> BoolArray:
+def free_for(round: Round, worker: str, now: float) -> BoolArray:
     """Return which tickets a worker may measure: not told, and held by nobody else who is still there."""
     gone = frozenset(other for other in round.leases.workers if is_gone(other))
     return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
@@ -127,19 +127,18 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
-    A score for failures may come later, but not change. What has been found to be the same as before, only
-    more of it, takes the place of what it follows: see `FOLLOWS`.
+    A score for failures may come later, and calls of one pull with it; but then it stays. What has been found
+    to be the same as before, only more of it, takes the place of what it follows: see `FOLLOWS`.
     """
     given = {key: value for key, value in settings.items() if key != FOLLOWS}
     if before is None:
         return [Arranged(given)]
-    was, now = before.get(_SCORE), given.get(_SCORE)
-    compared = before | ({_SCORE: now} if _NO_SCORE in (was, now) else {})
-    followed = {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
-    if changes := changes_of_settings(compared | followed, given):
+    is_scored_now = before.get(_SCORE) == _NO_SCORE != given.get(_SCORE)
+    compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
+    compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
+    if changes := changes_of_settings(compared, given):
         raise ChangedRun(
             f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
             f"another run. Nothing was changed."
         )
-    is_new = was == _NO_SCORE != now or any(before[key] != new for key, new in followed.items())
-    return [Arranged(compared | followed)] if is_new else []
+    return [Arranged(compared)] if compared != before else []

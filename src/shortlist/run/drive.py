@@ -15,7 +15,6 @@ from shortlist.run.dask import ClusterLike
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
-from shortlist.run.worker_names import own_name
 from shortlist.run.workers import Processes, workers_for
 from shortlist.store import Where
 from shortlist.unknown import Question
@@ -167,17 +166,16 @@ def drive(
     budget = None if budget is None else whole_number(budget, "budget", 0)
     session.arrange(
         {
-            "pulls_per_call": None if pulls_per_call is None else int(pulls_per_call),
+            "pulls_per_call": policy.pulls_per_call,
             "together": int(source.together),
             "on_failure": "suspend" if policy.score is None else policy.score,
         }
         | (about or {})
     )
-    worker = own_name()
     with (
         global_randomness_kept(),
         noting_interrupts() as interrupt,
-        holding_tickets(session, worker),
+        holding_tickets(session) as worker,
         workers_for(executor, source) as workers,
     ):
         job = Measuring(session, source, workers, policy, interrupt, worker, progress)

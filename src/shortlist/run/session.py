@@ -6,6 +6,7 @@ per call has any effect.
 """
 
 import secrets
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
@@ -15,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
-from shortlist.errors import ChangedRun, Contradiction, NotAsked
+from shortlist.errors import ChangedRun, Contradiction, InvalidProblem, NotAsked
 from shortlist.plan import resolve
 from shortlist.result import Result
 from shortlist.run import deciding
@@ -39,6 +40,7 @@ from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, checked_question
 
 DAY = 86_400.0  # seconds
+_LONGEST = 1e10  # seconds; three centuries
 _MANY_ARMS = 20_000
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
 
@@ -253,6 +255,10 @@ class Session:
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
+        if not (isinstance(lease, int | float) and 0 < lease <= _LONGEST):
+            raise InvalidProblem(
+                f"`lease` is {lease!r}; it must be a number of seconds above 0, at most {_LONGEST:g}."
+            )
         if worker is None:
             tickets, is_open = self.still_open()
             return tickets.take(np.flatnonzero(is_open)[:limit])
@@ -334,12 +340,17 @@ class Session:
             variances = variances_of(tickets, rewards)
         return self._accept(round, places, told, variances, worker=worker, scored=scored)
 
-    def still_open(self) -> tuple[Tickets, BoolArray]:
-        """Return all requests of the round under way, and which of them have not been told."""
+    def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
+        """Return all requests of the round under way, and which of them have not been told.
+
+        For a worker, those that others hold at this time do not count.
+        """
         self.refresh()
         with self._log.lock:
             round = self._history.round
-            return round.tickets, ~round.is_told
+            if worker is None or self.is_private:
+                return round.tickets, ~round.is_told
+            return round.tickets, deciding.free_for(round, worker, time.time())
 
     def refresh(self) -> None:
         """Take in what others have told in the meantime."""
@@ -397,9 +408,19 @@ class Session:
         self._log.append(decide)
 
     def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
-        code = "".join(secrets.choice(_LETTERS) for _ in range(4))
-        began = Began(problem, strategy, seed, asked_for, code, version("shortlist"))
+        began = Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist"))
         self._log.append(lambda _: [] if self._log.has_begun else [began])
+
+    def _new_code(self) -> str:
+        """Return letters that no other run of the store has."""
+        store, taken = self._log.store, set()
+        for other in store.runs():
+            first = next(iter(store.read(other)), None)
+            if first is not None and isinstance(first.event, Began):
+                taken.add(first.event.code)
+        while (code := "".join(secrets.choice(_LETTERS) for _ in range(4))) in taken:
+            pass
+        return code
 
     def _settle(self) -> None:
         """See to it that the log says so when the run has ended."""
