@@ -1,5 +1,6 @@
 """`begin`, `ask` and `tell`: runs that people measure for, with sheets."""
 
+import csv
 import json
 import re
 import threading
@@ -105,6 +106,22 @@ def test_begin_says_the_name_and_how_to_ask(call: Calls) -> None:
     again = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
     assert again.status == 0
     assert "is there already, with 0 pulls" in again.words
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--name", "-x"], 2, "the name of the run would be '-x', which commands take for an option"),
+        (["--store", "~nosuchuser/x.db"], 4, "there is no folder"),
+        (["--store", "x" * 300], 4, "cannot be opened: File name too long"),
+    ],
+)
+def test_what_cannot_be_begun(call: Calls, options: list[str], status: int, said: str) -> None:
+    call.write("trial.toml", QUESTION)
+    done = call("begin", "trial.toml", *options)
+    assert (done.status, done.out) == (status, "")
+    assert said in done.err
+    assert call("status", "trial", *options).status == 2
 
 
 def test_begin_changes_no_run(trial: Calls) -> None:
@@ -252,14 +269,14 @@ def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     "sheet",
     [
         "ticket,mean\n{0},0.5\n{1},1e0\n",
-        "\ufeffticket;name;mean\r\n{0};a;0.5\r\n{1};b;1.\r\n",
+        "\ufeffticket;name;mean\r\n{0};north;0.5\r\n{1};south;1.\r\n",
         'Ticket , REWARD\n"{0}"," 0.5 "\n{1},1\n\n' + 3 * "{1},1\n{0},0.5\n" + ",\n",
         "sep=;\nmean;ticket\n0.5;{0}\n+1;{1}\n",
         "ticket\tmean\tvariance\tcount\n{0}\t.5\t\t4\n{1}\t1\t0\t\n",
-        'name,ticket,mean\n"a, b\nc",{0},0.5\n"say ""d""",{1},1\n',
+        'note,ticket,mean\n"a, b\nc",{0},0.5\n"say ""d""",{1},1\n',
         "ticket,mean\n{2},0.5\n{1},1\n",
     ],
-    ids=["plain", "Excel", "quoted", "sep", "tabs", "names", "capitals"],
+    ids=["plain", "Excel", "quoted", "sep", "tabs", "notes", "capitals"],
 )
 def test_sheets_of_all_kinds_are_understood(trial: Calls, sheet: str) -> None:
     tickets = [row["ticket"] for row in trial.sheet()]
@@ -270,12 +287,6 @@ def test_sheets_of_all_kinds_are_understood(trial: Calls, sheet: str) -> None:
     assert "2 known already" in trial("tell", "trial", "odd.csv").out
     told = trial("export", "trial", "--json").data["answers"]
     assert {one["ticket"]: one["mean"] for one in told} == {tickets[0]: 0.5, tickets[1]: 1.0}
-
-
-def test_names_in_another_encoding_do_not_matter(trial: Calls) -> None:
-    ticket = trial.sheet()[0]["ticket"]
-    (trial.folder / "answers.csv").write_bytes(f"ticket,name,mean\n{ticket},Süd,0.5\n".encode("latin-1"))
-    assert trial("tell", "trial", "answers.csv").status == 0
 
 
 REFUSED = {
@@ -308,6 +319,21 @@ REFUSED = {
         "ticket,mean,count\n{0},1,2\n",
         "line 2: ticket {0} asks for 4 pulls of north, but the count",
     ),
+    "another arm": ("ticket,arm,mean\n{1},1,1\n{0},1,1\n", "line 3: the arm is '1', but ticket {0} has '0'"),
+    "another name": (
+        "name,ticket,mean\nnorth,{1},1\n",
+        "line 2: the name is 'north', but ticket {1} has 'south'",
+    ),
+    "another name, no answer yet": ("name,ticket,mean\nnorth,{1},\n", "line 2: the name is 'north'"),
+    "other pulls": ("ticket,pulls,mean\n{0},40,1\n", "line 2: the pulls is '40', but ticket {0} has '4'"),
+    "another arm at one reward": (
+        "ticket,arm,reward\n{0},0,1\n{0},0,1\n{0},1,1\n{0},0,1\n",
+        "line 4: the arm is '1', but ticket {0} has '0'",
+    ),
+    "another arm in JSON": ('[{{"ticket": "{0}", "arm": 1, "mean": 1}}]', "entry 1: the arm is '1', but"),
+    "two names": ("ticket,name,name,mean\n{0},north,x,1\n", "the column `name` is there 2 times"),
+    "too large a number": ("ticket,mean\n{0},1e400\n", "the mean is '1e400'; it must be a finite number"),
+    "JSON with thousands of digits": ('[{{"ticket": "{0}", "mean": 1%s}}]' % ("0" * 5000), "not valid JSON"),
     "no mean": ("ticket,mean,variance\n{0},,1\n", "line 2: there is no mean"),
     "negative variance": (
         "ticket,mean,variance\n{0},1,-1\n",
@@ -345,6 +371,105 @@ def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None
     assert done.err.endswith("Nothing was taken.\n")
     assert done.err.count("\n") == 1
     assert trial("status", "trial", "--json").data["n_pulls"] == 0
+
+
+FORMULA = "=cmd|'/C calc'!A0"
+STRANGE = [FORMULA, "+1", "-x", "@sum", "a\x1b[2Jb", "M\u00fcller", "1.50"]
+
+
+@pytest.fixture
+def strange(call: Calls) -> Calls:
+    """The command line, where a run `trial` has begun whose arms have names that do harm."""
+    names = json.dumps(STRANGE)
+    call.write(
+        "trial.toml",
+        f"[problem]\nm = 1\nepsilon = 0.3\ndelta = 0.1\nbounds = [0.0, 1.0]\nnames = {names}\n",
+    )
+    assert call("begin", "trial.toml").status == 0
+    return call
+
+
+def test_no_name_in_a_sheet_is_a_formula(strange: Calls) -> None:
+    rows = strange.sheet("--worker", "=1+1")
+    assert [row["name"] for row in rows] == [
+        *(f"'{name}" for name in STRANGE[:4]),
+        *STRANGE[4:],
+    ]
+    told = strange.tell([row | {"mean": 0.5} for row in rows], "--worker", "=1+1")
+    assert told.status == 0, told.err
+    written = list(csv.DictReader(strange("export", "trial").out.splitlines()))
+    assert [row["name"] for row in written] == [row["name"] for row in rows]
+    assert {row["worker"] for row in written} == {"'=1+1"}
+    assert strange("export", "trial", "--json").data["answers"][0]["name"] == FORMULA
+
+
+def test_names_that_a_spreadsheet_rewrote_are_still_known(strange: Calls) -> None:
+    rows = strange.sheet()
+    names = [FORMULA, "+1", "-x", "@sum", "a\x1b[2Jb", "M?ller", "1.5"]
+    lines = [f'{row["ticket"]},"{name}",0.5' for row, name in zip(rows, names, strict=True)]
+    text = "\n".join(["ticket,name,mean", *lines, ""])
+    (strange.folder / "answers.csv").write_bytes(text.encode().replace(b"M?ller", b"M\xfcller"))
+    done = strange("tell", "trial", "answers.csv")
+    assert done.status == 0, done.err
+    assert f"{len(STRANGE)} answers taken." in done.words
+
+
+def test_no_name_controls_the_terminal(strange: Calls) -> None:
+    rows = strange.sheet()
+    assert "a?[2Jb" in strange("ask", "trial").out
+    strange.tell([row | {"mean": float("[2J" in row["name"])} for row in rows])
+    row = next(row for row in rows if "[2J" in row["name"])
+    warned = strange.tell([row | {"mean": 0.5}])
+    assert "(a?[2Jb) was told before" in warned.err
+    wrong = strange.tell([row | {"mean": 0.5, "pulls": 1}])
+    said = [warned, wrong, *(strange(*words) for words in (["ask", "trial"], ["status", "trial"], ["list"]))]
+    said += [strange("report", "trial"), strange("replay", "trial")]
+    for done in said:
+        assert "\x1b" not in done.out + done.err
+
+
+def test_on_a_terminal_a_sheet_has_no_control_signs(strange: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert "a?[2Jb" in strange("ask", "trial", "--csv").out
+
+
+def test_what_was_exported_can_be_corrected_and_told_to_another_run(call: Calls) -> None:
+    call.write("trial.toml", QUESTION + BY_AWK)
+    expected = call("run", "trial.toml", "--json").data
+    assert expected["n_rounds"] > 2
+    sheet = call("export", "trial").out
+    call("begin", "trial.toml", "--name", "again")
+    code, own = (call("status", run, "--json").data["code"] for run in ("trial", "again"))
+    lines = sheet.replace(f"{code}-r", f"{own}-r").splitlines()
+    call.write("wrong.csv", "\n".join([lines[0], *lines[2:]]) + "\n")
+    refused = call("tell", "again", "wrong.csv")
+    assert refused.status == 2
+    assert "the run never asked for ticket" in refused.err
+    assert refused.err.endswith("Nothing was taken.\n")
+    assert call("status", "again", "--json").data["n_pulls"] == 0
+    call.write("right.csv", "\n".join(lines) + "\n")
+    data = call("tell", "again", "right.csv", "--json").data
+    assert (data["taken"], data["known"], data["is_done"]) == (len(lines) - 1, 0, True)
+    assert data["result"] == expected
+
+
+def test_what_others_told_meanwhile_is_not_counted_as_taken(
+    trial: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = with_means(trial.sheet())[:2]
+    take = sl.Session.take
+
+    def late(session: sl.Session, tickets: Any, answers: Any, **about: Any) -> Any:
+        monkeypatch.setattr(sl.Session, "take", take)
+        with closing(sl.open_store("shortlist.db")) as store, sl.Session.resume(store, "trial") as other:
+            first, second = other.asked[:2]
+            other.tell(first, means=float(rows[0]["mean"]), worker="ann")
+            other.tell(second, means=float(rows[1]["mean"]) + 0.125, worker="ann")
+        return take(session, tickets, answers, **about)
+
+    monkeypatch.setattr(sl.Session, "take", late)
+    data = trial.tell(rows, "--json", "--worker", "ann").data
+    assert (data["taken"], data["known"], data["conflicting"]) == (0, 1, 1)
 
 
 def test_a_ticket_of_another_run_is_said_to_be(trial: Calls) -> None:

@@ -44,6 +44,20 @@ def test_all_runs_are_copied_and_go_on(runs: Calls) -> None:
     assert again.out == "done: there already, the same\n"
 
 
+def test_a_backup_is_brought_up_to_date(runs: Calls) -> None:
+    runs("copy", "shortlist.db", "backup.db")
+    runs("ask", "trial", "--worker", "ann")
+    done = runs("copy", "shortlist.db", "backup.db")
+    assert (done.status, done.err) == (0, "")
+    assert done.out == "done: there already, the same\ntrial: 2 events added, all 3 compared\n"
+    assert runs("replay", "trial", "--store", "backup.db").status == 0
+
+    assert runs("copy", "shortlist.db", "backup.db", "--json").data == {
+        "copied": {"done": 0, "trial": 0},
+        "errors": {},
+    }
+
+
 def test_runs_go_on_in_postgresql_and_back(runs: Calls, postgres: str) -> None:
     assert runs("copy", "shortlist.db", postgres).status == 0
     assert names(runs, postgres) == ["done", "trial"]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ import shortlist as sl
 from shortlist.cli import resuming
 from shortlist.report.progress import pull_words
 from shortlist.run.holders import holdings
-from tests.cli.calling import QUESTION, SIMULATED, Calls
+from shortlist.store import Arranged
+from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
 
 BY_FUNCTION = """
 [measure]
@@ -138,10 +140,9 @@ def test_a_script_on_the_path_goes_by_its_name(monkeypatch: pytest.MonkeyPatch, 
 def test_passwords_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "postgresql://me:secret@host/lab?password=hidden&x=1"
     monkeypatch.setattr(sys, "argv", ["shortlist", "run", "x.toml", "--store", address])
-    said = resuming.this_command()
-    assert "secret" not in said
-    assert "hidden" not in said
-    assert "me:***@host/lab" in said
+    assert resuming.this_command() == 'shortlist run x.toml --store "$SHORTLIST_STORE"'
+    monkeypatch.setattr(sys, "argv", ["shortlist", "run", "x.toml", f"--store={address}"])
+    assert resuming.this_command() == 'shortlist run x.toml --store="$SHORTLIST_STORE"'
 
 
 # --- names and stores -----------------------------------------------------------------------------
@@ -233,7 +234,11 @@ def test_a_changed_question_is_refused_field_by_field(call: Calls) -> None:
     ("before", "after", "said"),
     [
         ("means = [0.0, 1.0, 2.0]", "means = [0.0, 1.5, 2.0]", "measure: digests: means was"),
-        ('kind = "simulated"', 'kind = "simulated"\nrewards = "two-point"', "measure: rewards was not given"),
+        (
+            'kind = "simulated"',
+            'kind = "simulated"\nrewards = "two-point"',
+            "rewards was gaussian, is two-point",
+        ),
     ],
 )
 def test_a_changed_simulation_is_refused(call: Calls, before: str, after: str, said: str) -> None:
@@ -252,7 +257,7 @@ def test_a_changed_simulation_is_refused(call: Calls, before: str, after: str, s
         ("timeout = 30", ""),
         ('env = { A = "1" }', ""),
         ('folder = "."', ""),
-        ('output = "json"', "measure: output was not given, is json"),
+        ('output = "json"', "measure: output was lines, is json"),
     ],
 )
 def test_a_command_may_change_in_what_does_not_matter(call: Calls, more: str, said: str) -> None:
@@ -265,6 +270,65 @@ def test_a_command_may_change_in_what_does_not_matter(call: Calls, more: str, sa
     done = call("run", "trial.toml")
     assert done.status == (2 if said else 0), done.err
     assert said in done.err
+
+
+COINS = """
+[problem]
+m = 1
+epsilon = 0.5
+delta = 0.1
+n = 3
+rewards = "bernoulli"
+
+[measure]
+kind = "simulated"
+means = [0.2, 0.5, 0.8]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            'n = 3\nrewards = "bernoulli"',
+            "variances = [0.25, 0.25, 0.25]",
+            "rewards was bernoulli, is gaussian",
+        ),
+        ('kind = "simulated"', 'kind = "simulated"\nrewards = "bernoulli"', ""),
+        ('rewards = "bernoulli"', 'bounds = [0.0, 1.0]\n[measure]\nrewards = "bernoulli"', ""),
+    ],
+)
+def test_what_holds_is_compared_and_not_what_is_written(
+    call: Calls, before: str, after: str, said: str
+) -> None:
+    call.write("trial.toml", COINS)
+    assert call("run", "trial.toml", "--budget", "3").status == 3
+    changed = COINS.replace(before, after, 1)
+    head, *tails = changed.split("[measure]\n")
+    call.write("trial.toml", f"{head}[measure]\n" + "".join(tails))
+    done = call("run", "trial.toml")
+    assert done.status == (2 if said else 0), done.err
+    assert said in done.err
+
+
+def test_bounds_may_not_change_even_to_others_of_the_same_width(call: Calls) -> None:
+    call.write("trial.toml", QUESTION + BY_AWK)
+    assert call("run", "trial.toml", "--budget", "12").status == 3
+    call.write("trial.toml", (QUESTION + BY_AWK).replace("[0.0, 1.0]", "[0.5, 1.5]"))
+    done = call("run", "trial.toml")
+    assert done.status == 2
+    assert "measure: bounds was [0.0, 1.0], is [0.5, 1.5]" in done.err
+
+
+def test_a_default_of_a_table_may_be_written_out(call: Calls) -> None:
+    call.write("table.csv", "arm,reward\n" + "north,0\nsouth,1\neast far,1\n")
+    question = QUESTION.replace("east, far", "east far")
+    measured = '\n[measure]\nkind = "table"\nfile = "table.csv"\n'
+    call.write("trial.toml", question + measured)
+    assert call("run", "trial.toml").status == 4
+    more = 'order = "next"\nlayout = "long"\narm = "arm"\nreward = "reward"\n'
+    call.write("trial.toml", question + measured + more)
+    assert call("run", "trial.toml").status == 4, "too few rows, as before"
 
 
 def test_columns_that_a_command_uses_may_not_change(call: Calls) -> None:
@@ -280,10 +344,11 @@ def test_columns_that_a_command_uses_may_not_change(call: Calls) -> None:
     assert "column level was" in done.err
 
 
-def recorded(call: Calls, rows: int, *, spoil: bool = False, order: str = "next") -> str:
+def recorded(call: Calls, rows: int, *, spoil: int | None = None, order: str = "next") -> str:
     rng = np.random.default_rng(1)
     table = (rng.random((60, 3)) < [0.2, 0.5, 0.8]).astype(float)[:rows].T
-    table[0, 0] = 1 - table[0, 0] if spoil else table[0, 0]
+    if spoil is not None:
+        table[0, spoil] = 1 - table[0, spoil]
     np.save(call.folder / "table.npy", table)
     measured = f'\n[measure]\nkind = "table"\nfile = "table.npy"\norder = "{order}"\n'
     return call.write("trial.toml", QUESTION + measured)
@@ -294,14 +359,34 @@ def test_a_table_may_grow(call: Calls) -> None:
     assert "Record more rows" in call("status", "trial").words
     done = call("run", recorded(call, 60))
     assert done.status == 0, done.err
-    assert call("run", recorded(call, 50)).status == 0
+    shorter = call("run", recorded(call, 50))
+    assert shorter.status == 2
+    assert "table: rows was 60, is 50" in shorter.err
 
 
-@pytest.mark.parametrize("change", [{"spoil": True}, {"order": "random"}])
-def test_a_table_may_not_change(call: Calls, change: dict[str, object]) -> None:
+def test_rows_by_which_a_table_has_grown_may_not_change_either(call: Calls) -> None:
+    assert call("run", recorded(call, 3)).status == 4
+    assert call("run", recorded(call, 6)).status == 4
+    assert call("run", recorded(call, 6)).status == 4
+    rows = [one["settings"]["measure"]["table"]["rows"] for one in arranged(call)]
+    assert rows == [3, 6]
+    done = call("run", recorded(call, 60, spoil=5))
+    assert done.status == 2
+    assert "measure: table: digest was" in done.err
+    assert call("run", recorded(call, 60)).status == 0
+
+
+def arranged(call: Calls) -> list[dict[str, Any]]:
+    with closing(sl.open_store(call.folder / "shortlist.db")) as store:
+        events = [record.event for record in store.read("trial")]
+    return [{"settings": event.settings} for event in events if isinstance(event, Arranged)]
+
+
+@pytest.mark.parametrize("change", [{"spoil": 0}, {"order": "random"}])
+def test_a_table_may_not_change(call: Calls, change: dict[str, Any]) -> None:
     order = str(change.get("order", "next"))
     assert call("run", recorded(call, 3, order=order)).status == 4
-    done = call("run", recorded(call, 60, spoil=bool(change.get("spoil")), order=order))
+    done = call("run", recorded(call, 60, **change))
     assert done.status == 2
     assert "measure: table: digest was" in done.err
     assert call("run", recorded(call, 2, order=order)).status == 2

@@ -9,6 +9,7 @@ import pytest
 
 from shortlist.errors import NoSuchRun, StoreTrouble
 from shortlist.store import MemoryStore, Store, copy_run, open_store
+from shortlist.store.address import shown
 from shortlist.store.sqlite import SqliteStore
 from tests.store.conftest import Place
 from tests.store.samples import ONE_OF_EACH, told
@@ -73,6 +74,12 @@ def test_other_things_are_refused(where: Any) -> None:
         ("postgresql://me:secret@server:port/x", "cannot be read"),
         ("postgresql://me:secret@127.0.0.1:1/x", "the server cannot be reached"),
         ("postgres://me@127.0.0.1:1/x?password=secret", "the server cannot be reached"),
+        ("postgresql://me:p@secret@127.0.0.1:1/x", "cannot be read.*@ as %40"),
+        ("postgresql://me:p/secret@127.0.0.1:1/x", "the server cannot be reached"),
+        ("postgresql://me:p%20secret@127.0.0.1:1/x", "the server cannot be reached"),
+        ("postgresql://me:p secret@127.0.0.1:1/x", "the server cannot be reached"),
+        ("postgresql://me@127.0.0.1:1/x?sslpassword=secret", "the server cannot be reached"),
+        ("postgresql://me@127.0.0.1:1/x?PASSWORD=secret", "server"),
         ("postgresql+psycopg://me:secret@/x?host=/nonexistent", "the server cannot be reached"),
     ],
 )
@@ -82,6 +89,30 @@ def test_an_address_that_leads_nowhere_says_so_without_its_password(address: str
     assert "secret" not in str(raised.value)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("runs.db", "runs.db"),
+        ("a@b/runs.db", "a@b/runs.db"),
+        ("sqlite:////home/a@b/runs.db", "sqlite:////home/a@b/runs.db"),
+        ("postgresql://me@server:5432/lab", "postgresql://me@server:5432/lab"),
+        ("postgresql://server/lab", "postgresql://server/lab"),
+        ("postgresql:///lab?host=/run/pg&port=5433", "postgresql:///lab?host=/run/pg&port=5433"),
+        ("postgresql://me:secret@server/lab", "postgresql://me:***@server/lab"),
+        ("postgresql://me:sec@ret@server/lab", "postgresql://me:***@server/lab"),
+        ("postgresql://me:sec/ret@server/lab", "postgresql://me:***@server/lab"),
+        ("postgresql://me:sec ret@server/lab", "postgresql://me:***@server/lab"),
+        ("postgresql://me:sec?ret@server/lab", "postgresql://***"),
+        ("postgresql://server/lab?password=sec@ret", "postgresql://***"),
+        ("postgresql://:secret@server/lab", "postgresql://:***@server/lab"),
+        ("postgresql://me@h/lab?password=s&port=1&PASSWORD=s&sslpassword=s", "postgresql://me@h/lab?port=1"),
+        ("--store=postgresql://me:secret@server/lab", "--store=postgresql://me:***@server/lab"),
+    ],
+)
+def test_an_address_is_shown_without_secrets(address: str, expected: str) -> None:
+    assert shown(address) == expected
 
 
 def test_a_repr_shows_no_password(postgres: str) -> None:
@@ -154,12 +185,30 @@ def test_another_run_of_that_name_is_left_alone(place: Place) -> None:
     first, target = source(), place.open()
     copy_run(first, target, "a")
     put(first, "a", told("w", 1), after=len(ONE_OF_EACH))
-    for one, other in ((first, target), (target, first)):
-        with pytest.raises(StoreTrouble, match=f"another one from record {len(ONE_OF_EACH) + 1} on"):
-            copy_run(one, other, "a")
+    with pytest.raises(StoreTrouble, match=f"has gone on after record {len(ONE_OF_EACH)}\\."):
+        copy_run(target, first, "a")
     put(target, "a", told("w", 1), after=len(ONE_OF_EACH))
-    with pytest.raises(StoreTrouble, match="another one"):  # the time differs
-        copy_run(first, target, "a")
+    for _ in range(2):
+        with pytest.raises(StoreTrouble, match=f"another one from record {len(ONE_OF_EACH) + 1} on"):
+            copy_run(first, target, "a")  # the time differs
+        put(first, "a", told("w", 2), after=len(ONE_OF_EACH) + 1)
+    assert len(list(target.read("a"))) == len(ONE_OF_EACH) + 1
+
+
+def test_a_copy_is_brought_up_to_date(place: Place) -> None:
+    first, target = source(), place.open()
+    copy_run(first, target, "a")
+    put(first, "a", *(told("w", k) for k in range(1200)), after=len(ONE_OF_EACH))
+    assert copy_run(first, target, "a") == 1200
+    assert copy_run(first, target, "a") == 0
+    assert_same(list(target.read("a")), list(first.read("a")))
+    records = put(first, "a", told("w", 1), after=len(ONE_OF_EACH) + 1200)
+    for n_there in (0, len(ONE_OF_EACH), records[0].number):
+        with pytest.raises(StoreTrouble):
+            target.restore("a", records, n_there)
+    put(target, "a", told("w", 2), after=len(ONE_OF_EACH) + 1200)
+    with pytest.raises(StoreTrouble, match=f"where {len(ONE_OF_EACH) + 1200} were expected"):
+        target.restore("a", records, len(ONE_OF_EACH) + 1200)
 
 
 def test_a_run_that_is_not_there_is_not_copied(place: Place) -> None:

@@ -97,5 +97,7 @@ def main() -> None:
 
 
 def _leave(message: str, status: int) -> None:
-    click.echo(message, err=True)
+    from shortlist.run.printable import printable
+
+    click.echo(printable(message), err=True)
     sys.exit(status)

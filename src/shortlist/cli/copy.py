@@ -20,9 +20,10 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
     """Copy runs from the store FROM to the store TO, all by default.
 
     Stores are files or addresses of PostgreSQL databases; TO is made if it is not there. Logs are copied
-    record by record and then compared, so a run goes on in TO where it was. A run that is in TO already is
-    left as it is; if that is another log, it is an error, and the other runs are copied. So this also makes
-    a backup, even while runs go on.
+    record by record and then compared, so a run goes on in TO where it was. Of a run that is in TO already
+    only what is missing there is added; if TO has another log of that name, it is left as it is, which is an
+    error, and the other runs are copied. So this also makes a backup, and keeps it up to date, even while
+    runs go on.
 
     \b
       shortlist copy shortlist.db backup.db
@@ -40,16 +41,22 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
             if run not in known:
                 raise NoSuchRun(f"there is no run {run!r} in {shown(source)}; nothing was copied.")
         with writing(target) as copy:
+            from shortlist.run.printable import printable
             from shortlist.store import copy_run, verify_copy
 
             for run in dict.fromkeys(runs) or known:
                 try:
-                    n = copy_run(original, copy, run)
-                    copied[run] = verify_copy(original, copy, run) if n else 0
+                    copied[run] = copy_run(original, copy, run)
+                    n_there = verify_copy(original, copy, run) if copied[run] else 0
                 except StoreTrouble as error:
+                    copied.pop(run, None)
                     errors[run] = str(error)
-                if not as_json:
-                    _say(run, copied.get(run), errors.get(run))
+                if as_json:
+                    continue
+                if run in errors:
+                    click.echo(printable(f"Error: {run}: {errors[run]}"), err=True)
+                else:
+                    show_plain(f"{run}: {_words(copied[run], n_there)}")
     if as_json:
         print_json({"copied": copied, "errors": errors})
     elif not known:
@@ -57,10 +64,11 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
     sys.exit(TROUBLE if errors else CERTIFIED)
 
 
-def _say(run: str, n_copied: int | None, error: str | None) -> None:
-    if error is not None:
-        click.echo(f"Error: {run}: {error}", err=True)
-    elif n_copied:
-        show_plain(f"{run}: {n_copied:,} events copied and compared")
-    else:
-        show_plain(f"{run}: there already, the same")
+def _words(n_copied: int, n_there: int) -> str:
+    from shortlist.report.company_text import counted
+
+    if not n_copied:
+        return "there already, the same"
+    if n_copied == n_there:
+        return f"{counted(n_copied, 'event')} copied and compared"
+    return f"{counted(n_copied, 'event')} added, all {n_there:,} compared"

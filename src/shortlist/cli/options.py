@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-STORE = "shortlist.db"
+STORE, VARIABLE = "shortlist.db", "SHORTLIST_STORE"
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -23,7 +23,7 @@ def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="WHERE",
         default=STORE,
         show_default=True,
-        envvar="SHORTLIST_STORE",
+        envvar=VARIABLE,
         show_envvar=True,
         help="Where runs are kept: a file, or postgresql://user@server/database.",
     )(command)

@@ -22,10 +22,18 @@ def print_json(data: Any) -> None:
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextIO | None = None) -> None:
-    """Print a sheet: a header, and a line for each row."""
-    writer = csv.DictWriter(out or sys.stdout, columns, lineterminator="\n")
+    """Print a sheet: a header, and a line for each row.
+
+    Names are put down so that no spreadsheet takes them for formulas, and no terminal for commands.
+    """
+    from shortlist.run.printable import cell_of, printable
+
+    out = out or sys.stdout
+    cell = (lambda text: printable(cell_of(text))) if out.isatty() else cell_of
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(row | {key: cell(row[key]) for key in ("name", "worker") if key in row})
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -46,7 +54,9 @@ def show(text: "RenderableType") -> None:
     """Print text or a table to the width of the terminal."""
     from rich.console import Console
 
-    Console(highlight=False).print(text)
+    from shortlist.report.harmless import Harmless
+
+    Console(highlight=False).print(Harmless(text))
 
 
 def asked_text(problem: "Question") -> str:
@@ -63,4 +73,6 @@ def show_plain(text: str, *, err: bool = False) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    Console(highlight=False, stderr=err).print(Text(text))
+    from shortlist.run.printable import printable
+
+    Console(highlight=False, stderr=err).print(Text(printable(text)))

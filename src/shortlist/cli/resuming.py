@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shortlist.cli.options import is_given
+from shortlist.cli.options import VARIABLE, is_given
 from shortlist.cli.stores import shown
 from shortlist.errors import ChangedRun, MeasurementFailed, StoreTrouble
 
@@ -27,15 +27,22 @@ def this_command(without: str = "") -> str:
         if is_value or (without and word.split("=")[0] == without):
             is_value = not is_value and word == without
             continue
-        words.append(shown(word))
-    return shlex.join(words)
+        words.append(word)
+    return _joined(words)
 
 
 def next_command(*words: str) -> str:
     """Return another command of ours, as a shell takes it, about the same store."""
     where = click.get_current_context().params.get("where")
-    store = ["--store", shown(where)] if is_given("where") and where else []
-    return shlex.join(["shortlist", *words, *store])
+    store = ["--store", where] if is_given("where") and where else []
+    return _joined(["shortlist", *words, *store])
+
+
+def _joined(words: list[str]) -> str:
+    """Return words as a shell takes them; an address that has a password as a variable that may hold it."""
+    hidden = {word for word in words if shown(word) != word}
+    given = {word: "--store=" if word.startswith("--store=") else "" for word in hidden}
+    return " ".join(f'{given[word]}"${VARIABLE}"' if word in hidden else shlex.quote(word) for word in words)
 
 
 def _program() -> list[str]:

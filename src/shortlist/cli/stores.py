@@ -1,7 +1,7 @@
 """Which store a command is about, and which run in it."""
 
 import getpass
-import re
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -69,9 +69,14 @@ def run_with_code(store: "Store", code: str) -> str | None:
 
 def name_for(file: Path, name: str | None, strategy: str, seed: int) -> str:
     """Return the name of the run of a file: that same command again continues it, other ones do not."""
+    parts = [file.stem if name is None else name]
+    if parts[0].startswith("-"):
+        raise InvalidProblem(
+            f"the name of the run would be {parts[0]!r}, which commands take for an option; give another "
+            f"with --name."
+        )
     if name is not None:
         return name
-    parts = [file.stem]
     if strategy != "auto":
         parts.append(strategy)
     if seed != 0:
@@ -81,8 +86,9 @@ def name_for(file: Path, name: str | None, strategy: str, seed: int) -> str:
 
 def shown(where: str) -> str:
     """Return an address without its password."""
-    hidden = re.sub(r"(://[^:/@\s]*):[^/\s]*@", r"\1:***@", where)
-    return re.sub(r"(://.*[?&]password=)[^&\s]*", r"\1***", hidden)
+    from shortlist.store.address import shown
+
+    return shown(where)
 
 
 def who(worker: str | None) -> str:
@@ -101,7 +107,7 @@ def who(worker: str | None) -> str:
 def _refuse_missing(where: str) -> None:
     if where == NOWHERE:
         raise InvalidProblem(f"nothing is kept in {NOWHERE}; give the store that has the run with --store.")
-    if "://" not in where and where.strip() and not Path(where).expanduser().exists():
+    if "://" not in where and where.strip() and not os.path.exists(os.path.expanduser(where)):
         raise NoSuchRun(
             f"there is no store {where}. `shortlist run FILE` and `shortlist begin FILE` make one; if yours "
             f"is elsewhere, say where with --store or in SHORTLIST_STORE."

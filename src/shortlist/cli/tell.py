@@ -15,9 +15,8 @@ from shortlist.errors import Contradiction, InvalidAnswers
 
 if TYPE_CHECKING:
     from shortlist.run import Session
-    from shortlist.run.answering import Answers
-    from shortlist.run.sheets import Entry
-    from shortlist.store import Conflict
+    from shortlist.run.answering import Sheet
+    from shortlist.store import Conflict, Store
 
 _MOST_CONFLICTS = 10  # that are shown one by one
 
@@ -39,7 +38,9 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
     FILE is a sheet of `shortlist ask --csv` with one column more: `mean`, the mean of all pulls of the
     ticket; or `reward`, with one line for each pull. In a pilot for unknown variances a mean needs the
-    sample `variance` beside it. Other columns do not matter. Tickets without an answer stay open.
+    sample `variance` beside it. Columns `arm`, `name` and `pulls`, if they are there, must fit the ticket;
+    others do not matter. Tickets without an answer stay open. Answers of later rounds are taken as well, if
+    those before them are there: so what `shortlist export` wrote can be told to another run.
     JSON is a list:
 
     \b
@@ -57,22 +58,29 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
     Exit status: 0 the answers were taken, 2 FILE or the command is wrong, 4 the store failed.
     """
     from shortlist.run import Session
-    from shortlist.run.answering import fitted
+    from shortlist.run.answering import Sheet
     from shortlist.run.sheets import read_sheet
 
     worker = who(worker)
     data = _data(file)
+    name = "what was piped in" if str(file) == "-" else file
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
         session = Session.resume(store, run)
         try:
             entries = read_sheet(data, form or _form(file))
-            answers = fitted(entries, session.history, lambda code: run_with_code(store, code))
+            sheet = Sheet.of(entries, session.code, lambda code: run_with_code(store, code))
+            if max(sheet.rounds, default=0) > session.asked.round:
+                _rehearse(session, store, sheet)
+            else:
+                list(sheet.answers(session))
         except InvalidAnswers as error:
-            name = "what was piped in" if str(file) == "-" else file
             raise InvalidAnswers(f"{name}: {error} Nothing was taken.") from None
-        n_known, conflicts = _told(session, answers, worker)
-        counts = _counts(entries, answers, n_known, len(conflicts))
+        try:
+            counts, conflicts = _told(session, sheet, worker)
+        except InvalidAnswers as error:  # others have told something else since
+            raise InvalidAnswers(f"{name}: {error} The rounds before that were taken.") from None
+        counts["left_open"] = sum(entry.is_open for entry in entries)
         if as_json:
             print_json(_dict(session, counts, conflicts))
         else:
@@ -95,28 +103,30 @@ def _form(file: Path) -> str | None:
     return {".json": "json", ".csv": "csv", ".tsv": "csv"}.get(file.suffix.lower())
 
 
-def _told(session: "Session", answers: "list[Answers]", worker: str) -> "tuple[int, list[Conflict]]":
-    """Tell the session; return how many answers it had already, and those that contradict them."""
-    n_known, before = 0, len(session.conflicts)
-    for one in answers:
-        n_known += one.n_known
+def _rehearse(session: "Session", store: "Store", sheet: "Sheet") -> None:
+    """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
+    from shortlist.run import Session
+    from shortlist.store import MemoryStore, copy_run
+
+    memory = MemoryStore()
+    copy_run(store, memory, session.name)
+    _told(Session.resume(memory, session.name), sheet, "")
+
+
+def _told(session: "Session", sheet: "Sheet", worker: str) -> "tuple[dict[str, int], list[Conflict]]":
+    """Tell the session; return what came of the answers in numbers, and the contradictions."""
+    from shortlist.store import Conflict, Told
+
+    n_answers, n_taken, conflicts = 0, 0, []
+    for one in sheet.answers(session):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Contradiction)
-            session.tell(one.tickets, one.summaries, worker=worker)
-    own = [conflict for conflict in session.conflicts[before:] if conflict.worker == worker]
-    return n_known, own
-
-
-def _counts(
-    entries: "list[Entry]", answers: "list[Answers]", n_known: int, n_conflicts: int
-) -> dict[str, int]:
-    n_answers = sum(len(one.places) for one in answers)
-    return {
-        "taken": n_answers - n_known,
-        "known": n_known - n_conflicts,
-        "conflicting": n_conflicts,
-        "left_open": sum(entry.is_open for entry in entries),
-    }
+            events = session.take(one.tickets, one.summaries, worker=worker)
+        n_answers += len(one.places)
+        n_taken += sum(len(event.arms) for event in events if isinstance(event, Told))
+        conflicts += [event for event in events if isinstance(event, Conflict)]
+    n_known = n_answers - n_taken - len(conflicts)
+    return {"taken": n_taken, "known": n_known, "conflicting": len(conflicts)}, conflicts
 
 
 def _say(session: "Session", counts: dict[str, int]) -> None:
@@ -168,11 +178,12 @@ def _dict(session: "Session", counts: dict[str, int], conflicts: "list[Conflict]
 
 
 def _warn(session: "Session", conflicts: "list[Conflict]") -> None:
+    from shortlist.run.printable import printable
     from shortlist.run.sheets import ticket_text
 
     for one in conflicts[:_MOST_CONFLICTS]:
         ticket = ticket_text(session.code, one.round, one.arm)
-        name = session.problem.name(one.arm)
+        name = printable(session.problem.name(one.arm))
         click.echo(
             f"Warning: {ticket} ({name}) was told before with mean {one.kept:g} and now with "
             f"{one.refused:g}; the first stands.",

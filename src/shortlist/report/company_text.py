@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from shortlist.report.moments import moment
 from shortlist.run.holders import Holding
+from shortlist.run.printable import printable
 
 _DRIVER = re.compile(r"run@(.*):([0-9]+):[0-9a-f]{6}")
 _MOST = 3  # workers named in one line
@@ -13,7 +14,7 @@ _MOST = 3  # workers named in one line
 def worker_words(worker: str) -> str:
     """Return who a worker is: a name as it was given, or which process of which machine."""
     driver = _DRIVER.fullmatch(worker)
-    return f"process {driver[2]} on {driver[1]}" if driver else worker or "somebody"
+    return f"process {driver[2]} on {driver[1]}" if driver else printable(worker) or "somebody"
 
 
 def holding_words(holding: Holding, now: float | None = None) -> str:

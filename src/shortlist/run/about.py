@@ -12,18 +12,15 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.measure import CommandSource, Source, TableSource
 
-_NO_MATTER = {"timeout", "env", "folder"}
-_IN_DIGESTS = ("means", "variances", "scales")
-
 
 def about_measurement(
     entries: dict[str, Any], source: Source, numbers: dict[str, FloatArray | None]
 ) -> dict[str, Any]:
-    """Return what [measure] says, with digests of the numbers that simulate, or were recorded."""
-    said = {key: value for key, value in entries.items() if key not in _NO_MATTER}
-    for key in _IN_DIGESTS:
-        if not isinstance(said.get(key), str):
-            said.pop(key, None)
+    """Return what holds for a measurement, with digests of the numbers that simulate, or were recorded.
+
+    Entries are given as they hold, whether they were written in the file or are what it means without them.
+    """
+    said = dict(entries)
     digests = {name: _digest([values]) for name, values in numbers.items() if values is not None}
     if isinstance(source, CommandSource):
         digests |= {f"column {name}": _digest_of_words(words) for name, words in source.columns.items()}
@@ -34,20 +31,18 @@ def about_measurement(
     return said
 
 
-def about_grown_table(source: Source, before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said before of a table, if it has only grown since; otherwise what is said now.
+def has_only_grown(source: Source, before: dict[str, Any]) -> bool:
+    """Return whether a source is a table that was described so before, and has got more rows since.
 
     Pulls take rows from the top, so more of them at the end change none that was used. In a random order they
     would.
     """
     was = before.get("table")
     if not isinstance(source, TableSource) or source.order != "next" or not isinstance(was, dict):
-        return now
+        return False
     sizes = np.diff(source.starts)
     rows = np.broadcast_to(np.asarray(was.get("rows")), sizes.shape) if _fits(was, len(sizes)) else sizes + 1
-    if (rows > sizes).any() or _table(source, rows) != was:
-        return now
-    return now | {"table": was}
+    return bool((rows <= sizes).all()) and _table(source, rows) == was
 
 
 def _fits(was: dict[str, Any], n: int) -> bool:

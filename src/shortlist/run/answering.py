@@ -1,7 +1,7 @@
 """Answers of a sheet, held against what a run asked for."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +9,9 @@ import numpy as np
 from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.measure import Summary, summary_of
 from shortlist.run.answers import check_rounding, variances_of
-from shortlist.run.history import History, Round
+from shortlist.run.history import Round
+from shortlist.run.printable import is_name
+from shortlist.run.session import Session
 from shortlist.run.sheets import Entry, ticket_text
 from shortlist.tickets import Tickets
 
@@ -30,61 +32,107 @@ class Answers:
         """The tickets, in the order of the answers."""
         return self.round.tickets.take(np.array(self.places))
 
-    @property
-    def n_known(self) -> int:
-        """How many of the tickets have been told."""
-        return int(self.round.is_told[self.places].sum())
 
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The entries of a sheet by round and arm; all are of one run, and no ticket is there twice.
 
-def fitted(
-    entries: Iterable[Entry], history: History, run_of: Callable[[str], str | None] = lambda _: None
-) -> list[Answers]:
-    """Return the answers of a sheet by round, in order; entries without an answer are left out.
-
-    Parameters
+    Attributes
     ----------
-    entries
-        What `read_sheet` returned.
-    history
-        The run that is told.
-    run_of
-        Returns the run whose tickets have a code, if that can be found out.
-
-    Raises
-    ------
-    InvalidAnswers
-        If an answer does not fit what was asked; the message names the line.
+    rounds
+        For each round, in order, what is said of each arm.
     """
-    found: dict[int, Answers] = {}
-    arms: dict[int, dict[int, int]] = {}  # by round: where each arm stands
-    seen: dict[tuple[int, int], str] = {}
-    for entry in entries:
-        number, arm = _numbers(entry, history, run_of)
-        if (number, arm) in seen:
-            raise InvalidAnswers(
-                f"{entry.where}: ticket {entry.ticket} has an answer at {seen[number, arm]} already; "
-                f"leave one."
-            )
-        seen[number, arm] = entry.where
-        round = history.rounds[number] if number < len(history.rounds) else None
-        if round is not None and number not in arms:
-            arms[number] = {one: place for place, one in enumerate(round.tickets.arms.tolist())}
-        if round is None or arm not in arms[number]:
-            raise InvalidAnswers(
-                f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the "
-                f"sheet that `shortlist ask` printed."
-            )
+
+    rounds: dict[int, dict[int, Entry]]
+
+    @classmethod
+    def of(
+        cls, entries: Iterable[Entry], code: str, run_of: Callable[[str], str | None] = lambda _: None
+    ) -> "Sheet":
+        """Return a sheet for the run whose tickets have a code.
+
+        Parameters
+        ----------
+        entries
+            What `read_sheet` returned.
+        code
+            The first letters of the run's tickets.
+        run_of
+            Returns the run whose tickets have a code, if that can be found out.
+
+        Raises
+        ------
+        InvalidAnswers
+            If a ticket is none of this run, or is there twice; the message names the line.
+        """
+        rounds: dict[int, dict[int, Entry]] = {}
+        for entry in entries:
+            number, arm = _numbers(entry, code, run_of)
+            seen = rounds.setdefault(number, {}).setdefault(arm, entry)
+            if seen is not entry:
+                raise InvalidAnswers(
+                    f"{entry.where}: ticket {entry.ticket} has an answer at {seen.where} already; leave one."
+                )
+        return cls({number: rounds[number] for number in sorted(rounds)})
+
+    def answers(self, session: Session) -> Iterator[Answers]:
+        """Yield the answers round by round, held against what the session asks by then.
+
+        If those yielded are told, the session may go on to the round of the next ones. Entries without an
+        answer are left out.
+
+        Raises
+        ------
+        InvalidAnswers
+            If something does not fit what was asked; the message names the line.
+        """
+        for number, entries in self.rounds.items():
+            rounds = session.history.rounds
+            if number >= len(rounds):
+                raise _never_asked(next(iter(entries.values())))
+            answers = _fitted(entries, rounds[number])
+            if answers.places:
+                yield answers
+
+
+def _fitted(entries: dict[int, Entry], round: Round) -> Answers:
+    """Return the answers to tickets of one round."""
+    found = Answers(round)
+    places = {arm: place for place, arm in enumerate(round.tickets.arms.tolist())}
+    for arm, entry in entries.items():
+        if arm not in places:
+            raise _never_asked(entry)
+        _check_labels(entry, round, places[arm])
         if not entry.is_open:
-            answers = found.setdefault(number, Answers(round))
-            answers.places.append(arms[number][arm])
-            answers.summaries.append(_summary(entry, round, arms[number][arm]))
-    return [found[number] for number in sorted(found)]
+            found.places.append(places[arm])
+            found.summaries.append(_summary(entry, round, places[arm]))
+    return found
 
 
-def _numbers(entry: Entry, history: History, run_of: Callable[[str], str | None]) -> tuple[int, int]:
+def _never_asked(entry: Entry) -> InvalidAnswers:
+    return InvalidAnswers(
+        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the sheet that "
+        f"`shortlist ask` printed. After an answer that was corrected a run may ask for other tickets: leave "
+        f"out the rounds after it."
+    )
+
+
+def _check_labels(entry: Entry, round: Round, place: int) -> None:
+    """Refuse an entry that speaks of another arm than its ticket, as if a column had been sorted alone."""
+    (ticket,) = round.tickets.take(slice(place, place + 1))
+    for (label, cell), where in entry.labels.items():
+        wanted = {"arm": str(ticket.arm), "name": ticket.name, "pulls": str(ticket.count)}[label]
+        if not is_name(cell, wanted):
+            raise InvalidAnswers(
+                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. Whose "
+                f"answer it is cannot be known: put ticket and answer side by side again. If only the "
+                f"column `{label}` is wrong, leave it out."
+            )
+
+
+def _numbers(entry: Entry, own: str, run_of: Callable[[str], str | None]) -> tuple[int, int]:
     """Return the round and the arm of a ticket, if it is one of this run."""
     parts = _TICKET.fullmatch(entry.ticket.lower())
-    own = history.began.code
     if parts is None:
         raise InvalidAnswers(
             f"{entry.where}: {entry.ticket!r} is no ticket; those of this run look like "

@@ -15,6 +15,8 @@ from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, 
 from shortlist.tickets import Tickets
 
 _SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
+FOLLOWS = "follows"
+"""The entry of settings that says which earlier ones they may take the place of, by their keys."""
 
 
 # --- who measures what ----------------------------------------------------------------------------------
@@ -125,15 +127,18 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
-    A score for failures may come later, and calls of one pull with it; but then it stays.
+    A score for failures may come later, and calls of one pull with it; but then it stays. What has been found
+    to be the same as before, only more of it, takes the place of what it follows: see `FOLLOWS`.
     """
+    given = {key: value for key, value in settings.items() if key != FOLLOWS}
     if before is None:
-        return [Arranged(settings)]
-    is_scored_now = before.get(_SCORE) == _NO_SCORE != settings.get(_SCORE)
-    compared = before | {part: settings.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
-    if changes := changes_of_settings(compared, settings):
+        return [Arranged(given)]
+    is_scored_now = before.get(_SCORE) == _NO_SCORE != given.get(_SCORE)
+    compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
+    compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
+    if changes := changes_of_settings(compared, given):
         raise ChangedRun(
             f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
             f"another run. Nothing was changed."
         )
-    return [Arranged(compared)] if is_scored_now else []
+    return [Arranged(compared)] if compared != before else []

@@ -28,7 +28,10 @@ from shortlist.unknown import Question, Unknown
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Where rewards come from, also in words and, for simulated arms, their truth."""
+    """Where rewards come from, also in words and, for simulated arms, their truth.
+
+    `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
+    """
 
     source: Source
     means: FloatArray | None = None
@@ -65,7 +68,9 @@ def measured(
     given.only(*keys)
     found = read(given)
     numbers = {"means": found.means, "variances": found.variances}
-    return replace(found, about=about_measurement(entries, found.source, numbers))
+    bounds = {} if noise is None or noise.bounds is None else {"bounds": list(noise.bounds)}
+    holds = {"kind": kind, **found.about, **bounds}
+    return replace(found, about=about_measurement(holds, found.source, numbers))
 
 
 def _simulated(given: _Given) -> Measured:
@@ -80,7 +85,8 @@ def _simulated(given: _Given) -> Measured:
         _check_reach(given.noise.bounds, means, rewards)
     is_unknown = isinstance(given.problem, Unknown)
     source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
-    return Measured(source, means, rewards, truth.variances if is_unknown else None)
+    variances = truth.variances if is_unknown else None
+    return Measured(source, means, rewards, variances, {"rewards": rewards})
 
 
 def _truth(given: _Given) -> Problem:
@@ -121,10 +127,10 @@ def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -
 
 
 def _function(given: _Given) -> Measured:
-    function = ImportedFunction(word(given.entries, "function"), given.folder)
-    if not flag(given.entries, "vectorised"):
-        return Measured(FunctionSource(function))
-    return Measured(vectorised(function))
+    name, is_vectorised = word(given.entries, "function"), flag(given.entries, "vectorised")
+    function = ImportedFunction(name, given.folder)
+    source = vectorised(function) if is_vectorised else FunctionSource(function)
+    return Measured(source, about={"function": name, "vectorised": is_vectorised})
 
 
 def _command(given: _Given) -> Measured:
@@ -144,29 +150,33 @@ def _command(given: _Given) -> Measured:
         timeout=entries.get("timeout"),
         env=env,
     )
-    return Measured(source)
+    return Measured(source, about={"command": argv, "output": source.output})
 
 
 def _table(given: _Given) -> Measured:
     entries, problem = given.entries, given.problem
     path = given.folder / word(entries, "file")
+    about: dict[str, Any] = {"file": word(entries, "file"), "order": word(entries, "order", "next")}
     match path.suffix.lower():
         case ".npy":
             given.only("file", "order", "axis")
-            rewards = read_npy(path, problem, entries.get("axis", 0))
+            about["axis"] = entries.get("axis", 0)
+            rewards = read_npy(path, problem, about["axis"])
         case ".npz":
             given.only("file", "order")
             rewards = read_npz(path, problem)
         case ".csv" if word(entries, "layout", "long") == "wide":
             given.only("file", "order", "layout")
+            about["layout"] = "wide"
             rewards = read_csv(path, problem, "wide")
         case ".csv":
             given.only("file", "order", "layout", "arm", "reward")
             names = {key: word(entries, key, key) for key in ("arm", "reward")}
-            rewards = read_csv(path, problem, word(entries, "layout", "long"), **names)
+            about |= {"layout": word(entries, "layout", "long"), **names}
+            rewards = read_csv(path, problem, about["layout"], **names)
         case other:
             raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy or .npz file.")
-    return Measured(TableSource.of(problem, rewards, word(entries, "order", "next")))
+    return Measured(TableSource.of(problem, rewards, about["order"]), about=about)
 
 
 _Reader: TypeAlias = Callable[[_Given], Measured]

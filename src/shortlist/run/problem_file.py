@@ -28,8 +28,9 @@ from shortlist.errors import InvalidProblem
 from shortlist.measure import BoundedSource, Source
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
-from shortlist.run.about import about_grown_table
+from shortlist.run.about import has_only_grown
 from shortlist.run.arms_file import Declared, declared_noise, n_arms, refuse_noise
+from shortlist.run.deciding import FOLLOWS
 from shortlist.run.entries import check_keys, section
 from shortlist.run.measure_section import Measured, measured
 from shortlist.unknown import Question, Unknown
@@ -75,11 +76,14 @@ class ProblemFile:
     def about_since(self, settings: dict[str, Any] | None) -> dict[str, Any]:
         """Return how rewards come about, for `drive`, where a run has been measured so before.
 
-        A table of recorded rewards may have grown meanwhile.
+        A table of recorded rewards may have grown meanwhile. Then what is said of it now takes the place of
+        what was said before.
         """
-        before = (settings or {}).get("measure")
-        about = about_grown_table(self._measured_by, before, self.about) if before else self.about
-        return {"measure": about}
+        before, now = (settings or {}).get("measure"), {"measure": self.about}
+        if not before or not has_only_grown(self._measured_by, before):
+            return now
+        table = {"table": self.about["table"]}
+        return now | ({FOLLOWS: {"measure": before}} if before | table == self.about else {})
 
     @property
     def _measured_by(self) -> Source:

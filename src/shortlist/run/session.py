@@ -309,6 +309,18 @@ class Session:
         StoreTrouble
             If the log could not be written. Nothing of the call is then counted.
         """
+        self.take(tickets, rewards, means=means, worker=worker, scored=scored)
+
+    def take(
+        self,
+        tickets: Ticket | Sequence[Ticket],
+        rewards: Any = None,
+        *,
+        means: float | Sequence[float] | FloatArray | None = None,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
+    ) -> list[Event]:
+        """Take answers as `tell` does; return what that added to the log: what is new, and conflicts."""
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
             means = None if means is None else np.atleast_1d(means)
@@ -326,7 +338,7 @@ class Session:
         check_rounding(self.problem, told)
         if issued.needs_variances:
             variances = variances_of(tickets, rewards)
-        self._accept(round, places, told, variances, worker=worker, scored=scored)
+        return self._accept(round, places, told, variances, worker=worker, scored=scored)
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all requests of the round under way, and which of them have not been told.
@@ -422,8 +434,8 @@ class Session:
         means: FloatArray,
         variances: FloatArray | None,
         **about: Any,
-    ) -> None:
-        """Count what is new, and note what differs from what was told before."""
+    ) -> list[Event]:
+        """Count what is new, and note what differs from what was told before; return both as events."""
         if (round.spreads is None) != (variances is None):
             what = "needs" if variances is None else "has no"
             raise NotAsked(f"round {round.number} {what} sample variances.")
@@ -441,5 +453,6 @@ class Session:
                     f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
                     f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
                     Contradiction,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
+        return events

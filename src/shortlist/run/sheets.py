@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shortlist.errors import InvalidAnswers
@@ -23,6 +23,8 @@ COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DELIMITERS = (",", ";", "\t")
 _ANSWERS = ("reward", "mean", "variance", "count")
+_LABELS = ("arm", "name", "pulls")
+_KNOWN = ("ticket", *_ANSWERS, *_LABELS)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Entry:
         All its rewards; None if a summary is given instead, or nothing.
     mean, variance, count
         A summary of its rewards; None for what is not given.
+    labels
+        What is said beside the ticket of its `arm`, `name` and `pulls`, each with its place in the sheet.
     """
 
     where: str
@@ -47,6 +51,7 @@ class Entry:
     mean: float | None = None
     variance: float | None = None
     count: float | None = None
+    labels: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -128,10 +133,10 @@ def _delimiter(text: str) -> str:
 
 def _columns(header: list[str]) -> dict[str, int]:
     names = [name.lower() for name in header]
-    for name in ("ticket", *_ANSWERS):
+    for name in _KNOWN:
         if names.count(name) > 1:
             raise InvalidAnswers(f"the column `{name}` is there {names.count(name)} times; leave one.")
-    found = {name: names.index(name) for name in ("ticket", *_ANSWERS) if name in names}
+    found = {name: names.index(name) for name in _KNOWN if name in names}
     if "ticket" not in found:
         raise InvalidAnswers(
             f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets of the "
@@ -153,10 +158,13 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
     blank: dict[str, str] = {}  # tickets with a line that has no reward: where that is
+    labels: dict[str, dict[tuple[str, str], str]] = {}
     for where, row in rows:
         ticket, cell = (_cell(where, row, columns, name, width) for name in ("ticket", "reward"))
         key = _ticket(where, ticket).lower()
         places.setdefault(key, where)
+        for label in _labels(where, row, columns, width):
+            labels.setdefault(key, {}).setdefault(label, where)
         if cell:
             rewards.setdefault(key, []).append(_number(where, "reward", cell))
         else:
@@ -166,7 +174,7 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
             f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. A ticket is told "
             f"whole: fill in all its lines, or leave all of them empty."
         )
-    return [Entry(where, key, rewards.get(key)) for key, where in places.items()]
+    return [Entry(where, key, rewards.get(key), labels=labels.get(key, {})) for key, where in places.items()]
 
 
 def _summary(where: str, row: list[str], columns: dict[str, int], width: int) -> Entry:
@@ -175,7 +183,14 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int) ->
     for name in ("mean", "variance", "count"):
         cell = _cell(where, row, columns, name, width) if name in columns else ""
         given[name] = _number(where, name, cell) if cell else None
-    return _whole(Entry(where, ticket, None, **given))
+    labels = dict.fromkeys(_labels(where, row, columns, width), where)
+    return _whole(Entry(where, ticket, None, **given, labels=labels))
+
+
+def _labels(where: str, row: list[str], columns: dict[str, int], width: int) -> list[tuple[str, str]]:
+    """Return what a line says of its ticket beside the answer."""
+    cells = ((name, _cell(where, row, columns, name, width)) for name in _LABELS if name in columns)
+    return [(name, cell) for name, cell in cells if cell]
 
 
 def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width: int) -> str:
@@ -190,7 +205,7 @@ def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width:
 def _number(where: str, name: str, text: str) -> float:
     if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
         return float(text)
-    if _NUMBER.fullmatch(text.replace(",", ".", 1)):
+    if "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):
         raise InvalidAnswers(f"{where}: the {name} is {text!r}; write it with a decimal point, not a comma.")
     raise InvalidAnswers(f"{where}: the {name} is {text!r}; it must be a finite number, such as 3.25.")
 
@@ -201,7 +216,7 @@ def _number(where: str, name: str, text: str) -> float:
 def _of_json(text: str) -> list[Entry]:
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InvalidAnswers(f"it is not valid JSON: {error}.") from None
     entries = data.get("tickets") if isinstance(data, dict) else data
     if not isinstance(entries, list):
@@ -225,7 +240,8 @@ def _of_object(where: str, entry: Any) -> Entry:
         rewards = [_real(where, f"reward {place}", reward) for place, reward in enumerate(rewards, 1)]
         if None in rewards:
             raise InvalidAnswers(f"{where}: reward {rewards.index(None) + 1} is null; it must be a number.")
-    return _whole(Entry(where, _ticket(where, entry["ticket"]), rewards, **numbers))
+    labels = {(name, str(entry[name])): where for name in _LABELS if entry.get(name) is not None}
+    return _whole(Entry(where, _ticket(where, entry["ticket"]), rewards, **numbers, labels=labels))
 
 
 def _real(where: str, name: str, value: Any) -> float | None:

@@ -1,6 +1,7 @@
 """Which store is meant by a path or an address."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +16,11 @@ _FORMS = (
     "Give the path of a file, such as runs.db; or the address of a PostgreSQL database, such as "
     "postgresql://user@server/database"
 )
+_HARMLESS = {
+    *("host", "hostaddr", "port", "user", "dbname", "options", "service"),
+    *("sslmode", "connect_timeout", "target_session_attrs"),
+}
+"""Options of an address that may be shown."""
 _METHODS = ("read", "append", "restore", "runs", "remove", "close")
 
 
@@ -50,6 +56,29 @@ def open_store(
     if all(callable(getattr(where, method, None)) for method in _METHODS) and not isinstance(where, type):
         return where
     raise StoreTrouble(f"A store cannot be opened at an object of type {type(where).__name__}. {_FORMS}.")
+
+
+def shown(where: str) -> str:
+    """Return an address without anything secret; a path as it is. What stands before it is kept.
+
+    Examples
+    --------
+    >>> shown("postgresql://me:p@ss/word@server/lab?sslmode=require&sslpassword=secret")
+    'postgresql://me:***@server/lab?sslmode=require'
+    >>> shown("runs.db")
+    'runs.db'
+    """
+    found = re.search(r"([A-Za-z][\w.+-]*)://", where)
+    if found is None:
+        return where
+    start, rest = where[: found.end()], where[found.end() :]
+    login, at, place = ("", "", rest) if found[1] == "sqlite" else rest.rpartition("@")
+    if "?" in login:  # where a password ends cannot be known then
+        return f"{start}***"
+    user = re.split(r"[:/@\s]", login)[0]
+    place, _, query = place.partition("?")
+    options = "&".join(part for part in query.split("&") if part.partition("=")[0] in _HARMLESS)
+    return f"{start}{user}{'' if user == login else ':***'}{at}{place}{'?' if options else ''}{options}"
 
 
 def _opened(address: str, *, must_exist: bool, read_only: bool, clock: Callable[[], float] | None) -> Store:

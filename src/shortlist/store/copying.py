@@ -11,23 +11,29 @@ from shortlist.store.log import Store
 def copy_run(source: Store, target: Store, run: str) -> int:
     """Copy a run's log record by record, times included; return how many records were written.
 
-    If the target has the same log already, nothing is written.
+    If the target has the log already, or its beginning, only what is missing there is written.
 
     Raises
     ------
     NoSuchRun
         If the source has no run of that name.
     StoreTrouble
-        If the target has another log under that name. It is left as it is.
+        If the target has another log under that name, or a longer one. It is left as it is.
     """
     if run not in source.runs():
         raise NoSuchRun(f"There is no run {run!r} to copy. Those there are: {_listed(source.runs())}.")
     if run not in target.runs():
         return target.restore(run, source.read(run))
     for number, (ours, theirs) in enumerate(itertools.zip_longest(source.read(run), target.read(run)), 1):
+        if theirs is None:
+            n_there = number - 1
+            return target.restore(run, itertools.islice(source.read(run), n_there, None), n_there)
         if not _same(ours, theirs):
+            how = f"has gone on after record {number - 1}"
+            if ours is not None:
+                how = f"is another one from record {number} on"
             raise StoreTrouble(
-                f"The target has a run {run!r} already, and its log is another one from record {number} on. "
+                f"The target has a run {run!r} already, and its log {how}. "
                 f"Nothing was written. Copy to another store, or remove the run there first."
             )
     return 0

@@ -46,17 +46,18 @@ class Store(Protocol):
         """
         ...
 
-    def restore(self, run: str, records: Iterable[Record]) -> int:
-        """Write the log of a new run as it was elsewhere, all or nothing; return how many records it has.
+    def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
+        """Write records of a log as they were elsewhere, all or nothing; return how many were written.
 
-        Numbers and times are kept.
+        Numbers and times are kept. A new run is begun with them; or they follow the first `n_there` records,
+        which must be there, and no others.
 
         Raises
         ------
         StoreTrouble
-            If there is a run of that name already.
+            If there are other records of that run, or fewer.
         CorruptLog
-            If the records are not numbered from 1 without gaps.
+            If the records are not numbered from `n_there` + 1 without gaps.
         """
         ...
 
@@ -106,18 +107,19 @@ def refuse_replaced(run: str, after: After, mark: bytes) -> None:
         )
 
 
-def refuse_existing(run: str, last: int) -> None:
-    """Raise StoreTrouble if a run that is to be new has records."""
-    if last:
+def refuse_existing(run: str, last: int, n_there: int = 0) -> None:
+    """Raise StoreTrouble if a run that is to be new, or to have so many records, has others."""
+    if last != n_there:
+        wanted = f", where {n_there} were expected" if n_there else ""
         raise StoreTrouble(
-            f"There is a run {run!r} already, with {last} records. Nothing was written. Choose another "
-            f"store, or remove that run first."
+            f"There is a run {run!r} already, with {last} records{wanted}. Nothing was written. Choose "
+            f"another store, or remove that run first."
         )
 
 
-def in_sequence(run: str, records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records of a whole log; raise CorruptLog where a number is missing."""
-    for number, record in enumerate(records, 1):
+def in_sequence(run: str, records: Iterable[Record], n_there: int = 0) -> Iterator[Record]:
+    """Yield the records of a log after the first few; raise CorruptLog where a number is missing."""
+    for number, record in enumerate(records, n_there + 1):
         if record.number != number:
             raise CorruptLog(
                 f"Record {number} of run {run!r} is missing: {record.number} stands in its place."

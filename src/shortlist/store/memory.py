@@ -49,16 +49,17 @@ class MemoryStore:
                 self._logs.setdefault(run, []).extend(fresh)
             return fresh
 
-    def restore(self, run: str, records: Iterable[Record]) -> int:
-        """Write the log of a new run as it was elsewhere; return how many records it has."""
+    def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
+        """Write records of a log as they were elsewhere; return how many were written."""
         checked_name(run)
-        mark = secrets.token_bytes(8)
-        log = [replace(record, mark=mark) for record in in_sequence(run, records)]
+        more = list(in_sequence(run, records, n_there))
         with self._lock:
-            refuse_existing(run, len(self._logs.get(run, [])))
-            if log:
-                self._logs[run] = log
-            return len(log)
+            refuse_existing(run, len(self._logs.get(run, [])), n_there)
+            if more:
+                log = self._logs.setdefault(run, [])
+                mark = log[0].mark if log else secrets.token_bytes(8)
+                log.extend(replace(record, mark=mark) for record in more)
+            return len(more)
 
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""

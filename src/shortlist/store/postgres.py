@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from shortlist.errors import StoreTrouble
+from shortlist.store.address import shown
 from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 
@@ -66,7 +67,7 @@ class PostgresStore(SqlStore):
             connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "shortlist"},
         )
         sql.event.listen(engine, "connect", _settings(patience, read_only))
-        super().__init__(engine, f"The store {_shown(url)}", clock)
+        super().__init__(engine, f"The store {shown(address)}", clock)
         self._set_up(self._changing_schema, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def _now(self, connection: sql.Connection) -> float:
@@ -85,17 +86,15 @@ def _url(address: str) -> sql.URL:
             "A store in PostgreSQL needs the package psycopg. Install it: pip install 'shortlist[postgres]'."
         )
     try:
-        return sql.make_url(address).set(drivername="postgresql+psycopg")
+        url = sql.make_url(address).set(drivername="postgresql+psycopg")
     except (sql.exc.ArgumentError, ValueError):
+        url = None
+    if url is None or "@" in f"{url.host}{url.database}":  # part of a password, most likely
         raise StoreTrouble(
             "The address of the store cannot be read. It must look like "
-            "postgresql://user@server:5432/database; write special signs of a password as %xx."
-        ) from None
-
-
-def _shown(url: sql.URL) -> str:
-    """Return an address without anything secret."""
-    return url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+            "postgresql://user@server:5432/database; write special signs of a password as %xx, @ as %40."
+        )
+    return url
 
 
 def _settings(patience: float, read_only: bool) -> Callable[[Any, Any], None]:

@@ -99,18 +99,18 @@ class SqlStore:
                 connection.rollback()  # a run that was begun only to be looked at is no run
             return fresh
 
-    def restore(self, run: str, records: Iterable[Record]) -> int:
-        """Write the log of a new run as it was elsewhere, all or nothing; return how many records it has."""
+    def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
+        """Write records of a log as they were elsewhere, all or nothing; return how many were written."""
         checked_name(run)
         with self._writing() as connection:
             key, end = self._end(connection, run)
-            refuse_existing(run, end.number)
-            source = iter(in_sequence(run, records))
+            refuse_existing(run, end.number, n_there)
+            source = iter(in_sequence(run, records, n_there))
             while part := list(itertools.islice(source, _ROWS_AT_ONCE)):
                 end = _insert(connection, key, end, part)
             if not end.number:
                 connection.rollback()
-            return end.number
+            return end.number - n_there
 
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""

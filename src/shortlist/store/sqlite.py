@@ -56,8 +56,11 @@ class SqliteStore(SqlStore):
         patience: float = 30.0,
         steps: Sequence[Step] = STEPS,
     ) -> None:
-        path = Path(path).expanduser().absolute()
-        _refuse_path(path, must_exist=must_exist or read_only)
+        path = Path(os.path.expanduser(path)).absolute()  # "~nobody" stays as it is
+        try:
+            _refuse_path(path, must_exist=must_exist or read_only)
+        except OSError as error:
+            raise StoreTrouble(f"The store {path} cannot be opened: {error.strerror}.") from None
         self._file = _File(path, read_only, must_exist, patience)
         engine = sql.create_engine(
             "sqlite+pysqlite://",
