@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
 from shortlist.problem import Problem
@@ -22,11 +22,9 @@ from shortlist.strategies.protocol import Batch, Done
 from shortlist.strategies.race_aims import Arms, aims
 from shortlist.strategies.race_course import Course, course
 
-CAUTION = 4.0  # incumbents are chosen by their means less so many standard errors
-PATIENCE = 40  # rounds in which those ahead of an incumbent climb first; it is lost in as many again
-CLIMB = 2  # rungs that an arm climbs at once, as a rule,
-SMALL = 0.01  # but more in a batch that adds less than so much to the pulls made before
-LEAST = 2e-4  # beyond what is wanted, if need be: a batch has at least so many of those pulls,
+CAUTION = 1.0  # incumbents are chosen by their means less so many standard errors
+CLIMB = 2  # rungs that an arm climbs at once, as a rule
+LEAST = 2e-4  # a batch has at least so many of the pulls made before,
 GROWTH = 1.01  # and so many times more from round to round: beyond some hundreds of them few are left
 MOST_GROWTH = 4000  # rounds after which that share grows no more, lest it overflow
 FAR = 1e6  # gaps are cut off here, lest evidence overflow; no outsider's is that large
@@ -94,11 +92,10 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
         return is_open, Batch(incumbents[:0], incumbents[:0])
     outsiders = np.flatnonzero(is_open)
     arms = np.concatenate([incumbents, outsiders])
-    expected = _expected(state, gaps, incumbents)
     wanted = np.concatenate(
         aims(
             plan.rungs,
-            Arms(expected, state.rungs[incumbents], plan.unit[incumbents]),
+            Arms(gaps[incumbents], state.rungs[incumbents], plan.unit[incumbents]),
             Arms(gaps[outsiders], state.rungs[outsiders], plan.unit[outsiders]),
         )
     )
@@ -106,20 +103,6 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     counts[arms] = _counts(state, arms, gaps[arms], wanted)
     asked = np.flatnonzero(counts)
     return is_open, Batch(asked, counts[asked])
-
-
-def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray:
-    """Return the gaps that incumbents would have if those with the largest means took their places.
-
-    Else all arms would be measured against an incumbent that is about to be replaced. But if many arms are
-    as good as each other, some lucky one is always ahead, and to wait for it would take hundreds of rounds:
-    so this lasts for a time, and fades.
-    """
-    patience = min(1.0, 2.0 - state.n_rounds / PATIENCE)
-    if patience <= 0:
-        return gaps[incumbents]
-    cut = float(kth_largest(gaps, len(incumbents))[0])
-    return np.maximum(gaps[incumbents], patience * cut)
 
 
 def _pooled(state: Open, means: FloatArray) -> Open:
@@ -151,37 +134,27 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
 
 
 def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> IntArray:
-    """Return how often to pull contenders: towards the rungs wanted, or beyond if that is too little.
+    """Return how often to pull contenders: towards the rungs wanted, but not all the way at once.
 
-    The best go beyond first. If all of them at the top would be too little, they climb just there: so such
-    a batch brings an arm to the top, and no pulls are returned only if all contenders have reached it.
+    If that is too little for a batch, the best go beyond what is wanted; if it still is, all go farther. If
+    all of them at the top would be too little, they climb just there: so such a batch brings an arm to the
+    top, and no pulls are returned only if all contenders have reached it.
     """
-    top, rungs = state.course.rungs.top, state.rungs[arms]
+    plan, top, rungs = state.course, state.course.rungs.top, state.rungs[arms]
     least = _least(state.n_rounds, float(state.n_pulls))
-    climbers = np.flatnonzero(wanted > rungs)
-    counts = np.zeros(len(arms), dtype=np.int64)
-    counts[climbers] = _towards(state, arms[climbers], wanted[climbers])
-    limit = rungs
-    while counts.sum() < least:
-        if (limit >= top).all():
-            return _climbing(state, arms, rungs, np.maximum(rungs, top))
-        limit = limit + CLIMB
-        counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
-    return counts
-
-
-def _towards(state: Open, arms: IntArray, wanted: IntArray) -> IntArray:
-    """Return pulls for some rungs towards those wanted, and for more of them as long as the batch is small."""
-    plan, rungs = state.course, state.rungs[arms]
     limit = rungs
     while True:
         limit = limit + CLIMB
         counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
         if state.n_excess + _excess(state, arms, counts) > plan.excess:
-            wanted = np.minimum(wanted, np.maximum(plan.rungs.top, rungs))
+            wanted = np.minimum(wanted, np.maximum(top, rungs))
             counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if counts.sum() >= SMALL * state.n_pulls or (limit >= wanted).all():
+        if counts.sum() < least:
+            counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
+        if counts.sum() >= least:
             return counts
+        if (limit >= np.maximum(wanted, top)).all():
+            return _climbing(state, arms, rungs, np.maximum(rungs, top))
 
 
 def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float) -> IntArray:
