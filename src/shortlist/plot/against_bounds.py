@@ -124,4 +124,7 @@ def _logarithmic(axes: "Axes", pulls: list[float]) -> None:
     low, high = math.log10(min(pulls)), math.log10(max(pulls))
     room = max(high - low, 1.0)
     axes.set_xscale("log")
-    axes.set_xlim(10 ** (low - 0.12 * room), 10 ** (high + 0.3 * room))
+    left, right = low - 0.12 * room, high + 0.3 * room
+    if right - left < 2:  # marks at whole powers of ten, which are few
+        left, right = math.floor(left), math.ceil(right)
+    axes.set_xlim(10**left, 10**right)

@@ -100,7 +100,7 @@ def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArra
                 heights,
                 color=look.colour,
                 linestyle=look.line,
-                marker=look.marker,
+                marker=look.marker or ("_" if len(values) == 1 else ""),  # a point alone has no line
                 markevery=max(1, len(values) // 12),
                 linewidth=2.2 if name == LOWER_BOUND else 1.5,
                 gid=f"curve-{name}",

@@ -16,7 +16,7 @@ from shortlist.plot.curves import (
     name_curves,
     worst_cases,
 )
-from shortlist.plot.style import new_axes, quiet_style
+from shortlist.plot.style import new_axes, quiet_style, value_ticks
 from shortlist.problem import Problem
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def scaling(
         axes = new_axes(ax, height)
         draw_curves(axes, data.values, curves)
         axes.set(xscale="log", yscale="log", xlabel=_LABELS[over])
+        if data.values[-1] < 30 * data.values[0]:
+            value_ticks(axes, data.values)
         axes.set_ylabel(
             "worst-case pulls, as a multiple of the lower bound" if as_multiple else "worst-case pulls"
         )

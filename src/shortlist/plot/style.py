@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -138,6 +139,16 @@ def whole_ticks(axis: "Axis") -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     axis.set_major_locator(MaxNLocator(7, integer=True))
+
+
+def value_ticks(axes: "Axes", values: FloatArray) -> None:
+    """Mark the values themselves, where powers of ten would be too few; every other one if they are many."""
+    from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415
+
+    some = values[:: max(1, -(-len(values) // 9))]
+    axes.xaxis.set_major_locator(FixedLocator(some.tolist()))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 100 else f"{x:.3g}")
 
 
 def figure_of(drawn: Drawn) -> "Figure":
