@@ -5,7 +5,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help demo test lint bench bench-pulls mutants docs-map docs-example docs-figures clean
+.PHONY: help demo test lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,8 +17,8 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PY) -m pytest -n 2
 
 lint: $(READY)   ## ruff and mypy only
-	$(PY) -m ruff format --check src tests tools benchmarks examples
-	$(PY) -m ruff check src tests tools benchmarks examples
+	$(PY) -m ruff format --check src tests tools benchmarks examples docs
+	$(PY) -m ruff check src tests tools benchmarks examples docs
 	$(PY) -m mypy
 
 bench: $(READY)  ## speed and memory, written to benchmarks/results/
@@ -26,12 +26,21 @@ bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.plan
 	$(PY) -m benchmarks.race
 	$(PY) -m benchmarks.workers
+	$(PY) -m benchmarks.report
 
 bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
 	$(PY) -m benchmarks.pulls
 
 mutants: $(READY)  ## plant faults one at a time; the suite must catch each
 	$(PY) -m tools.mutants
+
+docs: $(READY)   ## the documentation site, into docs/_build/html
+	$(PY) -m sphinx -b html -n -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+docs-reference: $(READY)  ## regenerate docs/cli.md and docs/strategies.md from the code
+	$(PY) -m tools.cli_page
+	$(PY) -m tools.strategies_page
 
 docs-map: $(READY)  ## regenerate docs/paper-map.md from the code
 	$(PY) -m tools.paper_map
@@ -43,7 +52,7 @@ docs-figures: $(READY)  ## redraw docs/figures/ (some minutes); they come out th
 	@$(PY) -m tools.figures
 
 clean:           ## remove the virtual environment and caches
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis docs/_build
 
 # Rebuilt only when the dependencies change. A Debian without ensurepip cannot put pip into a new
 # environment; there the system's pip installs into it from outside.

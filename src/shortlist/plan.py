@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def best(self) -> Row:
-        """The strategy to take: of those with a certified worst case, the one that should need least.
+        """The strategy to take, of those with a certified worst case, the one that should need least.
 
         That is judged by the share of their worst cases that strategies usually take. But what is promised
         never exceeds the worst case of `wnelim` or `vmedelim`, if any strategy can promise as little.

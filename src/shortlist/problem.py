@@ -123,7 +123,7 @@ class Problem(Named):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the question: equal for equal problems, on every machine."""
+        """A fingerprint of the question, equal for equal problems, on every machine."""
         parts = hashlib.sha256(struct.pack("<qqdd", self.n, self.m, self.epsilon, self.delta))
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():

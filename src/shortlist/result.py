@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class Result:
 
     @property
     def is_answer(self) -> bool:
-        """Whether what was asked is certified: neither a screen nor a run that stopped short."""
+        """Whether what was asked is certified, by neither a screen nor a run that stopped short."""
         return self.guarantee is not None and self.guarantee.answers(self.problem)
 
     def require_guarantee(self) -> Guarantee:
@@ -141,6 +142,12 @@ class Result:
                 for arm, (pulls, mean) in enumerate(zip(self.arms.pulls, self.arms.means, strict=True))
             ],
         }
+
+    def _repr_html_(self) -> str:
+        """Return the result as notebooks show it; views stand above results, so this one is found by name."""
+        view = import_module("shortlist.report.fragment")
+        html: str = view.result_html(self)
+        return html
 
     def __str__(self) -> str:
         names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")

@@ -78,7 +78,7 @@ class Unknown(Named):
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the question: equal for equal ones, on every machine."""
+        """A fingerprint of the question, equal for equal ones, on every machine."""
         numbers = (self.n, self.m, self.epsilon, self.delta, self.names, self.pilot)
         parts = (*numbers, self.guarantee, self.goal)
         return hashlib.sha256(f"unknown {parts!r}".encode()).hexdigest()

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calling import QUESTION, Calls
+from tests.store.conftest import postgres, server
+
+__all__ = ["postgres", "server"]
 
 
 @pytest.fixture

@@ -365,6 +365,18 @@ def test_a_file_that_is_not_there_is_refused(trial: Calls) -> None:
     assert trial("tell", "trial", "trial.toml", "--format", "json").status == 2
 
 
+def test_the_same_answer_rounded_by_a_spreadsheet_is_no_contradiction(trial: Calls) -> None:
+    row = trial.sheet()[0]
+    rewards = [0.1, 0.2, 0.3, 0.7]
+    trial.tell([row | {"reward": reward} for reward in rewards])
+    for other in ([0.7, 0.3, 0.2, 0.1], [0.3, 0.7, 0.1, 0.2], [0.2, 0.7, 0.3, 0.1]):
+        done = trial.tell([row | {"reward": reward} for reward in other])
+        assert "0 answers taken; 1 known already." in done.words
+    (told,) = trial("export", "trial", "--json").data["answers"]
+    assert "1 known already" in trial.tell([row | {"mean": f"{told['mean']:.15g}"}]).words
+    assert "1 in conflict" in trial.tell([row | {"mean": f"{told['mean']:.11g}1"}]).words
+
+
 # --- pilots ---------------------------------------------------------------------------------------
 
 
@@ -382,6 +394,9 @@ def test_a_pilot_takes_rewards_or_means_with_variances(pilot: Calls) -> None:
     assert pilot.tell([second | {"mean": 3.0, "variance": 0.5, "count": 10}]).status == 0
     told = pilot("export", "trial", "--json").data["answers"]
     assert [(one["mean"], round(one["variance"], 12)) for one in told] == [(0.45, 0.091666666667), (3.0, 0.5)]
+    again = [first | {"reward": reward} for reward in rewards[::-1]]
+    assert "1 known already" in pilot.tell(again).words
+    assert "1 in conflict" in pilot.tell([second | {"mean": 3.0, "variance": 0.6}]).words
     assert pilot("export", "trial").out.splitlines()[1].split(",")[7] == str(told[0]["variance"])
 
 

@@ -13,6 +13,7 @@ STORED = {
     "status": ["status", "trial"],
     "export": ["export", "trial"],
     "replay": ["replay", "trial"],
+    "report": ["report", "trial"],
     "prune": ["prune", "trial", "--dry-run"],
     "plot": ["plot", "illustrative"],
     "copy": ["copy", "shortlist.db", "other.db"],

@@ -1,5 +1,6 @@
 """`copy` and `prune`: logs moved to other stores, and removed."""
 
+import csv
 import os
 import pty
 import subprocess
@@ -41,6 +42,22 @@ def test_all_runs_are_copied_and_go_on(runs: Calls) -> None:
     assert runs("ask", "trial", "--store", "other.db").status == 0
     again = runs("copy", "shortlist.db", "other.db", "done")
     assert again.out == "done: there already, the same\n"
+
+
+def test_runs_go_on_in_postgresql_and_back(runs: Calls, postgres: str) -> None:
+    assert runs("copy", "shortlist.db", postgres).status == 0
+    assert names(runs, postgres) == ["done", "trial"]
+    assert runs("export", "done", "--store", postgres).out == runs("export", "done").out
+    assert "Finished before" in runs("run", "done.toml", "--store", postgres).out
+    assert runs("run", "done.toml", "--store", postgres, "--seed", "1").status == 0
+    rows = list(csv.DictReader(runs("ask", "trial", "--csv", "--store", postgres).out.splitlines()))
+    runs.write("answers.csv", f"ticket,mean\n{rows[0]['ticket']},0.5\n")
+    assert runs("tell", "trial", "answers.csv", "--store", postgres).status == 0
+    assert runs("replay", "done-seed1", "--store", postgres).status == 0
+    assert runs("copy", postgres, "back.db").status == 0
+    assert runs("status", "trial", "--json", "--store", "back.db").data["n_pulls"] == 4
+    assert runs("prune", "trial", "--yes", "--store", postgres).status == 0
+    assert names(runs, postgres) == ["done", "done-seed1"]
 
 
 def test_some_runs_are_copied(runs: Calls) -> None:

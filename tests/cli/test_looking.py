@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +18,7 @@ from shortlist.run.worker_names import own_name
 from shortlist.store import Asked, Began, Ended, Event, Scored, Suspended, Told
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
-LOOKING = [["list"], ["status", "done"], ["export", "done"], ["replay", "done"]]
+LOOKING = [["list"], ["status", "done"], ["export", "done"], ["replay", "done"], ["report", "done"]]
 
 
 @pytest.fixture
@@ -40,11 +41,19 @@ def append(run: str, *events: Event) -> None:
 @pytest.mark.parametrize("command", LOOKING, ids=lambda command: command[0])
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
 def test_looking_changes_nothing(runs: Calls, command: list[str], form: list[str]) -> None:
+    with closing(sqlite3.connect("shortlist.db")) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # whoever may write would turn that back
     before = (runs.folder / "shortlist.db").read_bytes()
     done = runs(*command, *form)
     assert (done.status, done.err) == (0, "")
     assert (runs.folder / "shortlist.db").read_bytes() == before
     assert max(len(line.rstrip()) for line in done.out.splitlines()) <= 80 or command[0] == "export" or form
+
+
+def test_looking_does_not_wait_for_those_who_write(runs: Calls) -> None:
+    with closing(sqlite3.connect("shortlist.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert [runs(*command).status for command in LOOKING] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=lambda command: command[0])
@@ -55,7 +64,7 @@ def test_a_store_that_is_not_there_is_not_made(call: Calls, command: list[str]) 
     assert list(call.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["status", "export", "replay"])
+@pytest.mark.parametrize("command", ["status", "export", "replay", "report"])
 def test_a_run_that_is_not_there_is_said_to_be_missing(runs: Calls, command: str) -> None:
     done = runs(command, "other")
     assert (done.status, done.out) == (2, "")

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import shortlist as sl
 from shortlist.cli import resuming
 from shortlist.report.progress import pull_words
+from shortlist.run.holders import holdings
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
 BY_FUNCTION = """
@@ -219,10 +221,12 @@ def test_a_changed_question_is_refused_field_by_field(call: Calls) -> None:
     assert done.status == 2
     assert "epsilon was 0.5, is 0.25" in done.err
     assert "variance of arm-1 was 1.0, is 4.0" in done.err
+    assert done.err.endswith("Beside it:\n  shortlist run trial.toml --name trial-2\n")
     assert call("export", "trial").out == log
     other = call("run", "trial.toml", "--name", "trial", "--seed", "3")
     assert other.status == 2
     assert "seed was 0, is 3" in other.err
+    assert other.err.endswith("Beside it:\n  shortlist run trial.toml --seed 3 --name trial-2\n")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +243,7 @@ def test_a_changed_simulation_is_refused(call: Calls, before: str, after: str, s
     done = call("run", "trial.toml")
     assert done.status == 2
     assert said in done.err
-    assert "To go on" not in done.err
+    assert done.err.endswith("Beside it:\n  shortlist run trial.toml --name trial-2\n")
 
 
 @pytest.mark.parametrize(
@@ -315,6 +319,8 @@ def test_progress_says_for_whom_it_waits_only_when_it_does() -> None:
     session.ask(1, worker="bob")
     assert "waiting for ann (1 ticket until" in words(session)
     assert "bob (1 ticket until" in words(session)
-    session.ask(worker="carl", lease=-1.0)
     session.release("ann")
     assert "waiting" not in words(session)
+    session.ask(1, worker="carl", lease=-1.0)
+    assert "waiting" not in words(session)  # his time is up
+    assert [one.worker for one in holdings(session.history.round, time.time())] == ["bob"]

@@ -1,8 +1,10 @@
-"""The skeleton in CONTRIBUTING.md is a strategy that works, with an oracle that agrees."""
+"""The skeleton in CONTRIBUTING.md is a strategy that passes the contract, with an oracle that agrees."""
 
+import itertools
 import re
 import sys
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from tests.contract import test_strategies as contract
 from tests.playing import gaussian_rewards, play, play_oracle
 
 TEXT = (Path(__file__).parent.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -24,13 +27,49 @@ def run(source: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def test_the_skeleton_agrees_with_its_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+def checks() -> Iterator[Any]:
+    """Yield every test of the contract with each of its cases."""
+    for name, test in vars(contract).items():
+        if name.startswith("test_"):
+            marks = [mark.args for mark in getattr(test, "pytestmark", [])]
+            for values in itertools.product(*(cases for _, cases in marks)):
+                case = dict(zip((argument for argument, _ in marks), values, strict=True))
+                yield pytest.param(test, case, id="-".join([name, *map(str, values)]))
+
+
+@pytest.fixture
+def naive(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The strategy of the skeleton, registered as its own step 2 says."""
     (strategy,) = (block for block in BLOCKS if "Strategy(" in block)
-    (oracle,) = (block for block in BLOCKS if "yield" in block)
-    naive = run(strategy)["NAIVE"]
-    transcribed = run(oracle.replace("from .wnelim", "from tests.oracles.wnelim"))["naive"]
+    found = run(strategy)["NAIVE"]
     registry = sys.modules["shortlist.strategies"]
-    monkeypatch.setitem(vars(registry)["_BY_NAME"], "naive", naive)
+    monkeypatch.setitem(vars(registry)["_BY_NAME"], "naive", found)
+    return found
+
+
+@pytest.mark.parametrize(("check", "case"), list(checks()))
+def test_the_skeleton_passes_the_contract(
+    check: Callable[..., None], case: dict[str, Any], naive: Any
+) -> None:
+    check(name=naive.name, **case)
+
+
+def test_the_five_files_are_those_of_the_design_page() -> None:
+    design = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"## Five files to read first\n(.*?)^Then", TEXT, flags=re.MULTILINE | re.DOTALL)
+    (linked,) = re.findall(r"## Five files to read first\n(.*?)^And", design, flags=re.MULTILINE | re.DOTALL)
+    names = [Path(name).name for name in re.findall(r"`([^`]+\.py)`", listed)]
+    assert [Path(name).name for name in re.findall(r"\]\(([^)]+)\)", linked)] == names
+    assert len(names) == 7
+
+
+def test_there_is_a_contract() -> None:
+    assert len(list(checks())) > 50
+
+
+def test_the_skeleton_agrees_with_its_oracle(naive: Any) -> None:
+    (oracle,) = (block for block in BLOCKS if "yield" in block)
+    transcribed = run(oracle.replace("from .wnelim", "from tests.oracles.wnelim"))["naive"]
     problem = sl.Problem(m=3, epsilon=0.5, delta=0.1, variances=np.linspace(0.5, 3.0, 12))
     reward = gaussian_rewards(np.linspace(0.0, 1.0, 12), problem.variances, seed=1)
     ours, theirs = play("naive", problem, reward), play_oracle(transcribed(problem), reward)

@@ -1,7 +1,11 @@
 """Runs in a store: they go on where they stopped, share out their tickets, and refuse to become others."""
 
 import os
+import secrets
+import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,8 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun
+from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun, StoreTrouble
+from shortlist.run.history import History
 from shortlist.run.worker_names import is_gone, own_name
 from shortlist.store import (
     Arranged,
@@ -206,6 +211,27 @@ def test_what_is_said_about_rewards_is_compared_entry_by_entry() -> None:
         sl.drive(session, Slowly(0.0), about={"measure": {"kind": "command", "command": ["a", "c"]}})
 
 
+def test_what_is_said_about_rewards_must_be_plain_data_and_comes_back_as_such(place: Place) -> None:
+    about = {"measure": {"command": ("a", 1), "scale": 0.1}}
+    sl.drive(begun(place.open()), Slowly(0.0), budget=0, about=about)
+    sl.drive(begun(place.open()), Slowly(0.0), budget=0, about=about)
+    with pytest.raises(sl.InvalidProblem, match="`about` must be plain data"):
+        sl.drive(begun(place.open()), Slowly(0.0), about={"rng": object()})
+
+
+def test_a_session_lets_go_of_a_store_that_it_opened(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with sl.Session(PROBLEM, store=path) as session:
+        tickets = session.ask(1)
+        session.tell(tickets, means=[0.5])
+        assert len(list(tmp_path.iterdir())) > 1, "a log beside the file, while it is open"
+    assert list(tmp_path.iterdir()) == [path]
+    store = open_store(path)
+    sl.Session(PROBLEM, store=store).close()
+    assert store.runs() == ["main"]
+    store.close()
+
+
 def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> None:
     def failing(arm: int, count: int, rng: np.random.Generator) -> Any:
         if arm == 2:
@@ -222,15 +248,16 @@ def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> N
     again = sl.Session.resume(durable.address)
     assert again.result.n_scored == result.n_scored == sum(one.ticket.count for one in again.scored)
     assert {one.ticket.arm for one in again.scored} == {2}
-    with pytest.raises(ChangedRun, match=r"on_failure was 0\.0, is 1\.0"):
-        select(on_failure=1.0)
+    for other in ({"on_failure": 1.0}, {}):
+        with pytest.raises(ChangedRun, match=r"on_failure was 0\.0, is (1\.0|suspend)"):
+            select(**other)
     kinds = [type(record.event) for record in again.records]
     assert kinds.index(Scored) < len(kinds) - kinds[::-1].index(Told), "scores come with the answer"
 
 
 def test_a_run_that_is_not_there_is_named(place: Place) -> None:
     store = place.open()
-    with pytest.raises(NoSuchRun, match="no run 'nothing' in the store. There are none yet"):
+    with pytest.raises(NoSuchRun, match=r"no run 'nothing' in the store\. There are none yet"):
         sl.Session.resume(store, "nothing").ask()
     begun(store, name="drilling")
     with pytest.raises(NoSuchRun, match="There are: drilling"):
@@ -404,3 +431,95 @@ def test_runs_share_a_file_and_do_not_mix(tmp_path: Path) -> None:
     assert one.code != two.code
     assert store.runs() == ["one", "two"]
     store.close()
+
+
+# --- things that go wrong ---------------------------------------------------------------------------
+
+
+def test_a_run_that_was_replaced_is_not_taken_for_the_one_that_was_read(place: Place) -> None:
+    old = begun(place.open())
+    tickets = old.ask(3)
+    store = place.open()
+    store.remove("main")
+    new = sl.Session(PROBLEM.changed(m=1), "race", seed=9, store=store)
+    for k in range(4):
+        new.ask(1, worker=f"w{k}")
+    n_records = len(new.records)
+    with pytest.raises(StoreTrouble, match=r"not the one any more|was removed"):
+        old.tell(tickets, means=answers(tickets))
+    with pytest.raises(StoreTrouble, match=r"not the one any more|was removed"):
+        old.ask(worker="ann")
+    assert len(sl.Session.resume(store).records) == n_records
+
+
+def test_taking_in_that_is_broken_off_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = begun(place.open())
+    tickets = session.ask()
+    with monkeypatch.context() as patched:
+        patched.setattr(History, "_close_round", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.tell(tickets, means=answers(tickets))
+    assert session.n_pulls == tickets.counts.sum(), "it had been appended"
+    sl.drive(session, Slowly(0.0))
+    assert digest(session) == digest(undisturbed())
+
+
+def interrupted(_: History) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("lease", [0, -1.0, float("nan"), float("inf"), 1e18, "1h", None])
+def test_a_lease_must_be_a_time(lease: Any) -> None:
+    with pytest.raises(sl.InvalidProblem, match="`lease` is"):
+        begun(MemoryStore()).ask(worker="ann", lease=lease)
+
+
+def test_drivers_in_threads_of_one_process_share_the_work() -> None:
+    store, calls = MemoryStore(), []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        calls.append(arm)
+        time.sleep(0.02)
+        return rng.normal(MEANS[arm], 1.0, count)
+
+    def drive() -> None:
+        sl.drive(sl.Session(PROBLEM, "wnelim", store=store), measure)
+
+    threads = [threading.Thread(target=drive) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(calls) == list(range(N))
+
+
+def test_waiting_for_others_takes_no_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    begun(store).ask(worker="bob")
+    n_appends = 0
+    append = store.append
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal n_appends
+        n_appends += 1
+        return append(*arguments)
+
+    monkeypatch.setattr(store, "append", counted)
+
+    def progress(_: sl.Session) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sl.drive(begun(store), Slowly(0.0), progress=progress)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert n_appends <= 2, "how rewards are measured, and that nothing is given back"
+
+
+def test_codes_of_runs_differ_within_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, letters = MemoryStore(), iter("kkkkkkkkkkkm")
+    monkeypatch.setattr(secrets, "choice", lambda _: next(letters))
+    assert begun(store, name="one").code == "kkkk"
+    assert begun(store, name="two").code == "kkkm"

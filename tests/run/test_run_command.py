@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -85,12 +86,24 @@ function = "endless.py:slow"
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals, workers: int) -> None:
+    assert_ended_in_good_order(tmp_path, number, workers)
+
+
+def test_a_run_in_the_background_of_a_script_can_be_ended(tmp_path: Path) -> None:
+    assert_ended_in_good_order(
+        tmp_path, signal.SIGTERM, 1, within=["sh", "-c", "trap '' INT; exec \"$@\"", "-"]
+    )
+
+
+def assert_ended_in_good_order(
+    tmp_path: Path, number: signal.Signals, workers: int, within: Sequence[str] = ()
+) -> None:
     question, ready = tmp_path / "question.toml", tmp_path / "ready"
     (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
     question.write_text(QUESTION, encoding="utf-8")
     options = ["--workers", str(workers), "--pulls-per-call", "1"]
     with subprocess.Popen(
-        [sys.executable, "-m", "shortlist", "run", str(question), *options],
+        [*within, sys.executable, "-m", "shortlist", "run", str(question), *options],
         cwd=ROOT,
         env=os.environ | {"READY": str(ready)},
         stdout=subprocess.PIPE,

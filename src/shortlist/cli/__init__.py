@@ -20,6 +20,7 @@ from shortlist.cli import (
     plot,
     prune,
     replay,
+    report,
     run,
     simulate,
     status,
@@ -40,6 +41,7 @@ COMMANDS = [
     plot.command,
     prune.command,
     replay.command,
+    report.command,
     run.command,
     simulate.command,
     status.command,
@@ -68,6 +70,7 @@ def shortlist() -> None:
     Runs are kept, and go on where they stopped:
       shortlist list                               the runs there are
       shortlist status drilling                    how far one is
+      shortlist report drilling -o drilling.html   a page to show to others
       shortlist plot arms drilling -o arms.svg     a figure of one
       shortlist begin FILE, then ask and tell      measure by hand, with sheets
     """

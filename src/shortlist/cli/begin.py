@@ -7,7 +7,7 @@ import click
 
 from shortlist.cli.options import json_option, store_option
 from shortlist.cli.output import asked_text, print_json, show_plain
-from shortlist.cli.resuming import next_command
+from shortlist.cli.resuming import naming_another_run, next_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -46,7 +46,8 @@ def command(file: Path, strategy: str, seed: int, name: str | None, where: str, 
     with writing(where) as store:
         name = name_for(file, name, strategy, seed)
         is_new = name not in store.runs()
-        session = Session(problem, strategy, seed=seed, store=store, name=name)
+        with naming_another_run(name):
+            session = Session(problem, strategy, seed=seed, store=store, name=name)
         if as_json:
             print_json(_dict(session, where))
             return

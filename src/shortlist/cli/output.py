@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -24,6 +26,20 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
     writer = csv.DictWriter(out or sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that others see it whole or as it was before."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():  # a device or a pipe
+        target.write_text(text, encoding="utf-8", newline="")
+        return
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="")
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def show(text: "RenderableType") -> None:

@@ -52,10 +52,12 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
 
     A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
     """
+    from shortlist.run.interrupts import ask_to_stop
+
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
     if is_main:
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(signal.SIGTERM, ask_to_stop)
     try:
         yield
     except KeyboardInterrupt:
@@ -74,6 +76,16 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
     finally:
         if is_main:
             signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def naming_another_run(name: str) -> Iterator[None]:
+    """Say how to ask another question than a run did: beside it, under another name."""
+    try:
+        yield
+    except ChangedRun as error:
+        beside = shlex.join(["--name", f"{name}-2"])
+        raise ChangedRun(f"{error} Beside it:\n  {this_command('--name')} {beside}") from None
 
 
 def _advice(session: "Session") -> str:

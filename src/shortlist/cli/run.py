@@ -12,7 +12,8 @@ import click
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import is_given, json_option, store_option
 from shortlist.cli.output import asked_text, print_json, show, show_plain
-from shortlist.cli.resuming import saying_how_to_go_on, this_command
+from shortlist.cli.report import refuse_nowhere, reporting
+from shortlist.cli.resuming import naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
 @click.option(
     "--pulls-per-call", type=click.IntRange(min=1), help="The most pulls to ask of one measurement."
 )
+@click.option(
+    "--report",
+    "report_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a report when it ends or stops, as `shortlist report` does.",
+)
 @json_option("the result")
 def command(
     file: Path,
@@ -54,6 +62,7 @@ def command(
     budget: int | None,
     workers: int,
     dask: str | None,
+    report_file: Path | None,
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -83,14 +92,19 @@ def command(
     from shortlist.run import Session, drive
     from shortlist.run.problem_file import read_problem_file
 
+    if report_file is not None:
+        refuse_nowhere(report_file)
     asked = read_problem_file(file)
     name = name_for(file, name, strategy, seed)
     with nullcontext() if where == NOWHERE else writing(where) as store:
-        session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
+        with naming_another_run(name):
+            session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
         if not as_json:
             click.echo(_announced(file, session, budget))
             show_plain(_kept(session, where))
         with (
+            naming_another_run(name),
+            reporting(session, report_file) as ended,
             _measuring(workers, dask, how["timeout"]) as executor,
             saying_how_to_go_on(session),
             pulls_shown(session, quiet=as_json) as progress,
@@ -98,10 +112,13 @@ def command(
             about = asked.about_since(session.history.settings)
             how |= {"executor": executor, "progress": progress, "about": about}
             result = drive(session, asked.source, budget=budget, **how)
+            ended(result)
     if as_json:
         print_json(result.to_dict())
     else:
         show(result_text(result, asked.means))
+        if report_file is not None:
+            show_plain(f"Report written to {report_file}.")
     if result.stop is Stop.BUDGET and not session.is_private:
         click.echo(f"To go on, with no budget or a larger one:\n  {this_command('--budget')}", err=True)
     sys.exit(CERTIFIED if result.is_answer else SHORT)

@@ -27,3 +27,9 @@ def in_table(at: float) -> str:
 def iso(at: float) -> str:
     """Return a moment for programs, in universal time: 2026-11-15T13:05:09.250000+00:00."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
+
+
+def universal(at: float) -> str:
+    """Return a moment for readers anywhere: 15 November 2026, 13:05 UTC."""
+    utc = datetime.fromtimestamp(at, UTC)
+    return f"{utc.day} {utc:%B %Y}, {utc:%H:%M} UTC"

@@ -55,7 +55,7 @@ def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) ->
         cap = now.worst_case_pulls
         done = f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls"
         if waiting := _waiting(now):
-            return f"{done}, {waiting}"
+            return f"{waiting}; {done}"  # where there is little room, the end is cut off
         parts = [
             done,
             bound[0],

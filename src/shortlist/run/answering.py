@@ -13,6 +13,7 @@ from shortlist.run.history import History, Round
 from shortlist.run.sheets import Entry, ticket_text
 from shortlist.tickets import Tickets
 
+_ROUNDING = 1e-13  # of the largest reward
 _TICKET = re.compile(r"([a-z]+)-r([0-9]{1,18})-a([0-9]{1,18})")
 
 
@@ -126,7 +127,21 @@ def _summary(entry: Entry, round: Round, place: int) -> Summary:
             variances_of(tickets, [answer])
     except MeasurementFailed as error:
         raise InvalidAnswers(f"{entry.where}: {error}") from None
-    return answer
+    return _as_known(answer, round, place, max(map(abs, entry.rewards or [answer.mean])))
+
+
+def _as_known(answer: Summary, round: Round, place: int, size: float) -> Summary:
+    """Return an answer as it was told before, if the two differ by no more than rounding.
+
+    Spreadsheets keep fifteen digits, and the mean of rewards in another order may have another last digit.
+    """
+    mean, variance = float(round.means[place]), answer.variance
+    if not abs(answer.mean - mean) <= _ROUNDING * size:
+        return answer
+    if round.spreads is not None and variance is not None:
+        known = float(round.spreads[place])
+        variance = known if abs(variance - known) <= _ROUNDING * (known + size * size) else variance
+    return Summary(answer.count, mean, variance)
 
 
 def _pulls(count: int) -> str:

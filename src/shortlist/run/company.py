@@ -1,6 +1,7 @@
 """Measuring in company: other processes may be at work on the same run."""
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,39 +10,59 @@ from contextlib import contextmanager
 from shortlist.errors import StoreTrouble
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.session import Session
+from shortlist.run.worker_names import own_name
 
 LEASE = 60.0  # seconds for which a driver reserves what it measures; it renews that while it lasts
-_PAUSE = 0.25  # seconds between two looks at what others have told
+_PAUSE = 0.1  # seconds between the first two looks at what others have told
+_PATIENCE = 3.0  # seconds after which to look whether something can be had that others held
+
+_NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers at work in this process
 
 
 @contextmanager
-def holding_tickets(session: Session, worker: str) -> Iterator[None]:
-    """Keep what a worker reserves for as long as this lasts; give back what is left of it."""
-    if session.is_private:
-        yield
-        return
-    stop = threading.Event()
-    thread = threading.Thread(target=_renewing, args=(session, worker, stop), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        with contextlib.suppress(StoreTrouble):  # leases end by themselves
-            session.release(worker)
+def holding_tickets(session: Session) -> Iterator[str]:
+    """Yield a name under which tickets can be reserved; these are kept while this lasts, and no longer."""
+    with _a_name() as worker:
+        if session.is_private:
+            yield worker
+            return
+        stop = threading.Event()
+        thread = threading.Thread(target=_renewing, args=(session, worker, stop), daemon=True)
+        thread.start()
+        try:
+            yield worker
+        finally:
+            stop.set()
+            thread.join()
+            with contextlib.suppress(StoreTrouble):  # leases end by themselves
+                session.release(worker)
 
 
 def wait_for_others(
     session: Session, interrupt: Interrupt, progress: Callable[[Session], None] | None
 ) -> None:
-    """Wait a moment for what others are measuring, and take in what they have told."""
-    time.sleep(_PAUSE)
-    if interrupt.is_wanted:
-        raise KeyboardInterrupt
-    session.refresh()
-    if progress is not None:
-        progress(session)
+    """Wait until others have told something, or for a few seconds: then what they hold may be free."""
+    before, pause, end = session.n_pulls, _PAUSE, time.monotonic() + _PATIENCE
+    while session.n_pulls == before and time.monotonic() < end:
+        time.sleep(pause)
+        pause = min(2 * pause, 1.0)
+        if interrupt.is_wanted:
+            raise KeyboardInterrupt
+        session.refresh()
+        if progress is not None:
+            progress(session)
+
+
+@contextmanager
+def _a_name() -> Iterator[str]:
+    """Yield a name that no other driver of this process has at the time."""
+    with _NAMING:
+        number = next(number for number in itertools.count() if number not in _NUMBERS)
+        _NUMBERS.add(number)
+    try:
+        yield own_name(number)
+    finally:
+        _NUMBERS.discard(number)
 
 
 def _renewing(session: Session, worker: str, stop: threading.Event) -> None:

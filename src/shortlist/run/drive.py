@@ -15,7 +15,6 @@ from shortlist.run.dask import ClusterLike
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
-from shortlist.run.worker_names import own_name
 from shortlist.run.workers import Processes, workers_for
 from shortlist.store import Where
 from shortlist.unknown import Question
@@ -111,17 +110,18 @@ def select(
     ['arm-2', 'arm-3']
     """
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    return drive(
-        Session(problem, strategy, seed=seed, store=store, name=name, budget=budget),
-        measure,
-        budget=budget,
-        executor=executor,
-        pulls_per_call=pulls_per_call,
-        retries=retries,
-        on_failure=on_failure,
-        timeout=timeout,
-        progress=progress,
-    )
+    with Session(problem, strategy, seed=seed, store=store, name=name, budget=budget) as session:
+        return drive(
+            session,
+            measure,
+            budget=budget,
+            executor=executor,
+            pulls_per_call=pulls_per_call,
+            retries=retries,
+            on_failure=on_failure,
+            timeout=timeout,
+            progress=progress,
+        )
 
 
 def drive(
@@ -164,13 +164,18 @@ def drive(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
         )
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    settings = {"pulls_per_call": pulls_per_call, "together": source.together, "on_failure": on_failure}
-    session.arrange(settings | (about or {}))
-    worker = own_name()
+    session.arrange(
+        {
+            "pulls_per_call": policy.pulls_per_call,
+            "together": int(source.together),
+            "on_failure": "suspend" if policy.score is None else policy.score,
+        }
+        | (about or {})
+    )
     with (
         global_randomness_kept(),
         noting_interrupts() as interrupt,
-        holding_tickets(session, worker),
+        holding_tickets(session) as worker,
         workers_for(executor, source) as workers,
     ):
         job = Measuring(session, source, workers, policy, interrupt, worker, progress)

@@ -23,7 +23,7 @@ class Follower:
     def __init__(self, store: Store, run: str) -> None:
         self.store, self.run = store, run
         self.lock = threading.RLock()
-        self._at = 0
+        self._last: Record | None = None
         self.began_at: float | None = None
         self.changed_at: float | None = None
         self.ended_at: float | None = None
@@ -37,11 +37,13 @@ class Follower:
     @property
     def n_events(self) -> int:
         """How many events have been read."""
-        return self._at
+        return 0 if self._last is None else self._last.number
 
     @property
     def history(self) -> History:
         """What the log comes to, as far as it has been read."""
+        if self._history is None:
+            self.catch_up()  # it was forgotten when reading was broken off
         if self._history is None:
             known = self.store.runs()
             others = f"There are: {', '.join(known[:10])}." if known else "There are none yet."
@@ -54,7 +56,7 @@ class Follower:
         """Read what has been appended since."""
         with self.lock:
             some: list[Record] = []
-            for record in self.store.read(self.run, self._at):
+            for record in self.store.read(self.run, self._last or 0):
                 some.append(record)
                 if len(some) == _AT_ONCE:
                     self._take(some)
@@ -69,9 +71,10 @@ class Follower:
             return decide(now)
 
         with self.lock:
-            self._take(self.store.append(self.run, self._at, up_to_date))
+            self._take(self.store.append(self.run, self._last or 0, up_to_date))
 
     def _take(self, records: Sequence[Record]) -> None:
+        """Take records in. If that is broken off, all is forgotten, to be read again."""
         if not records:
             return
         events = [record.event for record in records]
@@ -80,8 +83,12 @@ class Follower:
             if not isinstance(first, Began):
                 raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
             self._history = History(first)
-        self._history.take(events)
-        self._at = records[-1].number
+        try:
+            self._history.take(events)
+        except BaseException:
+            self._history = self._last = None
+            raise
+        self._last = records[-1]
         self.began_at = self.began_at or records[0].at
         self.changed_at = records[-1].at
         self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)

@@ -23,22 +23,33 @@ class Interrupt:
         sys.stderr.write("\nStopping when what is being measured has ended; Ctrl-C again leaves at once.\n")
 
 
+_UNDER_WAY: list[Interrupt] = []  # of runs in the main thread, the innermost last
+
+
 @contextmanager
 def noting_interrupts() -> Iterator[Interrupt]:
     """Yield whether Ctrl-C was pressed; a program that handles or ignores it by itself goes on doing so."""
     interrupt = Interrupt()
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not is_ours:
+    if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    signal.signal(signal.SIGINT, interrupt.note)
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    _UNDER_WAY.append(interrupt)
+    if is_ours:
+        signal.signal(signal.SIGINT, interrupt.note)
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _UNDER_WAY.remove(interrupt)
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def ask_to_stop(number: int, frame: FrameType | None) -> None:
+    """Handle a signal as if it were Ctrl-C, even if that is ignored, as in the background of a script."""
+    if not _UNDER_WAY:
+        raise KeyboardInterrupt
+    _UNDER_WAY[-1].note(number, frame)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Measuring:
 
         Tickets that others hold are left to them.
         """
-        asked, is_open = self.session.still_open()
+        asked, is_open = self.session.still_open(self.worker)
         cut = Cut.of(asked, self.session.seed, self.source.together, self.policy.pulls_per_call)
         stop = cut.n_calls
         if budget is not None:
@@ -139,6 +139,8 @@ class _Round:
                 self.cut, hanging, "every worker hangs in a call that should have ended"
             )
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
+            if self.job.interrupt.is_wanted:
+                return
             self._submit(self._next())
 
     def _next(self) -> range:

@@ -6,6 +6,7 @@ per call has any effect.
 """
 
 import secrets
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
@@ -15,24 +16,20 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
-from shortlist.errors import ChangedRun, Contradiction, NotAsked
+from shortlist.errors import ChangedRun, Contradiction, InvalidProblem, NotAsked
 from shortlist.plan import resolve
 from shortlist.result import Result
+from shortlist.run import deciding
 from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
-from shortlist.run.differences import changes_of_question, changes_of_settings
+from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Follower
 from shortlist.run.history import History, Round
-from shortlist.run.worker_names import is_gone
 from shortlist.store import (
-    Arranged,
     Began,
     Conflict,
-    Ended,
     Event,
-    Leased,
     MemoryStore,
     Record,
-    Released,
     Scored,
     Suspended,
     Told,
@@ -43,8 +40,8 @@ from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, checked_question
 
 DAY = 86_400.0  # seconds
+_LONGEST = 1e10  # seconds; three centuries
 _MANY_ARMS = 20_000
-_SCORE, _NO_SCORE = "on_failure", "suspend"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
 
 
@@ -98,6 +95,7 @@ class Session:
         seed = whole_number(seed, "seed", 0)
         self.is_private = store is None
         self._log = Follower(MemoryStore() if store is None else open_store(store), name)
+        self._is_own_store = self._log.store is not store
         self._log.catch_up()
         if not self._log.has_begun:
             self._begin(problem, strategy, resolve(strategy, problem, budget), seed)
@@ -114,6 +112,7 @@ class Session:
         session = cls.__new__(cls)
         session.is_private = False
         session._log = Follower(open_store(store, must_exist=True), name)
+        session._is_own_store = session._log.store is not store
         session._log.catch_up()
         session._settle()
         return session
@@ -132,6 +131,17 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
+
+    def close(self) -> None:
+        """Let go of the store, unless it was open before. Whatever was told is there already."""
+        if self._is_own_store:
+            self._log.store.close()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # --- what it has come to --------------------------------------------------------------------------
 
@@ -245,10 +255,22 @@ class Session:
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
-        if worker is not None:
-            return self._reserve(worker, lease, limit)
-        tickets, is_open = self.still_open()
-        return tickets.take(np.flatnonzero(is_open)[:limit])
+        if not (isinstance(lease, int | float) and 0 < lease <= _LONGEST):
+            raise InvalidProblem(
+                f"`lease` is {lease!r}; it must be a number of seconds above 0, at most {_LONGEST:g}."
+            )
+        if worker is None:
+            tickets, is_open = self.still_open()
+            return tickets.take(np.flatnonzero(is_open)[:limit])
+
+        def decide(now: float) -> list[Event]:
+            nonlocal tickets
+            tickets, events = deciding.reservation(self._history.round, worker, now, lease, limit)
+            return events
+
+        tickets = self.asked
+        self._append(decide)
+        return tickets
 
     def tell(
         self,
@@ -306,12 +328,17 @@ class Session:
             variances = variances_of(tickets, rewards)
         self._accept(round, places, told, variances, worker=worker, scored=scored)
 
-    def still_open(self) -> tuple[Tickets, BoolArray]:
-        """Return all requests of the round under way, and which of them have not been told."""
+    def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
+        """Return all requests of the round under way, and which of them have not been told.
+
+        For a worker, those that others hold at this time do not count.
+        """
         self.refresh()
         with self._log.lock:
             round = self._history.round
-            return round.tickets, ~round.is_told
+            if worker is None or self.is_private:
+                return round.tickets, ~round.is_told
+            return round.tickets, deciding.free_for(round, worker, time.time())
 
     def refresh(self) -> None:
         """Take in what others have told in the meantime."""
@@ -323,40 +350,26 @@ class Session:
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
         """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
-        if self.is_private:
-            return np.full(len(tickets), True)
-        found = np.zeros(len(tickets), dtype=bool)
+        found = np.full(len(tickets), True)
 
         def decide(now: float) -> list[Event]:
             round = self._history.find(tickets.round)
-            places = round.places(tickets.arms)
-            found[:] = self._is_free(round, worker, now)[places]
-            return self._leased(round, places[found], worker, now + lease)
+            found[:], events = deciding.claim(round, tickets.arms, worker, now, lease)
+            return events
 
-        self._append(decide)
+        if not self.is_private:
+            self._append(decide)
         return found
 
     def renew(self, worker: str, lease: float) -> None:
         """Reserve what a worker has for longer."""
-
-        def decide(now: float) -> list[Event]:
-            round = self._history.round
-            places = np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
-            return self._leased(round, places, worker, now + lease)
-
         if not self.is_private:
-            self._append(decide)
+            self._append(lambda now: deciding.renewal(self._history.round, worker, now + lease))
 
     def release(self, worker: str) -> None:
         """Give back what a worker has and will not answer now."""
-
-        def decide(_: float) -> list[Event]:
-            round = self._history.round
-            places = np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
-            return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
-
         if not self.is_private:
-            self._append(decide)
+            self._append(lambda _: deciding.return_of_tickets(self._history.round, worker))
 
     def others(self, worker: str) -> dict[str, IntArray]:
         """Return which arms of this round other workers hold, by worker."""
@@ -365,25 +378,9 @@ class Session:
         return {name: round.tickets.arms[places] for name, places in held.items() if name != worker}
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured; raise ChangedRun if that was done otherwise before."""
-
-        def decide(_: float) -> list[Event]:
-            found: list[Event] = []
-            before = self._history.settings
-            if before is None:
-                return [Arranged(settings)]
-            if _NO_SCORE in (before.get(_SCORE), settings.get(_SCORE)):  # a score may come, but not change
-                merged = before | {_SCORE: settings.get(_SCORE)}
-                is_news = before.get(_SCORE) == _NO_SCORE != settings.get(_SCORE)
-                before, found = merged, [Arranged(merged)] if is_news else []
-            if changes := changes_of_settings(before, settings):
-                raise ChangedRun(
-                    f"run {self.name!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, "
-                    f"or begin another run. Nothing was changed."
-                )
-            return found
-
-        self._append(decide)
+        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
+        given = deciding.plain(settings)
+        self._append(lambda _: deciding.arrangement(self.name, self._history.settings, given))
 
     def suspend(self, reason: str, worker: str = "") -> None:
         """Note why measuring stopped short."""
@@ -399,46 +396,24 @@ class Session:
         self._log.append(decide)
 
     def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
-        code = "".join(secrets.choice(_LETTERS) for _ in range(4))
-        began = Began(problem, strategy, seed, asked_for, code, version("shortlist"))
+        began = Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist"))
         self._log.append(lambda _: [] if self._log.has_begun else [began])
+
+    def _new_code(self) -> str:
+        """Return letters that no other run of the store has."""
+        store, taken = self._log.store, set()
+        for other in store.runs():
+            first = next(iter(store.read(other)), None)
+            if first is not None and isinstance(first.event, Began):
+                taken.add(first.event.code)
+        while (code := "".join(secrets.choice(_LETTERS) for _ in range(4))) in taken:
+            pass
+        return code
 
     def _settle(self) -> None:
         """See to it that the log says so when the run has ended."""
-        history = self._history
-
-        def decide(_: float) -> list[Event]:
-            return [] if history.is_ended else [Ended(history.selected)]
-
-        if history.is_final and not history.is_ended:
-            self._append(decide)
-
-    def _reserve(self, worker: str, lease: float, limit: int | None) -> Tickets:
-        """Reserve tickets for a worker: what it has already, and then others."""
-        chosen: IntArray = np.zeros(0, dtype=np.int64)
-
-        def decide(now: float) -> list[Event]:
-            nonlocal chosen
-            round = self._history.round
-            is_free = self._is_free(round, worker, now)
-            is_own = is_free & round.leases.is_held_by(worker)
-            chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
-            if is_own[chosen].all() and (round.leases.until(chosen) >= now + lease / 2).all():
-                return []  # the worker asks again, soon
-            return self._leased(round, chosen, worker, now + lease)
-
-        self._append(decide)
-        return self._history.round.tickets.take(np.sort(chosen))
-
-    def _is_free(self, round: Round, worker: str, now: float) -> BoolArray:
-        """Return which tickets a worker may measure: not told, and held by nobody else."""
-        gone = frozenset(other for other in round.leases.workers if is_gone(other))
-        return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
-
-    def _leased(self, round: Round, places: IntArray, worker: str, until: float) -> list[Event]:
-        if not len(places):
-            return []
-        return [*_opening(round), Leased(round.number, round.tickets.arms[places], worker, until)]
+        if deciding.end(self._history):
+            self._append(lambda _: deciding.end(self._history))
 
     def _accept(
         self,
@@ -446,45 +421,25 @@ class Session:
         places: IntArray,
         means: FloatArray,
         variances: FloatArray | None,
-        *,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
+        **about: Any,
     ) -> None:
         """Count what is new, and note what differs from what was told before."""
         if (round.spreads is None) != (variances is None):
             what = "needs" if variances is None else "has no"
             raise NotAsked(f"round {round.number} {what} sample variances.")
-        others: list[Conflict] = []
+        events: list[Event] = []
 
         def decide(_: float) -> list[Event]:
-            arms, known = round.tickets.arms[places], round.means[places]
-            is_new = np.isnan(known)
-            is_other = ~is_new & (known != means)
-            if round.spreads is not None:
-                is_other |= ~is_new & (round.spreads[places] != variances)
-            rows = zip(
-                arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True
-            )
-            others[:] = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
-            if not is_new.any():
-                return list(others)
-            fresh = None if variances is None else variances[is_new]
-            told = Told(round.number, arms[is_new], means[is_new], fresh, worker)
-            new_arms = set(told.arms.tolist()) if scored else set()
-            counted = [one for one in scored if one.ticket.arm in new_arms]
-            return [*_opening(round), *counted, told, *others]
+            events[:] = deciding.answers(round, places, means, variances, **about)
+            return events
 
         self._append(decide)
         self._settle()
-        for other in others:
-            warnings.warn(
-                f"{self.problem.name(other.arm)} in round {other.round} was told before with mean "
-                f"{other.kept:g} and now with {other.refused:g}; the first answer stands.",
-                Contradiction,
-                stacklevel=3,
-            )
-
-
-def _opening(round: Round) -> list[Event]:
-    """Return the event that says what a round asked for, unless the log has it."""
-    return [] if round.is_logged else [round.asked()]
+        for event in events:
+            if isinstance(event, Conflict):
+                warnings.warn(
+                    f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
+                    f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
+                    Contradiction,
+                    stacklevel=3,
+                )

@@ -9,16 +9,18 @@ from pathlib import Path
 _PREFIX = "run"
 
 
-def own_name() -> str:
-    """Return the name under which this process measures."""
-    return f"{_PREFIX}@{socket.gethostname()}:{os.getpid()}:{_place()}"
+def own_name(number: int = 0) -> str:
+    """Return the name under which this process measures; those after the first driver in it have numbers."""
+    which = f"~{number}" if number else ""
+    return f"{_PREFIX}@{socket.gethostname()}:{os.getpid()}:{_place()}{which}"
 
 
 def is_gone(worker: str) -> bool:
     """Return whether a worker is surely gone: a process of this machine, as named above, that has ended."""
     prefix, _, rest = worker.partition("@")
     parts = rest.rsplit(":", 2)
-    if prefix != _PREFIX or len(parts) != 3 or parts[2] != _place() or not parts[1].isdecimal():
+    is_here = len(parts) == 3 and parts[2].partition("~")[0] == _place()
+    if prefix != _PREFIX or not is_here or not parts[1].isdecimal():
         return False
     try:
         os.kill(int(parts[1]), 0)

@@ -67,7 +67,7 @@ def checked(rows: Iterable[Row], run: str, after: Link) -> Iterator[Record]:
         except CorruptLog as trouble:
             raise CorruptLog(f"Record {number} of run {run!r} cannot be read: {trouble}.") from None
         before = stated
-        yield Record(number, at, event)
+        yield Record(number, at, event, stated)
 
 
 def missing(run: str, number: int, found: int) -> CorruptLog:

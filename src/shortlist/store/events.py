@@ -124,8 +124,12 @@ Event: TypeAlias = Began | Arranged | Asked | Leased | Released | Told | Conflic
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """An event in its place in a log: numbered from 1 without gaps, with the time when it was appended."""
+    """An event in its place in a log: numbered from 1 without gaps, with the time when it was appended.
+
+    By its `mark` a store knows a record again, should another stand in its place one day.
+    """
 
     number: int
     at: float
     event: Event = field(repr=False)
+    mark: bytes = field(default=b"", repr=False)

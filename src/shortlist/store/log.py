@@ -10,28 +10,39 @@ Decide: TypeAlias = Callable[[Sequence[Record], float], Sequence[Event]]
 """``decide(news, now)`` is given what others have appended meanwhile, and the time; it returns events."""
 
 
+After: TypeAlias = int | Record
+"""The number of a record; or a record as it was read or appended, which must still be there."""
+
+
 class Store(Protocol):
     """Logs of runs, by the runs' names. What has been appended is never changed.
 
     A store may be used by many threads, processes and machines at once.
     """
 
-    def read(self, run: str, after: int = 0) -> Iterable[Record]:
-        """Yield the records of a run from number `after` + 1 on, in order; none if there is no such run.
+    def read(self, run: str, after: After = 0) -> Iterable[Record]:
+        """Yield the records of a run after that one, in order; none if there is no such run.
 
         Raises
         ------
         CorruptLog
             If a record is torn, altered or missing. The message names it; those before it were yielded.
+        StoreTrouble
+            If the run was removed and another one begun under its name.
         """
         ...
 
-    def append(self, run: str, after: int, decide: Decide) -> list[Record]:
+    def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, all or nothing, and return it as records.
 
         While `decide` looks at what has come after record `after`, nobody else can append to that run. When
         this returns, the records have been written to stay. If there is no such run, it begins with them. If
         `decide` raises, nothing is appended.
+
+        Raises
+        ------
+        StoreTrouble
+            If the log could not be written, or is not the one any more that record `after` is from.
         """
         ...
 
@@ -78,6 +89,20 @@ def refuse_lost(run: str, after: int, last: int) -> None:
             f"Run {run!r} has {last} records, but {after} have been read before: the run was removed, or the "
             f"store replaced by an older one. Nothing was written. Open the run again to go on from what "
             f"is there."
+        )
+
+
+def number_of(after: After) -> int:
+    """Return the number of a record that was given by its number or as it is."""
+    return after.number if isinstance(after, Record) else after
+
+
+def refuse_replaced(run: str, after: After, mark: bytes) -> None:
+    """Raise StoreTrouble if another record than one that was read before stands in its place."""
+    if isinstance(after, Record) and after.mark and after.mark != mark:
+        raise StoreTrouble(
+            f"Run {run!r} is not the one any more that was read before: it was removed, and another one was "
+            f"begun under its name. Nothing was written. Open the run again to go on from what is there."
         )
 
 

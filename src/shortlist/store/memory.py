@@ -1,11 +1,22 @@
 """A store that lives as long as its process: for sessions that need not be kept, and for tests."""
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from shortlist.store.events import Record
-from shortlist.store.log import Decide, checked_name, in_sequence, refuse_existing, refuse_lost
+from shortlist.store.log import (
+    After,
+    Decide,
+    checked_name,
+    in_sequence,
+    number_of,
+    refuse_existing,
+    refuse_lost,
+    refuse_replaced,
+)
 
 
 class MemoryStore:
@@ -16,20 +27,24 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._logs: dict[str, list[Record]] = {}
 
-    def read(self, run: str, after: int = 0) -> Sequence[Record]:
-        """Return the records of a run from number `after` + 1 on."""
+    def read(self, run: str, after: After = 0) -> Sequence[Record]:
+        """Return the records of a run after that one."""
         with self._lock:
-            return self._logs.get(run, [])[after:]
+            log, number = self._logs.get(run, []), number_of(after)
+            if 0 < number <= len(log):
+                refuse_replaced(run, after, log[number - 1].mark)
+            return log[number:]
 
-    def append(self, run: str, after: int, decide: Decide) -> list[Record]:
+    def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, and return it as records."""
         checked_name(run)
         with self._lock:
             log = self._logs.get(run, [])
-            refuse_lost(run, after, len(log))
+            refuse_lost(run, number_of(after), len(log))
             now = self._clock()
             events = decide(self.read(run, after), now)
-            fresh = [Record(number, now, event) for number, event in enumerate(events, len(log) + 1)]
+            mark = log[0].mark if log else secrets.token_bytes(8)
+            fresh = [Record(number, now, event, mark) for number, event in enumerate(events, len(log) + 1)]
             if fresh:
                 self._logs.setdefault(run, []).extend(fresh)
             return fresh
@@ -37,7 +52,8 @@ class MemoryStore:
     def restore(self, run: str, records: Iterable[Record]) -> int:
         """Write the log of a new run as it was elsewhere; return how many records it has."""
         checked_name(run)
-        log = list(in_sequence(run, records))
+        mark = secrets.token_bytes(8)
+        log = [replace(record, mark=mark) for record in in_sequence(run, records)]
         with self._lock:
             refuse_existing(run, len(self._logs.get(run, [])))
             if log:

@@ -4,6 +4,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import ClassVar, TypeAlias
 
 import sqlalchemy as sql
@@ -13,7 +14,16 @@ from shortlist.store import chain
 from shortlist.store.chain import Link, Row
 from shortlist.store.events import Record
 from shortlist.store.forks import ForkGuard
-from shortlist.store.log import Decide, checked_name, in_sequence, refuse_existing, refuse_lost
+from shortlist.store.log import (
+    After,
+    Decide,
+    checked_name,
+    in_sequence,
+    number_of,
+    refuse_existing,
+    refuse_lost,
+    refuse_replaced,
+)
 from shortlist.store.migrations import (
     Step,
     Transaction,
@@ -62,8 +72,8 @@ class SqlStore:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._where}>"
 
-    def read(self, run: str, after: int = 0) -> Iterator[Record]:
-        """Yield the records of a run from number `after` + 1 on."""
+    def read(self, run: str, after: After = 0) -> Iterator[Record]:
+        """Yield the records of a run after that one."""
 
         def fetch(first: int, limit: int) -> list[Row]:
             with self._reading() as connection:
@@ -71,17 +81,20 @@ class SqlStore:
 
         return _records(fetch, run, after)
 
-    def append(self, run: str, after: int, decide: Decide) -> list[Record]:
+    def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, all or nothing, and return it as records."""
         checked_name(run)
         with self._writing() as connection:
             key, end = self._end(connection, run)
-            refuse_lost(run, after, end.number)
-            news = self._news(connection, run, after) if after < end.number else []
+            refuse_lost(run, number_of(after), end.number)
+            if number_of(after) == end.number:
+                refuse_replaced(run, after, end.checksum)
+            news = self._news(connection, run, after) if number_of(after) < end.number else []
             now = self._now(connection)
             fresh = [Record(end.number + k, now, event) for k, event in enumerate(decide(news, now), 1)]
             if fresh:
-                _insert(connection, key, end, fresh)
+                end = _insert(connection, key, end, fresh)
+                fresh[-1] = replace(fresh[-1], mark=end.checksum)
             else:
                 connection.rollback()  # a run that was begun only to be looked at is no run
             return fresh
@@ -159,7 +172,7 @@ class SqlStore:
         last = connection.execute(_LAST, {"key": key}).one_or_none()
         return key, Link() if last is None else Link(*last)
 
-    def _news(self, connection: sql.Connection, run: str, after: int) -> list[Record]:
+    def _news(self, connection: sql.Connection, run: str, after: After) -> list[Record]:
         return list(_records(lambda first, limit: _fetched(connection, run, first, limit), run, after))
 
 
@@ -168,15 +181,17 @@ def _fetched(connection: sql.Connection, run: str, first: int, limit: int) -> li
         return found.cursor.fetchall()  # type: ignore[return-value]  # as they are: twice as fast
 
 
-def _records(fetch: _Fetch, run: str, after: int) -> Iterator[Record]:
-    rows, link = _rows(fetch, max(1, after)), Link()
-    if after:  # start with the record before, whose checksum is needed
+def _records(fetch: _Fetch, run: str, after: After) -> Iterator[Record]:
+    number = number_of(after)
+    rows, link = _rows(fetch, max(1, number)), Link()
+    if number:  # start with the record before, whose checksum is needed
         before = next(rows, None)
         if before is None:
             return
-        if before[0] != after:
-            raise chain.missing(run, after, before[0])
-        link = Link(after, before[4])
+        if before[0] != number:
+            raise chain.missing(run, number, before[0])
+        refuse_replaced(run, after, before[4])
+        link = Link(number, before[4])
     yield from chain.checked(rows, run, link)
 
 

@@ -1,0 +1,121 @@
+"""``shortlist report``: a run for those who want to know what came out, and may believe it."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shortlist.cli.options import is_given, json_option, store_option
+from shortlist.cli.output import show_plain, write_whole
+from shortlist.cli.resuming import this_command
+from shortlist.cli.stores import look_at, reading, shown
+from shortlist.errors import InvalidProblem, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.report.facts import Report
+    from shortlist.result import Result, Stop
+    from shortlist.run import Session
+    from shortlist.store import Record
+
+
+@click.command("report")
+@click.argument("run")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write one HTML file, to read in a browser."
+)
+@store_option
+@json_option("all that the report says")
+def command(run: str, output: Path | None, where: str, as_json: bool) -> None:
+    """Say what RUN came to: ten lines, or a page with figures.
+
+    The verdict comes first: which arms, with which guarantee, under which assumptions. Then the means and
+    pulls of the arms, what the run took beside what no algorithm can do without, how the failure probability
+    is spent, what deserves attention (conflicts, failures that were scored, means that vary too much), who
+    measured, and all that is needed to have the same run again, and to cite it.
+
+    With -o it is one HTML file that needs no network and no scripts, to be sent or printed. Any run will do,
+    also one that is under way, was suspended or has failed: the report then says what is known so far, and
+    the command that goes on. Nothing of the run is changed. A file that is there already is replaced.
+
+    \b
+      shortlist report drilling
+      shortlist report drilling -o drilling.html
+      shortlist report drilling --json | jq .result.selected
+
+    Exit status: 0, or 2 if there is no such run, 4 the store failed or the file could not be written.
+    """
+    from shortlist.report.facts import report_of_run
+
+    with reading(where) as store:
+        log = look_at(store, run)
+        records = _known(store.read(run), log.n_events)
+        report = report_of_run(run, log.history, records, store=shown(where) if is_given("where") else "")
+    as_json = as_json or (output is not None and output.suffix.lower() == ".json")
+    if output is None:
+        _print(report, as_json)
+        return
+    write_report(report, output, as_json=as_json)
+    show_plain(f"Written to {output}.")
+
+
+def write_report(report: "Report", output: Path, *, as_json: bool = False) -> None:
+    """Write a report to a file, as HTML unless JSON is wanted."""
+    from shortlist.report.page import page
+    from shortlist.report.report_text import report_dict
+
+    text = json.dumps(report_dict(report), indent=2) + "\n" if as_json else page(report)
+    write_whole(output, text)
+
+
+def refuse_nowhere(output: Path) -> None:
+    """Raise InvalidProblem if a report could not be written where it is wanted: better now than later."""
+    if not output.parent.is_dir() or output.is_dir():
+        raise InvalidProblem(f"--report is {output}; give the name of a file in a folder that is there.")
+
+
+@contextmanager
+def reporting(session: "Session", output: Path | None) -> "Iterator[Callable[[Result], None]]":
+    """Write a report on a session when this ends, however it does; what is yielded takes the result."""
+    stop: list[Stop] = []
+    try:
+        yield lambda result: stop.append(result.stop)
+    except BaseException:
+        if output is not None:
+            try:
+                _write_session(session, output, None)
+            except (OSError, ShortlistError) as error:  # what went wrong before matters more
+                click.echo(f"The report could not be written: {error}", err=True)
+        raise
+    if output is not None:
+        _write_session(session, output, stop[0])
+
+
+def _write_session(session: "Session", output: Path, stop: "Stop | None") -> None:
+    from shortlist.report.facts import report_of_run
+    from shortlist.result import Stop
+
+    resume = "" if session.is_private else this_command("--budget" if stop is Stop.BUDGET else "")
+    report = report_of_run(session.name, session.history, session.records, resume=resume, stop=stop)
+    write_report(report, output, as_json=output.suffix.lower() == ".json")
+
+
+def _known(records: "Iterable[Record]", n_events: int) -> "Iterator[Record]":
+    """Yield the records that were read before, and none that came later."""
+    for record in records:
+        if record.number > n_events:
+            return
+        yield record
+
+
+def _print(report: "Report", as_json: bool) -> None:
+    from shortlist.report.report_text import report_dict, report_lines
+
+    if as_json:
+        sys.stdout.write(json.dumps(report_dict(report), indent=2) + "\n")
+        return
+    for line in report_lines(report):
+        show_plain(line)

@@ -1,0 +1,223 @@
+"""The arms in a figure: their means, with the cut between those selected and the others, and their pulls."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.report import markup
+from shortlist.report.amounts import mean_words
+from shortlist.report.company_text import counted
+from shortlist.report.facts import Report
+from shortlist.report.figure import figure, table
+from shortlist.report.rows import MOST_ROWS, Left, Row, Shown, shown
+from shortlist.report.svg import Picture, Scale
+from shortlist.report.verdict import kept_word
+
+_ROW, _CUT, _TOP, _BOTTOM = 26, 22, 26, 26  # pixels: height of a row and of the cut, space above and below
+_BLOCK = 31  # rows that are drawn together, so that paper can be turned between blocks
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row of the figure: an arm, arms left out, or with None the cut; its middle, and its kind of mark."""
+
+    row: Row | None
+    y: float
+    kind: str
+
+
+def arms_figure(report: Report) -> str:
+    """Return the arms with their means and pulls: those selected above the cut, the others below."""
+    if not report.result.n_pulls:
+        return ""
+    chosen = shown(report)
+    scales = _means_scale(report, chosen), _pulls_scale(report, chosen)
+    drawing = "".join(_block(report, lines, scales) for lines in _blocks(report, chosen))
+    return figure("Means and pulls of the arms", drawing, _legend(report), _table(report, chosen))
+
+
+def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
+    above = "in" if report.is_finished else "open"
+    kinds = [above] * len(chosen.above) + ["cut"] + ["out"] * len(chosen.below)
+    rows: list[Row | None] = [*chosen.above, None, *chosen.below]
+    for first in range(0, len(rows), _BLOCK):
+        lines, y = [], float(_TOP)
+        for row, kind in zip(rows[first : first + _BLOCK], kinds[first : first + _BLOCK], strict=True):
+            height = _CUT if row is None else _ROW
+            lines.append(_Line(row, y + height / 2, kind))
+            y += height
+        yield lines
+
+
+def _block(report: Report, lines: Sequence[_Line], scales: tuple[Scale, Scale]) -> str:
+    names = "".join(_name(report, line.row) for line in lines)
+    pictures = _means_picture(report, lines, scales[0]) + _pulls_picture(report, lines, scales[1])
+    return f'<div class="arms"><ol class="names">{names}</ol>{pictures}</div>'
+
+
+def _name(report: Report, row: Row | None) -> str:
+    if row is None:
+        return '<li class="cut" role="presentation"></li>'
+    if isinstance(row, Left):
+        return f'<li class="left">{counted(len(row.arms), "arm")} more</li>'
+    return f"<li>{markup.name(report.result.problem.name(row), 32, titled=True)}</li>"
+
+
+def _base(lines: Sequence[_Line], words: tuple[str, str, str], scale: Scale, room: int) -> Picture:
+    """Return a picture with a title, a heading and a description, an axis below all rows, and the cut."""
+    title, heading, said = words
+    bottom = lines[-1].y + (_CUT if lines[-1].row is None else _ROW) / 2
+    picture = Picture(bottom + _BOTTOM, title, said)
+    picture.text(0, 14, heading, "heading")
+    picture.axis(scale, _TOP, bottom, room)
+    for line in lines:
+        if line.row is None:
+            picture.line((0, line.y), (1, line.y), "cut")
+    return picture
+
+
+# --- means ----------------------------------------------------------------------------------------
+
+
+def _means_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
+    means, widths = report.result.arms.means, _half_widths(report)
+    heading = "mean" if report.errors is None else "mean ± 2 std. errors"
+    picture = _base(lines, ("Observed means", heading, _means_said(report, lines)), scale, 22)
+    for line in lines:
+        if line.row is None:
+            _ruler(picture, scale, report, line.y)
+        elif isinstance(line.row, Left):
+            _span(picture, scale, means[line.row.arms], line.y)
+        elif math.isnan(means[line.row]):
+            picture.text(0.5, line.y + 4, "never pulled", anchor="middle")
+        else:
+            _interval(picture, scale, (means[line.row], widths[line.row]), line)
+    return picture.render()
+
+
+def _half_widths(report: Report) -> FloatArray:
+    if report.errors is None:
+        return np.zeros(report.result.problem.n)
+    return 2 * np.nan_to_num(report.errors)
+
+
+def _means_scale(report: Report, chosen: Shown) -> Scale:
+    """Return a scale that holds all means, and intervals as long as they do not dwarf them."""
+    result, epsilon = report.result, report.result.problem.epsilon
+    arms = [arm for arm in chosen.arms if result.arms.pulls[arm]]
+    if not arms:
+        return Scale(0.0, 1.0)
+    means, widths = result.arms.means[arms], _half_widths(report)[arms]
+    least, most = float(means.min()), float(means.max())
+    room = 1.5 * max(most - least, 4 * float(np.median(widths)), epsilon)
+    low = max(float((means - widths).min()), least - room)
+    high = min(float((means + widths).max()), most + room)
+    return Scale(low, high) if high > low else Scale(low - epsilon, high + epsilon)
+
+
+def _interval(picture: Picture, scale: Scale, at: tuple[float, float], line: _Line) -> None:
+    mean, width = at
+    if width > 0:
+        ends = (scale(mean - width), line.y), (scale(mean + width), line.y)
+        picture.line(*ends, f"interval {line.kind}")
+    if line.kind == "in":
+        picture.circle(scale(mean), line.y, line.kind)
+    else:
+        picture.square(scale(mean), line.y, line.kind)
+
+
+def _ruler(picture: Picture, scale: Scale, report: Report, y: float) -> None:
+    """Draw how long epsilon is, on the cut, from the worst mean above it."""
+    problem, means = report.result.problem, report.result.arms.means
+    last = float(means[report.order[report.n_above - 1]])
+    if not math.isnan(last):
+        worse = last - problem.epsilon if problem.goal == "maximise" else last + problem.epsilon
+        picture.line((scale(last), y), (scale(worse), y), "ruler")
+
+
+def _span(picture: Picture, scale: Scale, means: FloatArray, y: float) -> None:
+    """Draw the range of means of arms that are not shown one by one."""
+    there = means[~np.isnan(means)]
+    if len(there):
+        picture.bar(scale(float(there.min())), scale(float(there.max())), y - 5, 10, "band")
+
+
+def _means_said(report: Report, lines: Sequence[_Line]) -> str:
+    epsilon, means = report.result.problem.epsilon, report.result.arms.means
+    arms = [line.row for line in lines if isinstance(line.row, int)]
+    said = [f"{counted(len(arms), 'arm')} of {report.result.problem.n:,}, one by one."]
+    for what, is_below in (("above the cut", False), ("below it", True)):
+        some = [line.row for line in lines if isinstance(line.row, int) and (line.kind == "out") is is_below]
+        there = means[some][~np.isnan(means[some])]
+        if len(there):
+            low, high = (mean_words(float(one), epsilon) for one in (there.min(), there.max()))
+            said.append(f"Means {what}: {low} to {high}.")
+    return " ".join(said)
+
+
+# --- pulls ----------------------------------------------------------------------------------------
+
+
+def _pulls_scale(report: Report, chosen: Shown) -> Scale:
+    pulls = report.result.arms.pulls[chosen.arms]
+    pulls = pulls[pulls > 0]
+    if not len(pulls):
+        return Scale(0.0, 1.0)
+    least, most = float(pulls.min()), float(pulls.max())
+    return Scale(least / 2, most, is_log=True) if most > 50 * least else Scale(0.0, most)
+
+
+def _pulls_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
+    pulls = report.result.arms.pulls
+    arms = [line.row for line in lines if isinstance(line.row, int)]
+    said = f"From {pulls[arms].min(initial=2**62):,} to {pulls[arms].max(initial=0):,} pulls per arm."
+    heading = "pulls (log)" if scale.is_log else "pulls"
+    picture = _base(lines, ("Pulls per arm", heading, said if arms else "No arm."), scale, 14)
+    for line in lines:
+        if isinstance(line.row, int) and pulls[line.row]:
+            kind = "in" if line.kind == "in" else "out"
+            picture.bar(scale(scale.low), scale(float(pulls[line.row])), line.y - 6, 12, f"bar {kind}")
+    return picture.render()
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _legend(report: Report) -> str:
+    problem, kept = report.result.problem, kept_word(report)
+    cut = "The dashed line is the cut"
+    if report.is_finished:
+        said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms stand above it"
+    else:
+        said = f"{cut}: the {problem.m:,} arms that are ahead so far stand above it, and it may move"
+    said += f"; its thick part is epsilon long, {problem.epsilon:g}."
+    if problem.n > MOST_ROWS:
+        said += " Grey bands: the range of the means of arms that are not shown one by one."
+    if report.errors is None:
+        return f"{said} Variances are unknown, so there are no intervals."
+    source = "the pilot" if problem.to_dict()["noise"] == "gaussian-unknown" else "the stated variances"
+    return (
+        f"{said} Intervals are two standard errors to each side, from {source}. They are for orientation, "
+        f"and no part of the guarantee; what leaves the picture is cut off."
+    )
+
+
+def _table(report: Report, chosen: Shown) -> str:
+    result, widths, kept = report.result, _half_widths(report), kept_word(report)
+    epsilon, n_above = result.problem.epsilon, len(chosen.above)
+    above, below = (kept, f"not {kept}") if report.is_finished else ("ahead", "behind")
+    rows = []
+    for place, row in enumerate(chosen.rows):
+        side = above if place < n_above else below
+        if isinstance(row, Left):
+            total = int(result.arms.pulls[row.arms].sum())
+            rows.append([f"{counted(len(row.arms), 'arm')} more", side, "", "", f"{total:,} in all"])
+            continue
+        mean = float(result.arms.means[row])
+        width = "–" if report.errors is None else mean_words(float(widths[row]), epsilon)
+        cells = [mean_words(mean, epsilon), width, f"{result.arms.pulls[row]:,}"]
+        rows.append([markup.name(result.problem.name(row)), side, *cells])
+    return table(["arm", "", "mean", "± 2 std. errors", "pulls"], rows)

@@ -1,0 +1,80 @@
+"""The pulls made in a figure, beside what no algorithm can do without and what others would promise."""
+
+from shortlist.plan import gap_words
+from shortlist.report import markup
+from shortlist.report.amounts import large
+from shortlist.report.facts import Report
+from shortlist.report.figure import figure, table
+from shortlist.report.svg import Picture, Scale
+
+_ROW, _TOP, _BOTTOM = 40, 26, 26  # pixels: height of a row, space above the rows and below them
+
+_STRATEGY_NAMES = {"wnelim": "WNElim", "vmedelim": "V-MedElim"}
+
+
+def bounds_figure(report: Report) -> str:
+    """Return the pulls made beside what no algorithm can do without, and what others would promise."""
+    entries = _bound_entries(report)
+    if len(entries) < 2:
+        return ""
+    numbers = [value for _, value, _ in entries]
+    scale = Scale(min(numbers) / 1.5, max(numbers) * 1.5, is_log=True)
+    height = _TOP + _ROW * len(entries)
+    said = "; ".join(f"{label}: {large(value)}" for label, value, _ in entries)
+    picture = Picture(height + _BOTTOM, "Pulls against bounds, on a logarithmic scale", said)
+    picture.text(0, 14, "pulls (log scale)", "heading")
+    picture.axis(scale, _TOP, height, 24)
+    for place, (_, value, kind) in enumerate(entries):
+        y = _TOP + _ROW * (place + 0.5)
+        picture.line((scale(scale.low), y), (scale(value), y), f"stem {kind}")
+        if kind == "made":
+            picture.circle(scale(value), y, "in", 6)
+        else:
+            picture.square(scale(value), y, kind, 9)
+    names = "".join(
+        f"<li><span>{markup.words(label)}</span><b>{large(value)}</b></li>" for label, value, _ in entries
+    )
+    drawing = f'<div class="bounds"><ol class="names">{names}</ol>{picture.render()}</div>'
+    rows = [[markup.words(label), large(value), _multiple(report, value)] for label, value, _ in entries]
+    return figure(
+        "Pulls made, and what bounds them",
+        drawing,
+        _bounds_legend(report),
+        table(["", "pulls", "× lower bound"], rows),
+    )
+
+
+def _bound_entries(report: Report) -> list[tuple[str, float, str]]:
+    """Return label, number and kind of each bound there is, by rising number, but for the pulls made."""
+    result = report.result
+    made = "this run" if report.is_finished else "this run so far"
+    entries = [("lower bound", result.lower_bound.pulls, "floor"), (made, float(result.n_pulls), "made")]
+    if report.cap is not None:
+        entries.append(("this run at most", float(report.cap), "cap"))
+    for name, pulls in report.rivals.items():
+        if pulls is not None and name != result.strategy:
+            entries.append((f"{_STRATEGY_NAMES[name]} at most", float(pulls), "out"))
+    return [entry for entry in entries if entry[1] > 0]
+
+
+def _multiple(report: Report, value: float) -> str:
+    bound = report.result.lower_bound
+    return gap_words(bound.gap(value)) if bound else "–"
+
+
+def _bounds_legend(report: Report) -> str:
+    result = report.result
+    said = []
+    if result.lower_bound:
+        said.append(
+            "The lower bound is proved: whatever the algorithm, there are means for which it needs that many "
+            "pulls on average. On easier ones a run may stay below it."
+        )
+    else:
+        said.append("Variances are unknown, and so is what no algorithm can do without.")
+    if result.is_answer and result.lower_bound:
+        said.append(f"The optimality gap of this run is {gap_words(result.gap)}.")
+    beyond = [_STRATEGY_NAMES[name] for name, pulls in report.rivals.items() if pulls is None]
+    if beyond:
+        said.append(f"The worst case of {' and '.join(beyond)} is beyond counting.")
+    return markup.words(" ".join(said))

@@ -1,0 +1,154 @@
+"""The figures of a report that show numbers of arms: round by round, and by their means and pulls."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.report import markup
+from shortlist.report.amounts import compact, mean_words
+from shortlist.report.company_text import counted
+from shortlist.report.facts import Report
+from shortlist.report.figure import figure, table
+from shortlist.report.rows import MOST_ROWS
+from shortlist.report.svg import Picture, Scale
+
+_TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: where columns may begin and end, and the whole
+_LEFT = 0.14  # of the width, for the numbers beside the columns
+_MOST_COLUMNS, _MOST_TABLE_ROWS, _BINS = 300, 60, 30
+
+
+# --- rounds ---------------------------------------------------------------------------------------
+
+
+def rounds_figure(report: Report) -> str:
+    """Return how many arms each round asked for; empty if that is not known, or there was none."""
+    rounds = report.rounds
+    if rounds is None or not len(rounds.arms):
+        return ""
+    n, most = len(rounds.arms), int(rounds.arms.max())
+    first, last = rounds.arms[0], rounds.arms[-1]
+    said = f"{counted(n, 'round')}: from {first:,} arms in the first to {last:,} in the last."
+    heights = _columns(rounds.arms, _MOST_COLUMNS)
+    picture = Picture(_HEIGHT, "Arms pulled in each round", said)
+    _columns_drawn(picture, heights, "arms", "steps in")
+    _below(picture, ["1", f"{n:,}"] if n > 1 else ["round 1"])
+    legend = "Arms still in doubt are pulled; those that are settled are not."
+    if n > _MOST_COLUMNS:
+        legend += f" Of several rounds in one column the largest number is shown; there are {n:,}."
+    if rounds.n_whole < n:
+        legend += f" Round {n:,} is under way."
+    legend += f" Rounds from left to right; at most {counted(most, 'arm')} in one."
+    return figure("Arms pulled in each round", picture.render(), markup.words(legend), _rounds_table(report))
+
+
+def _rounds_table(report: Report) -> str:
+    rounds = report.rounds
+    assert rounds is not None
+    n = len(rounds.arms)
+    edges = np.unique(np.linspace(0, n, min(n, _MOST_TABLE_ROWS) + 1).astype(np.int64))
+    made = np.concatenate([[0], np.cumsum(rounds.pulls)])
+    rows = []
+    for start, end in pairwise(edges.tolist()):
+        label = f"{start + 1:,}" if end == start + 1 else f"{start + 1:,} to {end:,}"
+        most = int(rounds.arms[start:end].max())
+        rows.append([label, f"{most:,}", f"{made[end] - made[start]:,}", f"{made[end]:,}"])
+    return table(["round", "arms", "pulls", "pulls up to then"], rows)
+
+
+# --- many arms ------------------------------------------------------------------------------------
+
+
+def spread_figures(report: Report) -> str:
+    """Return how means and pulls are spread over all arms, where these are too many to show each."""
+    result = report.result
+    if result.problem.n <= MOST_ROWS:
+        return ""
+    epsilon = result.problem.epsilon
+    means = result.arms.means[~np.isnan(result.arms.means)]
+    pulls = result.arms.pulls[result.arms.pulls > 0].astype(np.float64)
+    drawn = ""
+    if len(means):
+        drawn += _histogram(
+            "Means of all arms", means, lambda value: mean_words(value, epsilon), _cut(report)
+        )
+    if len(pulls):
+        is_log = pulls.max() > 50 * pulls.min()
+        shape = "Pulls of all arms" + (", on a logarithmic scale" if is_log else "")
+        drawn += _histogram(shape, pulls, lambda value: f"{value:,.0f}", None, is_log=is_log)
+    return drawn
+
+
+def _cut(report: Report) -> float | None:
+    """Return the mean half way between the last arm above the cut and the first below it."""
+    order, means, k = report.order, report.result.arms.means, report.n_above
+    if not 0 < k < len(order):
+        return None
+    value = float(means[order[k - 1]] + means[order[k]]) / 2
+    return None if math.isnan(value) else value
+
+
+def _histogram(
+    title: str, values: FloatArray, name: Callable[[float], str], cut: float | None, *, is_log: bool = False
+) -> str:
+    low, high = float(values.min()), float(values.max())
+    if not high > low:
+        low, high = (low / 2, high * 2) if is_log else (low - 0.5, high + 0.5)
+    edges = np.geomspace(low, high, _BINS + 1) if is_log else np.linspace(low, high, _BINS + 1)
+    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.int64)
+    scale = Scale(low, high, is_log, _LEFT)
+    said = f"{counted(len(values), 'arm')}, from {name(low)} to {name(high)}."
+    picture = Picture(_HEIGHT, title, said)
+    _columns_drawn(picture, counts, "arms", "steps out")
+    if cut is not None:
+        x = scale(cut)
+        picture.line((x, _TOP - 8), (x, _BOTTOM), "cut")
+        picture.text(x + (0.01 if x < 0.5 else -0.01), _TOP, "cut", anchor="start" if x < 0.5 else "end")
+    picture.axis(scale, _BOTTOM, _BOTTOM + 4)
+    rows = [
+        [f"{name(float(start))} to {name(float(end))}", f"{count:,}"]
+        for start, end, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        if count
+    ]
+    return figure(title, picture.render(), markup.words(said), table(["from, to", "arms"], rows))
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _columns(values: IntArray, most: int) -> IntArray:
+    """Return the values, or the largest of each of so many parts if there are more."""
+    if len(values) <= most:
+        return values
+    starts = np.linspace(0, len(values), most + 1).astype(np.int64)[:-1]
+    return np.maximum.reduceat(values, starts)
+
+
+def _columns_drawn(picture: Picture, values: IntArray, unit: str, kind: str) -> None:
+    """Draw columns, on a logarithmic scale if some were too low to see otherwise, and round numbers."""
+    most = int(values.max())
+    least = int(values[values > 0].min())
+    is_log = most > 20 * least
+    scale = Scale(0.5, most * 1.2, is_log=True) if is_log else Scale(0.0, max(most * 1.05, 1.0))
+
+    def share(value: float) -> float:
+        return max(0.0, (scale(value) - scale(scale.low)) / (scale(scale.high) - scale(scale.low)))
+
+    heights = [share(float(value)) if value else 0.0 for value in values]
+    picture.steps(heights, _LEFT, (_TOP, _BOTTOM), kind)
+    for value, label in scale.ticks():
+        if value == int(value):
+            y = _BOTTOM - (_BOTTOM - _TOP) * share(value)
+            picture.line((_LEFT, y), (1, y), "grid")
+            picture.text(_LEFT - 0.02, y + 4, label if is_log else compact(value), anchor="end")
+    words = f"{unit} (log scale)" if is_log else unit
+    picture.text(0, 14, words, "heading")
+
+
+def _below(picture: Picture, labels: list[str]) -> None:
+    """Write what stands below the first and the last column."""
+    picture.text(_LEFT, _BOTTOM + 16, labels[0])
+    if len(labels) > 1:
+        picture.text(0.96, _BOTTOM + 16, labels[-1], anchor="end")

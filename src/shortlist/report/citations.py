@@ -1,0 +1,44 @@
+"""The literature that a run rests on, as BibTeX: what its strategy, its proof and its lower bound name."""
+
+import re
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.resources import files
+
+from shortlist.result import Result
+from shortlist.strategies import strategy_for
+from shortlist.unknown import Unknown
+
+_KEY = re.compile(r"\[([A-Z]+[0-9]{2})\]")
+_ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}$", flags=re.MULTILINE | re.DOTALL)
+_OURS = """@software{shortlist,
+  author  = {{The Shortlist developers}},
+  title   = {Shortlist: approximate top-m arm identification with guarantees},
+  version = {%s},
+}"""
+
+
+@lru_cache(maxsize=1)
+def references() -> dict[str, str]:
+    """Return all entries of the bibliography, by key."""
+    text = (files("shortlist.report") / "references.bib").read_text(encoding="utf-8")
+    return {found[1]: found[0] for found in _ENTRY.finditer(text)}
+
+
+def keys_of(result: Result) -> list[str]:
+    """Return which entries a report on a result rests on, in the order in which they are named.
+
+    Where variances are known, that includes the paper whose algorithms it is compared with.
+    """
+    rules = strategy_for(result.strategy, result.problem)
+    promise = rules.guarantee(result.problem)
+    named = f"{rules.source}; {'' if promise is None else promise.source}"
+    if not isinstance(result.problem, Unknown):
+        named += "; [ZT22]"
+    return list(dict.fromkeys(_KEY.findall(named)))
+
+
+def bibtex(result: Result) -> str:
+    """Return the entries that a result rests on, and one for this software, whose proofs complete them."""
+    entries = [references()[key] for key in keys_of(result)]
+    return "\n\n".join([*entries, _OURS % version("shortlist")]) + "\n"

@@ -1,0 +1,20 @@
+"""What every figure of a report has: a title, a legend in words, and its numbers in a table beside it."""
+
+from collections.abc import Sequence
+
+from shortlist.report import markup
+
+
+def figure(title: str, drawing: str, said: str, table: str) -> str:
+    """Return a figure: its title, the picture, a legend in words, and the numbers behind it."""
+    return (
+        f"<figure><h3>{markup.words(title)}</h3>{drawing}<figcaption>{said}</figcaption>"
+        f"<details><summary>The numbers</summary>{table}</details></figure>"
+    )
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; headings are words and cells are HTML, of which all but the first are numbers."""
+    head = "".join(f'<th scope="col">{markup.words(one)}</th>' for one in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

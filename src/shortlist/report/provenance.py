@@ -1,0 +1,114 @@
+"""Where a run comes from and how to have it again, in words."""
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from shortlist.errors import InvalidProblem
+from shortlist.plan import plan
+from shortlist.report.company_text import counted
+from shortlist.report.doctor_text import span
+from shortlist.report.facts import Report
+from shortlist.report.moments import universal
+from shortlist.report.origin import FILE, Origin
+from shortlist.strategies import strategy_for
+from shortlist.unknown import Question
+
+
+def provenance(report: Report) -> list[tuple[str, str]]:
+    """Return what identifies a run, each with its label."""
+    result, origin = report.result, report.origin
+    rules = strategy_for(result.strategy, result.problem)
+    found = [
+        ("Question", question_words(result.problem)),
+        ("Digest of the question", result.problem.digest),
+        ("Strategy", f"{result.strategy}: {rules.summary}"),
+        ("Why this strategy", why(report)),
+        ("Seed", str(result.seed)),
+    ]
+    if origin is not None:
+        found += [
+            ("Measured by", measured_by(origin.settings)),
+            ("Begun", f"{universal(origin.began_at)} by Shortlist {origin.version}"),
+            (
+                "Last change",
+                f"{universal(origin.changed_at)}, {counted(origin.n_events, 'event')} in the log",
+            ),
+            ("Ended", _ended(origin)),
+            ("Run", f"{origin.run}, whose tickets begin with {origin.code}"),
+        ]
+    return found
+
+
+def question_words(problem: Question) -> str:
+    """Return what was asked, with all its numbers."""
+    asked = problem.to_dict()
+    best = "best" if problem.goal == "maximise" else "smallest"
+    best = best if problem.m == 1 else f"{problem.m:,} {best}"
+    they = "it leads" if problem.m == 1 else "they lead"
+    zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
+    noise = {"gaussian-unknown": "Gaussian rewards of unknown variances"}.get(
+        asked["noise"], f"{asked['noise']} rewards of stated variances"
+    )
+    return (
+        f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
+        f"{problem.delta:g}; {noise}"
+    )
+
+
+def why(report: Report) -> str:
+    """Return why this strategy decided: because it was asked for, or by the plan."""
+    result, origin = report.result, report.origin
+    if origin is not None and origin.asked_for == result.strategy:
+        return "it was asked for by name"
+    with suppress(InvalidProblem):  # no strategy may be certified for what was asked
+        best = plan(result.problem)
+        if best.best.strategy == result.strategy:
+            return best.why
+    return "it was asked for by name, or chosen for a budget" if origin is None else "chosen for a budget"
+
+
+def measured_by(settings: Mapping[str, Any] | None) -> str:
+    """Return how rewards came about."""
+    if settings is None:
+        return "people or programs of their own, with `ask` and `tell`"
+    measure = settings.get("measure")
+    kinds = {
+        "function": "a Python function of the problem file",
+        "command": "a program that the problem file names",
+        "table": "a table of recorded rewards",
+        "simulated": "simulation",
+    }
+    if isinstance(measure, Mapping):
+        said = kinds.get(str(measure.get("kind")), str(measure.get("kind")))
+    else:
+        said = "a Python function"
+    if settings.get("pulls_per_call") is not None:
+        said += f", {settings['pulls_per_call']:,} pulls per call at most"
+    if settings.get("on_failure") not in (None, "suspend"):
+        said += f"; failures count as {settings['on_failure']:g}"
+    return said
+
+
+def _ended(origin: Origin) -> str:
+    if origin.ended_at is None:
+        return "not yet"
+    return f"{universal(origin.ended_at)}, {span(max(origin.ended_at - origin.began_at, 0.0))} after it began"
+
+
+def reproduction(report: Report) -> str:
+    """Return how to have the same run again, wherever it was kept."""
+    result, origin = report.result, report.origin
+    call = f'shortlist.select(measure, problem, "{result.strategy}", seed={result.seed})'
+    if origin is None:
+        return call
+    settings = origin.settings
+    if settings is None:
+        return shlex.join(["shortlist", "replay", origin.run])
+    if not isinstance(settings.get("measure"), Mapping):
+        return call
+    words = ["shortlist", "run", FILE, "--strategy", result.strategy, "--seed", str(result.seed)]
+    if settings.get("pulls_per_call") is not None:
+        words += ["--pulls-per-call", str(settings["pulls_per_call"])]
+    return shlex.join([*words, "--store", "again.db"])

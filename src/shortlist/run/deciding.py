@@ -1,0 +1,139 @@
+"""What goes into a log next: events, by what it has come to and by what is wanted of it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import ChangedRun, InvalidProblem
+from shortlist.run.differences import changes_of_settings
+from shortlist.run.history import History, Round
+from shortlist.run.worker_names import is_gone
+from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, Scored, Told
+from shortlist.tickets import Tickets
+
+_SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
+
+
+# --- who measures what ----------------------------------------------------------------------------------
+
+
+def reservation(
+    round: Round, worker: str, now: float, lease: float, limit: int | None
+) -> tuple[Tickets, list[Event]]:
+    """Return tickets for a worker: what it has already, and then others that are free."""
+    is_free = free_for(round, worker, now)
+    is_own = is_free & round.leases.is_held_by(worker)
+    chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
+    tickets = round.tickets.take(np.sort(chosen))
+    if is_own[chosen].all() and (round.leases.until(chosen) >= now + lease / 2).all():
+        return tickets, []  # the worker asks again, soon
+    return tickets, _leased(round, chosen, worker, now + lease)
+
+
+def claim(
+    round: Round, arms: IntArray, worker: str, now: float, lease: float
+) -> tuple[BoolArray, list[Event]]:
+    """Return which of some arms a worker may measure, and that it has them now."""
+    places = round.places(arms)
+    is_its = free_for(round, worker, now)[places]
+    return is_its, _leased(round, places[is_its], worker, now + lease)
+
+
+def renewal(round: Round, worker: str, until: float) -> list[Event]:
+    """Return that a worker has for longer what it has."""
+    return _leased(round, _unanswered(round, worker), worker, until)
+
+
+def return_of_tickets(round: Round, worker: str) -> list[Event]:
+    """Return that a worker gives back what it has not answered."""
+    places = _unanswered(round, worker)
+    return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
+
+
+def free_for(round: Round, worker: str, now: float) -> BoolArray:
+    """Return which tickets a worker may measure: not told, and held by nobody else who is still there."""
+    gone = frozenset(other for other in round.leases.workers if is_gone(other))
+    return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
+
+
+def _unanswered(round: Round, worker: str) -> IntArray:
+    return np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
+
+
+def _leased(round: Round, places: IntArray, worker: str, until: float) -> list[Event]:
+    if not len(places):
+        return []
+    return [*_opening(round), Leased(round.number, round.tickets.arms[places], worker, until)]
+
+
+# --- answers --------------------------------------------------------------------------------------------
+
+
+def answers(
+    round: Round,
+    places: IntArray,
+    means: FloatArray,
+    variances: FloatArray | None,
+    *,
+    worker: str = "",
+    scored: Sequence[Scored] = (),
+) -> list[Event]:
+    """Return what is new of some answers, and what differs from what was told before."""
+    arms, known = round.tickets.arms[places], round.means[places]
+    is_new = np.isnan(known)
+    is_other = ~is_new & (known != means)
+    if round.spreads is not None:
+        is_other |= ~is_new & (round.spreads[places] != variances)
+    rows = zip(arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True)
+    others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
+    if not is_new.any():
+        return list(others)
+    fresh = None if variances is None else variances[is_new]
+    told = Told(round.number, arms[is_new], means[is_new], fresh, worker)
+    new_arms = set(told.arms.tolist()) if scored else set()
+    counted = [one for one in scored if one.ticket.arm in new_arms]
+    return [*_opening(round), *counted, told, *others]
+
+
+def end(history: History) -> list[Event]:
+    """Return that the strategy has ended, if it has and the log does not say so yet."""
+    return [Ended(history.selected)] if history.is_final and not history.is_ended else []
+
+
+def _opening(round: Round) -> list[Event]:
+    """Return the event that says what a round asked for, unless the log has it."""
+    return [] if round.is_logged else [round.asked()]
+
+
+# --- how rewards are measured ---------------------------------------------------------------------------
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as they will be when they come back from a log."""
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(settings, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(
+            f"`about` must be plain data, fit for JSON: numbers, words, lists and tables of these. {error}."
+        ) from None
+    return found
+
+
+def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
+    """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
+
+    A score for failures may come later, and calls of one pull with it; but then it stays.
+    """
+    if before is None:
+        return [Arranged(settings)]
+    is_scored_now = before.get(_SCORE) == _NO_SCORE != settings.get(_SCORE)
+    compared = before | {part: settings.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
+    if changes := changes_of_settings(compared, settings):
+        raise ChangedRun(
+            f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
+            f"another run. Nothing was changed."
+        )
+    return [Arranged(compared)] if is_scored_now else []

@@ -1,0 +1,70 @@
+"""What pages show is what happens: programs print what stands below them, and so do commands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ELSEWHERE, ROOT, Desk, all_pages, blocks, programs, shows, steps, text_of
+
+PAGES = [page for page in all_pages() if page not in ELSEWHERE]
+PROGRAMS = [
+    pytest.param(program, printed, id=f"{page}-{place}")
+    for page in PAGES
+    for place, (program, printed) in enumerate(programs(page))
+]
+WITH_COMMANDS = [page for page in PAGES if any(map(steps, blocks(page)))]
+
+
+@pytest.mark.parametrize(("program", "printed"), PROGRAMS)
+def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(program, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == printed
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
+    with Desk(tmp_path) as desk:
+        for step, status, printed in desk.outcomes(page):
+            assert (status != 0) == step.fails, printed
+            assert max(map(len, printed.splitlines()), default=0) <= 80, f"`{step.command}` prints wide lines"
+            if step.shown:
+                assert shows(step.shown, printed), f"put what `{step.command}` prints into {page}:\n{printed}"
+
+
+def test_there_are_programs_and_commands() -> None:
+    assert {"README.md", "docs/start.md", "docs/measurements.md", "docs/clusters.md"} <= set(WITH_COMMANDS)
+    assert len(PROGRAMS) >= 15
+    assert sum(len(steps(block)) for page in PAGES for block in blocks(page)) >= 25
+
+
+def test_pages_tested_elsewhere_exist_and_have_blocks() -> None:
+    for page, test in ELSEWHERE.items():
+        assert blocks(page)
+        assert (ROOT / test).is_file()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_is_left_untested(page: str) -> None:
+    """A block is a program, what a program prints, commands, or a file; or it is plain text."""
+    fences = re.findall(r"^```(.+)$", text_of(page), flags=re.MULTILINE)
+    known = {"python", "text", "console"}
+    assert all(
+        fence in known or fence.startswith("{") or re.fullmatch(r"\w+ \S+\.\w+", fence) for fence in fences
+    )
+
+
+def test_what_is_left_out_may_be_anything() -> None:
+    assert shows("a\n...\nd\n", "a\nb\nc\nd\n")
+    assert shows("a\n...\n", "a\nb\n")
+    assert shows("on 3 May 2026, 12:00  x\n", "on 14 June 2027, 13:01 x\n")
+    assert not shows("a\nd\n", "a\nb\nd\n")
+    assert not shows("a\n...\nd\n", "a\nb\n")
+    assert not shows("a\n", "a\nb\n")

@@ -1,0 +1,182 @@
+"""What a report says of a run is what its log says."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.report.facts import Report, report_of_result
+from shortlist.report.findings import findings_of
+from shortlist.report.rows import MOST_ROWS, Left, shown
+from tests.report import samples
+from tests.report.samples import append, fresh, problem, report_of, told
+
+
+@pytest.mark.parametrize("kind", sorted(samples.ALL))
+def test_sums_agree(kind: str) -> None:
+    report = samples.ALL[kind]()
+    result = report.result
+    assert sorted(report.order.tolist()) == list(range(result.problem.n))
+    assert report.rounds is not None
+    assert report.rounds.n_whole == result.n_rounds
+    whole = int(report.rounds.pulls[: report.rounds.n_whole].sum())
+    assert whole == result.n_pulls if report.is_finished else whole <= result.n_pulls
+    assert sum(work.n_pulls for work in report.workers) == result.n_pulls
+    if report.workers:
+        assert math.fsum(work.share for work in report.workers) == pytest.approx(1)
+    rows = shown(report)
+    left = np.concatenate([row.arms for row in rows.rows if isinstance(row, Left)] or [np.array([], int)])
+    assert sorted([*rows.arms, *left.tolist()]) == list(range(result.problem.n))
+    assert len(rows.rows) <= MOST_ROWS
+    n_above = sum(1 if isinstance(row, int) else len(row.arms) for row in rows.above)
+    assert n_above == report.n_above
+
+
+@pytest.mark.parametrize("kind", ["small", "interrupted", "minimising", "hostile"])
+def test_the_best_arms_stand_at_the_top(kind: str) -> None:
+    report = samples.ALL[kind]()
+    means = report.result.arms.means[report.order]
+    sign = 1 if kind == "minimising" else -1
+    for part in (means[: report.n_above], means[report.n_above :]):
+        assert (np.diff(sign * part) >= 0).all()
+    if report.is_finished:
+        assert report.order[: report.n_above].tolist() == report.result.indices.tolist()
+
+
+STATES = {
+    "small": "certified",
+    "large": "certified",
+    "interrupted": "open",
+    "failed": "suspended",
+    "hostile": "certified",
+    "nothing_to_do": "certified",
+    "begun": "open",
+    "unproved": "unproved",
+    "screened": "screened",
+    "unknown": "certified",
+    "minimising": "certified",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(samples.ALL))
+def test_every_kind_of_run_has_its_state(kind: str) -> None:
+    assert samples.ALL[kind]().state == STATES[kind]
+
+
+def test_workers_have_their_own_pulls() -> None:
+    session = fresh(problem(4, 1), "wnelim")
+    asked = session.asked
+    session.tell(asked[:3], means=[0.1, 0.2, 0.3], worker="ann")
+    session.tell(asked[3], means=0.9, worker="bob")
+    ann, bob = report_of(session).workers
+    assert (ann.worker, ann.n_answers, ann.n_pulls) == ("ann", 3, int(asked.counts[:3].sum()))
+    assert (bob.worker, bob.n_answers, bob.share) == ("bob", 1, 0.25)
+
+
+def test_intervals_come_from_variances_and_pulls() -> None:
+    report = samples.small()
+    assert report.errors is not None
+    assert report.errors == pytest.approx(np.sqrt(0.25 / report.result.arms.pulls))
+    begun = samples.begun().errors
+    assert begun is not None
+    assert np.isnan(begun).all()
+
+
+def test_intervals_of_unknown_variances_come_from_the_pilot() -> None:
+    report = samples.unknown()
+    assert report.errors is not None
+    scales = report.errors * np.sqrt(report.result.arms.pulls)
+    assert (np.abs(scales / [1, 2, 3, 4] - 1) < 0.5).all()
+    assert report_of_result(report.result).errors is None
+
+
+def test_bounds_are_those_of_the_plan() -> None:
+    report, plan = samples.small(), sl.plan(samples.small().result.problem)
+    assert report.cap == plan["race"].worst_case_pulls
+    assert dict(report.rivals) == {name: plan[name].worst_case_pulls for name in ("wnelim", "vmedelim")}
+    assert report.result.lower_bound == plan.lower_bound
+    assert samples.unknown().rivals == {}
+    huge = sl.Problem(m=1, epsilon=1e-6, delta=0.05, variances=[1.0, 1.0, 1.0])
+    assert report_of(fresh(huge, "wnelim")).rivals["vmedelim"] is None
+
+
+def test_a_result_alone_has_a_report() -> None:
+    whole = samples.small()
+    alone = report_of_result(whole.result)
+    assert (alone.state, alone.cap, alone.rivals) == (whole.state, whole.cap, whole.rivals)
+    assert (alone.rounds, alone.origin, alone.workers) == (None, None, ())
+
+
+def test_a_budget_that_ended_is_said() -> None:
+    result = sl.select(lambda _, count, rng: rng.random(count), problem(), budget=100)
+    assert report_of_result(result).state == "stopped"
+    session = fresh(problem())
+    assert report_of(session, stop=sl.Stop.BUDGET).state == "stopped"
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def variation(scale: float, drift: float = 0.0) -> list[str]:
+    """Return what is found if noise is so many times as large as stated, and means drift."""
+    session, rng = fresh(problem(30, 5), "level-race"), np.random.default_rng(3)
+    while len(asked := session.asked):
+        noise = 0.5 * scale * rng.standard_normal(len(asked)) / np.sqrt(asked.counts)
+        session.tell(asked, means=asked.arms / 30 + noise + drift * asked.round)
+    return [one.words for one in report_of(session).findings]
+
+
+def test_means_that_vary_as_stated_are_no_finding() -> None:
+    assert variation(1.0) == []
+
+
+def test_noise_beyond_the_stated_is_found() -> None:
+    (words,) = variation(2.0)
+    assert words.startswith("The means of the same arm vary from round to round ")
+    assert "times as much as the stated variances allow. Either they are too small" in words
+    (words,) = variation(1.0, drift=0.5)
+    assert "rewards drift" in words
+
+
+def test_noise_far_below_the_stated_is_a_hint() -> None:
+    (words,) = variation(0.2)
+    assert words.endswith("If smaller ones are true, stating them saves pulls.")
+
+
+def test_rewards_that_repeat_are_found() -> None:
+    (words,) = variation(0.0)
+    assert words.startswith("Every arm gave exactly the same mean in every round.")
+
+
+def test_chance_alone_is_hardly_ever_a_finding() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        session = fresh(problem(12, 3), "race")
+        while len(asked := session.asked):
+            noise = 0.5 * rng.standard_normal(len(asked)) / np.sqrt(asked.counts)
+            session.tell(asked, means=asked.arms / 12 + noise)
+        assert not [one for one in report_of(session).findings if one.is_warning]
+
+
+def test_scores_of_a_result_alone_are_found() -> None:
+    (finding,) = findings_of(replace(samples.small().result, n_scored=3))
+    assert finding.is_warning
+    assert finding.words.startswith("3 pulls of 1,536 (0.2 %) failed and were scored. The guarantee is about")
+
+
+def test_what_was_suspended_counts_only_while_it_lasts() -> None:
+    session = told(fresh(problem()), np.linspace(0, 1, 10), rounds=1)
+    append(session, sl.store.Suspended("no power"))
+    assert report_of(session).suspended == "no power"
+    report = report_of(told(session, np.linspace(0, 1, 10)))
+    assert (report.state, report.resume, report.suspended) == ("certified", "", "")
+
+
+def test_thin_means_are_noted() -> None:
+    report: Report = samples.minimising()
+    n = int((report.result.arms.pulls[report.result.indices] < 5).sum())
+    (finding,) = report.findings
+    assert not finding.is_warning
+    assert finding.words.startswith(f"The means of {n} selected arms rest on fewer than 5 pulls.")

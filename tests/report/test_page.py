@@ -1,0 +1,209 @@
+"""One HTML file for each kind of run: well-formed, safe, of bounded size, and saying what the result says."""
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from shortlist.report.facts import Report
+from shortlist.report.page import page
+from shortlist.report.rows import MOST_ROWS
+from shortlist.report.verdict import certificate, headline
+from tests.report import samples
+from tests.report.reading import Strict
+
+KINDS = sorted(samples.ALL)
+
+
+@pytest.fixture(params=KINDS)
+def report(request: pytest.FixtureRequest) -> Report:
+    """Return one run of each kind."""
+    return samples.ALL[request.param]()
+
+
+def pictures(html: str) -> Iterator[str]:
+    """Yield all pictures, outer ones only."""
+    depth, start = 0, 0
+    for found in re.finditer(r"<svg[^>]*>|</svg>", html):
+        if found[0] == "</svg>":
+            depth -= 1
+            if depth == 0:
+                yield html[start : found.end()]
+        else:
+            start = found.start() if depth == 0 else start
+            depth += 1
+
+
+def test_a_page_is_well_formed(report: Report) -> None:
+    read = Strict(page(report))
+    assert [one.tag for one in read.elements if not one.within] == ["html"]
+    assert [one.tag for one in read.elements].count("h1") == 1
+    assert read.words("title").startswith((report.origin.run[:20]) if report.origin else "Shortlist")
+
+
+def test_a_page_loads_nothing_and_runs_nothing(report: Report) -> None:
+    html = page(report)
+    allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    read = Strict(html)
+    metas = [one.attributes for one in read.elements if one.tag == "meta"]
+    assert {"http-equiv": "Content-Security-Policy", "content": allowed} in metas
+    tags = {one.tag for one in read.elements}
+    assert not tags & {
+        "script",
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "a",
+        "use",
+        "image",
+    }
+    for one in read.elements:
+        assert not [name for name in one.attributes if name.startswith("on")], one
+        assert not one.attributes.keys() & {"src", "href", "srcset", "xlink:href", "action", "data"}, one
+        assert "url(" not in one.attributes.get("style", "")
+    style = read.words("style")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_pictures_are_xml_and_say_what_they_show(report: Report) -> None:
+    for picture in pictures(page(report)):
+        root = ElementTree.fromstring(picture)
+        name = "{http://www.w3.org/2000/svg}"
+        assert root.tag == f"{name}svg"
+        assert root.attrib["role"] == "img"
+        title, description = root.findtext(f"{name}title"), root.findtext(f"{name}desc")
+        assert title
+        assert description
+        assert root.attrib["aria-label"] == f"{title}. {description}"
+        for element in root.iter():
+            assert element.tag.startswith(name)
+            for key in ("x", "x1", "x2", "cx", "y", "y1", "y2", "cy", "width", "height", "r"):
+                value = element.attrib.get(key, "0")
+                assert re.fullmatch(r"-?[0-9.]+%?", value), (key, value)
+                if value.endswith("%"):
+                    assert 0 <= float(value[:-1]) <= 100, (key, value)
+
+
+def test_every_figure_has_its_numbers_beside_it(report: Report) -> None:
+    read = Strict(page(report))
+    figures = [one for one in read.elements if one.tag == "figure"]
+    tables = [
+        one for one in read.elements if one.tag == "table" and one.within[-3:-1] == ("figure", "details")
+    ]
+    assert len(figures) == len(tables) >= (report.result.n_pulls > 0)
+
+
+def test_the_verdict_is_that_of_the_result(report: Report) -> None:
+    result = report.result
+    read = Strict(page(report))
+    said = read.words("h1", "bdi")
+    numbers = [int(number.replace(",", "")) for number in re.findall(r"[0-9][0-9,]*", headline(report))]
+    k, n = len(result.indices), result.problem.n
+    expected = [n] if k == n else [k, n] if report.is_finished else [result.n_pulls]
+    assert numbers == expected
+    assert headline(report) in read.words("h1")
+    if result.guarantee is not None:
+        assert result.guarantee.sentence in certificate(report)
+    else:
+        assert re.search("[Nn]othing is (certified|promised)", certificate(report))
+    lead = " ".join(read.words().split())
+    assert " ".join(certificate(report).split()) in lead
+    assert f"{result.n_pulls:,} pull" in lead
+    assert said
+
+
+def test_there_is_a_bounded_number_of_rows_and_marks(report: Report) -> None:
+    read = Strict(page(report))
+    names = [one for one in read.elements if one.tag == "li" and "ol" in one.within]
+    assert len(names) <= MOST_ROWS + 1 + 5  # and the cut, and five bounds
+    assert sum(one.tag == "circle" for one in read.elements) <= MOST_ROWS + 1
+    assert sum(one.tag == "tr" for one in read.elements) < 400
+
+
+def test_a_page_of_very_many_arms_is_small() -> None:
+    html = page(samples.large())
+    assert len(html.encode()) < 200_000
+    read = Strict(html)
+    result = samples.large().result
+    text = read.words()
+    left = result.problem.n - MOST_ROWS + 2  # two rows stand for all the others
+    more = [
+        int(number.replace(",", "")) for number in re.findall(r'<li class="left">([0-9,]+) arms more', html)
+    ]
+    assert sum(more) == left
+    for arm in (*result.indices[:10], *result.indices[-19:]):
+        assert result.problem.name(int(arm)) in text
+    assert "Means of all arms" in text
+    assert "Pulls of all arms" in text
+
+
+def test_hostile_names_stay_names() -> None:
+    report = samples.hostile()
+    html = page(report)
+    read = Strict(html)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", html)
+    html.encode("utf-8")
+    assert "\ufffe" not in html
+    titles = [one.attributes["title"] for one in read.elements if "title" in one.attributes]
+    assert "a" * 10_000 in titles
+    assert len(html) < 120_000  # long names are there in full once
+    bdi = [text for where, text in read.texts if where == "bdi"]
+    assert "<script>alert('x')</script>" in bdi
+    assert "two\\nlines\\r\\nand\\ttabs" in bdi
+    assert "nothing\\x00in between\\x1b[31m" in bdi
+    assert max(map(len, bdi)) <= 2000
+    turned = [where for where, text in read.texts if "\u202e" in text]
+    assert set(turned) <= {"bdi"}, "what turns the direction of words stays in an element of its own"
+    for one in read.elements:  # nor in what is said of pictures
+        assert "\u202e" not in one.attributes.get("aria-label", "")
+
+
+def test_names_stand_in_the_rows_of_their_arms() -> None:
+    report = samples.small()
+    result = report.result
+    names = re.findall(r"<li><bdi>(.*?)</bdi></li>", page(report))
+    merits = np.where(np.isin(np.arange(10), result.indices), 10, 0) + result.arms.means
+    assert names == [result.problem.name(int(arm)) for arm in np.argsort(-merits)]
+
+
+def test_a_run_that_stopped_says_why_and_how_to_go_on() -> None:
+    text = Strict(page(samples.failed())).words()
+    assert "arm-17 failed four times" in text
+    assert "shortlist run FILE.toml --name furnace --strategy level-race --seed 7" in text
+    assert text.index("Health") < text.index("The arms"), "warnings come first"
+    assert "7 pulls of 837 (0.8 %) failed and were scored as 0" in text
+    assert "8 answers contradict an earlier one, which stands" in text
+    assert "and 3 more" in text
+    text = Strict(page(samples.interrupted())).words()
+    assert "shortlist ask 'field trial' --csv" in text
+    assert "So far nothing is certified" in text
+    assert "ahead so far" in text
+    assert "To go on" not in Strict(page(samples.small())).words()
+
+
+def test_provenance_is_complete() -> None:
+    report = samples.small()
+    assert report.origin is not None
+    text = Strict(page(report)).words()
+    for part in (
+        report.result.problem.digest,
+        "race: ",
+        "race adapts: it never needs more than",
+        "Seed7",
+        "by Shortlist 0.1.0",
+        f"whose tickets begin with {report.origin.code}",
+        'shortlist.select(measure, problem, "race", seed=7)',
+        "@inproceedings{ZT22,",
+        "@software{shortlist,",
+        "rewards are independent, and sub-Gaussian",
+    ):
+        assert part in text, part

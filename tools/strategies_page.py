@@ -1,0 +1,125 @@
+"""Write docs/strategies.md: what each strategy does, promises and asks for, as the registry has it.
+
+`make docs-reference` runs it. What a strategy promises is found by asking it questions of several kinds.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shortlist import Problem, Unknown, strategies
+from shortlist.certificates import Scope
+from shortlist.strategies import Strategy, strategy_for, strategy_named
+
+ROOT = Path(__file__).parent.parent
+TARGET = Path("docs") / "strategies.md"
+_HEAD = """# Strategies
+
+Written by `make docs-reference` from the strategies themselves; do not edit.
+[How to choose](choosing.md) says when to take which; as a rule leave `strategy="auto"`.
+
+- **promise**: *m best*, whatever the means: each selected arm is within epsilon of the m-th best. *If clear*:
+  the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).
+  *Screen*: more than m arms are kept, among which contenders for every rank remain.
+- **noise**: *any* is `noise="sub-gaussian"`, the default, where variances are upper bounds; *Gaussian* is
+  `noise="gaussian"`, where they are just these.
+- **cap**: whether the most pulls are known before anything is measured. **rounds**: how many batches, one
+  after the other; *several* are up to some dozens or hundreds.
+"""
+_WORDS = {Scope.TOP_M: "m best", Scope.CORRECT: "if clear", Scope.SCREENING: "screen"}
+_QUESTIONS = [  # the weaker assumption first
+    Problem(m=m, epsilon=0.5, delta=0.05, variances=variances, noise=noise)
+    for noise in ("sub-gaussian", "gaussian")
+    for variances in ([1.0, 1.0, 2.0, 3.0, 5.0, 8.0], [1.0] * 6)
+    for m in (2, 1)
+]
+_UNKNOWN = [Unknown(m=m, epsilon=0.5, delta=0.05, n=6) for m in (2, 1)]
+
+
+def build() -> str:
+    """Return the text of docs/strategies.md."""
+    known = "\n".join(_rows())
+    own = [name for name in strategies("unknown") if name not in strategies()]
+    others = [name for name in strategies("unknown") if name in strategies() and _takes(name)]
+    return f"""{_HEAD}
+## For known variances
+
+| name | what it does | m | promise | noise | cap | rounds | source |
+|---|---|---|---|---|---|---|---|
+{known}
+
+## For unknown variances
+
+For [Unknown](unknown-variances.md): Gaussian rewards, a pilot first, and a cap that is known after it.
+
+| name | what it does | m | promise | source |
+|---|---|---|---|---|
+{chr(10).join(_unknown_row(name) for name in own)}
+
+These work on upper bounds that the pilot gives for all variances at once, and are dearer: {_listed(others)}.
+"""
+
+
+def _rows() -> Iterator[str]:
+    for name in strategies():
+        strategy = strategy_named(name)
+        question = next((q for q in _QUESTIONS if not strategy.unfit(q) and strategy.guarantee(q)), None)
+        asked = question or _QUESTIONS[0]
+        noise = "any" if asked.noise == "sub-gaussian" else "Gaussian"
+        if noise == "Gaussian" and len(set(asked.variances)) == 1:
+            noise += ", equal variances"
+        cap = "none" if strategy.worst_case_pulls(asked) is None else "yes"
+        cells = [_m(strategy, _QUESTIONS), _promise(strategy, asked), noise, cap, _rounds(strategy)]
+        yield f"| `{name}` | {strategy.summary} | {' | '.join(cells)} | {_source(strategy.source)} |"
+
+
+def _unknown_row(name: str) -> str:
+    strategy = strategy_for(name, _UNKNOWN[0])
+    cells = [_m(strategy, _UNKNOWN), _promise(strategy, _UNKNOWN[-1]), _source(strategy.source)]
+    return f"| `{name}` | {strategy.summary} | {' | '.join(cells)} |"
+
+
+def _takes(name: str) -> bool:
+    return not strategy_for(name, _UNKNOWN[-1]).unfit(_UNKNOWN[-1])
+
+
+def _m(strategy: Strategy[Any], questions: list[Any]) -> str:
+    return "any" if any(q.m > 1 and not strategy.unfit(q) for q in questions) else "1"
+
+
+def _promise(strategy: Strategy[Any], question: Any) -> str:
+    found = strategy.guarantee(question)
+    return "none" if found is None else _WORDS[found.scope]
+
+
+def _rounds(strategy: Strategy[Any]) -> str:
+    """Return how many rounds a question with many arms of many variances takes, in words."""
+    many = Problem(m=1, epsilon=0.5, delta=0.05, variances=[2.0 ** (arm % 8) for arm in range(64)])
+    most = strategy.n_rounds(many)
+    return "many" if most is None else "1" if most == 1 else "several"
+
+
+def _source(text: str) -> str:
+    """Return where a strategy is defined, with links to sections of docs/theory.md."""
+    theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    anchors = {found[1]: found[0] for found in re.findall(r"\]\(#((\d+)-[^)]*)\)", theory)}
+    escaped = text.replace("[", r"\[").replace("]", r"\]")
+    return re.sub(
+        r"docs/theory\.md, section (\d+)",
+        lambda found: f"[section {found[1]}](theory.md#{anchors[found[1]]})",
+        escaped,
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def main() -> None:
+    """Write the file."""
+    (ROOT / TARGET).write_text(build(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
