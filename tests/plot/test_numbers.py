@@ -111,6 +111,7 @@ def test_spent_is_beside_what_the_paper_needs() -> None:
     data = sl.plot.spent_data(made.result)
     assert data.n_pulls == made.n_pulls
     assert data.cap == made.worst_case_pulls
+    assert sl.plot.spent_data(made.result, cap=77).cap == 77
     assert data.wnelim == wnelim.WNELIM.worst_case_pulls(problem)
     assert data.vmedelim == vmedelim.worst_case_pulls(problem)
     assert data.lower_bound == sl.lower_bound(problem).pulls

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.plan import row_of
 from shortlist.plot.labels import pulls_words
-from shortlist.plot.style import BLACK, BLUE, GREY, PALE, look_of, new_axes, quiet_style
+from shortlist.plot.style import BLACK, BLUE, GREY, PALE, look_of, new_axes, powers_of_ten, quiet_style
 from shortlist.problem import Problem
 from shortlist.result import Result
 
@@ -123,5 +123,5 @@ def _logarithmic(axes: "Axes", pulls: list[float]) -> None:
         return
     low, high = math.log10(min(pulls)), math.log10(max(pulls))
     room = max(high - low, 1.0)
-    axes.set_xscale("log")
     axes.set_xlim(10 ** (low - 0.12 * room), 10 ** (high + 0.3 * room))
+    powers_of_ten(axes, "x")

@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray
 from shortlist.bounds import lower_bound
 from shortlist.errors import InvalidProblem
 from shortlist.plan import row_of
-from shortlist.plot.style import PALE, look_of
+from shortlist.plot.style import GREY, PALE, look_of
 from shortlist.problem import Problem
 from shortlist.strategies import strategies, strategy_named
 
@@ -91,8 +91,19 @@ def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ())
 
 
 def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArray]) -> None:
-    """Draw a line for each strategy that has numbers."""
+    """Draw a line for each strategy that has numbers; where nothing has to be pulled, there is none."""
+    if not any((heights > 0).any() for heights in curves.values()):
+        axes.text(
+            0.5,
+            0.5,
+            "nothing has to be pulled",
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color=GREY,
+        )
     for name, heights in curves.items():
+        heights = np.where(heights > 0, heights, np.nan)
         if np.isfinite(heights).any():
             look = look_of(name)
             axes.plot(
@@ -100,7 +111,7 @@ def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArra
                 heights,
                 color=look.colour,
                 linestyle=look.line,
-                marker=look.marker,
+                marker=look.marker or ("_" if len(values) == 1 else ""),  # a point alone has no line
                 markevery=max(1, len(values) // 12),
                 linewidth=2.2 if name == LOWER_BOUND else 1.5,
                 gid=f"curve-{name}",
@@ -114,7 +125,7 @@ def name_curves(
     height: float,
 ) -> None:
     """Write the name of each line to the right of its end, one above the other; `height` in inches."""
-    found = {name: np.flatnonzero(np.isfinite(heights)) for name, heights in curves.items()}
+    found = {name: np.flatnonzero(heights > 0) for name, heights in curves.items()}
     x = int(np.argmax(values)) if len(values) else 0
     ends = {name: float(curves[name][at[np.argmin(np.abs(at - x))]]) for name, at in found.items() if len(at)}
     if not ends:

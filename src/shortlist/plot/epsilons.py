@@ -13,7 +13,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.plan import resolve
 from shortlist.plot.curves import LOWER_BOUND, draw_curves, name_curves
 from shortlist.plot.per_round import two_axes
-from shortlist.plot.style import GREY, figure_of, look_of, new_figure, quiet_style
+from shortlist.plot.style import GREY, figure_of, look_of, new_figure, powers_of_ten, quiet_style, value_ticks
 from shortlist.problem import Problem
 from shortlist.simulate import simulate
 from shortlist.unknown import Question, checked_question
@@ -182,9 +182,8 @@ def failure_against_epsilon(
         draw_curves(lower, data.epsilons, pulls)
         lower.set(xlabel="epsilon, in units of the rewards", xscale="log")
         lower.set_ylabel("mean pulls" + ("" if data.lower_bound is None else "\n(lower bound: worst means)"))
-        if any((heights > 0).any() for heights in pulls.values()):
-            lower.set_yscale("log", nonpositive="mask")
-        _ticks(lower, data.epsilons)
+        powers_of_ten(lower, "y")
+        value_ticks(lower, data.epsilons)
         name_curves(lower, data.epsilons, pulls, 1.7)
     return figure_of(upper)
 
@@ -208,12 +207,3 @@ def _failures(axes: "Axes", epsilons: FloatArray, name: str, found: Outcomes) ->
         linestyle="none",
         gid=f"failures-{name}",
     )
-
-
-def _ticks(axes: "Axes", epsilons: FloatArray) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415
-
-    some = epsilons[:: max(1, -(-len(epsilons) // 9))]
-    axes.xaxis.set_major_locator(FixedLocator(some.tolist()))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter("{x:.3g}")

@@ -16,7 +16,7 @@ from shortlist.plot.curves import (
     name_curves,
     worst_cases,
 )
-from shortlist.plot.style import new_axes, quiet_style
+from shortlist.plot.style import new_axes, powers_of_ten, quiet_style, value_ticks
 from shortlist.problem import Problem
 
 if TYPE_CHECKING:
@@ -127,7 +127,13 @@ def scaling(
         height = 4.2
         axes = new_axes(ax, height)
         draw_curves(axes, data.values, curves)
-        axes.set(xscale="log", yscale="log", xlabel=_LABELS[over])
+        powers_of_ten(axes, "y")
+        if data.values[-1] < 30 * data.values[0]:
+            axes.set_xscale("log")
+            value_ticks(axes, data.values)
+        else:
+            powers_of_ten(axes, "x")
+        axes.set_xlabel(_LABELS[over])
         axes.set_ylabel(
             "worst-case pulls, as a multiple of the lower bound" if as_multiple else "worst-case pulls"
         )

@@ -16,7 +16,7 @@ from shortlist.plot.curves import (
     name_curves,
     worst_cases,
 )
-from shortlist.plot.style import new_axes, quiet_style
+from shortlist.plot.style import new_axes, powers_of_ten, quiet_style
 from shortlist.problem import Problem
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def heterogeneity_story(
         height = 3.8
         axes = new_axes(ax, height)
         draw_curves(axes, data.values, curves)
-        axes.set_yscale("log")
+        powers_of_ten(axes, "y")
         axes.set_xlabel(
             "entropy of the variance shares, in nats\n(left: a few noisy arms; right: all arms alike)"
         )

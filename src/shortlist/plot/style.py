@@ -5,12 +5,14 @@ whoever uses matplotlib beside this finds it as it was.
 """
 
 import io
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -138,6 +140,40 @@ def whole_ticks(axis: "Axis") -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     axis.set_major_locator(MaxNLocator(7, integer=True))
+
+
+def powers_of_ten(axes: "Axes", which: str) -> None:
+    """Make the "x" or "y" axis logarithmic, with powers of ten as plain text, at least two of them."""
+    from matplotlib.ticker import NullFormatter  # noqa: PLC0415
+
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
+    if not math.isfinite(axes.dataLim.minposx if which == "x" else axes.dataLim.minposy):
+        return  # there is nothing on it
+    axes.set(**{f"{which}scale": "log"})
+    axes.autoscale_view()
+    low, high = (math.log10(end) for end in axis.get_view_interval())
+    if math.floor(high) <= math.ceil(low):
+        axes.set(**{f"{which}lim": (10.0 ** math.floor(low), 10.0 ** math.ceil(high))})
+    axis.set_major_formatter(lambda value, _: _power(value))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _power(value: float) -> str:
+    """Return a power of ten, in full where that is short."""
+    exponent = round(math.log10(value))
+    if -3 <= exponent <= 3:
+        return f"{value:,.10g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def value_ticks(axes: "Axes", values: FloatArray) -> None:
+    """Mark the values themselves, where powers of ten would be too few; every other one if they are many."""
+    from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415
+
+    some = values[:: max(1, -(-len(values) // 9))]
+    axes.xaxis.set_major_locator(FixedLocator(some.tolist()))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 100 else f"{x:.3g}")
 
 
 def figure_of(drawn: Drawn) -> "Figure":
