@@ -24,6 +24,7 @@ INCLUDE = re.compile(r"^```\{include\} (\S+)$", flags=re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 _FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
 _FOLDERS = {"benchmarks/results": "benchmarks/index.md"}
+_LONG = 100
 _LANGUAGES = {".py": "python", ".toml": "toml", ".awk": "awk", ".bib": "bibtex", ".cff": "yaml"}
 
 
@@ -83,6 +84,18 @@ class ShowFiles(SphinxTransform):
         return relative_uri(builder.get_target_uri(self.env.docname), builder.get_target_uri(shown))
 
 
+class WrapSentences(SphinxTransform):
+    """Mark blocks of text with lines so long that they must be sentences, to be wrapped."""
+
+    default_priority = 400
+
+    def apply(self, **_options: Any) -> None:
+        """Give such blocks a class, which the style sheet knows."""
+        for node in self.document.findall(nodes.literal_block):
+            if node.get("language") == "text" and max(map(len, node.astext().splitlines())) > _LONG:
+                node["classes"].append("long-lines")
+
+
 def _shown_files(env: Any) -> dict[str, set[str]]:
     """Return which files are shown because of which page."""
     if not hasattr(env, "shortlist_shown_files"):
@@ -104,7 +117,7 @@ def _source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for name in sorted(set().union(*_shown_files(app.env).values())):
         text = (root / name).read_text(encoding="utf-8")
         code = bridge.highlight_block(text, _LANGUAGES.get(Path(name).suffix, "text"), linenos="inline")
-        body = f"<h1><code>{name}</code></h1>\n{code}"
+        body = f'<h1 class="source-file">{name}</h1>\n{code}'
         yield posixpath.join("source", name), {"title": name, "body": body}, "page.html"
 
 
@@ -116,5 +129,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-merge-info", _merge)
     app.connect("html-collect-pages", _source_pages)
     app.add_transform(ShowFiles)
+    app.add_transform(WrapSentences)
     app.add_lexer("csv", TextLexer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

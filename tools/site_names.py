@@ -6,12 +6,13 @@ from docutils import nodes
 from numpy.typing import ArrayLike
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util.typing import stringify_annotation
 
 import shortlist
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 
-PUBLIC = frozenset(shortlist.__all__) - {"__version__"}
+PUBLIC = frozenset(shortlist.__all__) - {"__version__", "instances", "plot"}
 _ARRAYS = {"ArrayLike": ArrayLike, "FloatArray": FloatArray, "IntArray": IntArray, "BoolArray": BoolArray}
 
 
@@ -21,7 +22,7 @@ def name_role(
     """Return what stands for a word in backticks."""
     code = nodes.literal(text, text)
     first = text.removeprefix("shortlist.").split(".")[0]
-    if first not in PUBLIC or first == "instances" or "." in text.removeprefix("shortlist."):
+    if first not in PUBLIC or "." in text.removeprefix("shortlist."):
         return [code], []
     target = f"shortlist.{first}"
     return [addnodes.pending_xref("", code, refdomain="py", reftype="obj", reftarget=target)], []
@@ -46,8 +47,21 @@ def _short(text: str | None) -> str | None:
     return text
 
 
+class PlainColons(SphinxTransform):
+    """Put a colon between a parameter and what is said of it, where Sphinx puts two hyphens."""
+
+    default_priority = 400
+
+    def apply(self, **_options: Any) -> None:
+        """Replace the hyphens."""
+        for text in list(self.document.findall(nodes.Text)):
+            if text == " -- ":
+                text.parent.replace(text, nodes.Text(": "))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all this."""
     app.add_role("name", name_role)
+    app.add_transform(PlainColons)
     app.connect("autodoc-process-signature", short_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -54,6 +54,15 @@ def test_the_skeleton_passes_the_contract(
     check(name=naive.name, **case)
 
 
+def test_the_five_files_are_those_of_the_design_page() -> None:
+    design = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"## Five files to read first\n(.*?)^Then", TEXT, flags=re.MULTILINE | re.DOTALL)
+    (linked,) = re.findall(r"## Five files to read first\n(.*?)^And", design, flags=re.MULTILINE | re.DOTALL)
+    names = [Path(name).name for name in re.findall(r"`([^`]+\.py)`", listed)]
+    assert [Path(name).name for name in re.findall(r"\]\(([^)]+)\)", linked)] == names
+    assert len(names) == 7
+
+
 def test_there_is_a_contract() -> None:
     assert len(list(checks())) > 50
 
