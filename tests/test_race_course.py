@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
+from shortlist.strategies.race_aims import Arms, aims_by_thresholds
 from shortlist.strategies.race_course import BEYOND, FIRST, STEP, Course, Rungs, course, rungs
 from tests.oracles.race import log_evidence
 
@@ -120,6 +121,20 @@ def test_what_is_needed_is_rounded_up(above: float, which: tuple[int, int, float
     else:
         assert ladder.targets[place] >= needed - 1e-12
         assert place == 0 or ladder.targets[place - 1] < needed + 1e-12
+
+
+@given(seed=st.integers(0, 10**6), which=st.sampled_from(LADDERS))
+@settings(max_examples=40, deadline=None)
+def test_an_outsider_is_to_climb_to_the_first_rung_that_would_settle_it(
+    seed: int, which: tuple[int, int, float]
+) -> None:
+    ladder, rng = rungs(*which), np.random.default_rng(seed)
+    thresholds = np.maximum.accumulate(rng.uniform(-3, 0.2, len(ladder.information)))
+    gaps, at = rng.uniform(-4, 0.5, 30), rng.integers(0, len(thresholds), 30)
+    found = aims_by_thresholds(Arms(gaps, at, np.ones(30)), thresholds).tolist()
+    for gap, rung, aim in zip(gaps.tolist(), at.tolist(), found, strict=True):
+        enough = [i for i in range(rung, len(thresholds)) if thresholds[i] >= gap]
+        assert aim == (enough[0] if enough else len(thresholds) - 1)
 
 
 # Pulls

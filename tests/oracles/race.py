@@ -79,7 +79,7 @@ class Race:
         return rung
 
     def next_batch(self) -> dict[int, int]:
-        for caution in (1.0, 0.0):
+        for caution in (math.sqrt(2 * math.log(self.n)), 0.0):
             self.choose(caution)
             opened = self.open_outsiders()
             if not opened:
@@ -125,29 +125,38 @@ class Race:
         return True
 
     def climb(self, opened: list[int]) -> dict[int, int]:
-        """Towards the rungs wanted, two at a time; more if that is too little for a batch."""
+        """Towards the rungs wanted, two at a time or more; beyond if that is too little for a batch."""
         inside = sorted(self.incumbents)
-        chosen = aims(self.ladder, self.seen(inside), self.seen(opened))
+        incumbents, patience = self.seen(inside), min(1.0, max(0.0, 2.0 - self.rounds / 40))
+        expected = np.maximum(incumbents.gaps, patience * sorted(self.gap)[-self.m])
+        chosen = aims(self.ladder, incumbents._replace(gaps=expected), self.seen(opened))
         wanted = dict(zip(inside + opened, np.concatenate(chosen).tolist(), strict=True))
         order = sorted(inside + opened, key=lambda i: -self.gap[i])  # incumbents first where gaps are equal
+        asked = self.towards(wanted)
         least = max(1.0, 2e-4 * 1.01 ** min(self.rounds, 4000) * sum(self.pulls))
-        top, step = self.top, 0
+        step = 0
+        while sum(asked.values()) < least:
+            if all(self.rung[i] + step >= self.top for i in order):
+                asked = {i: self.missing(i, self.top) for i in order}
+                break
+            step += 2
+            for i in order:  # the best first, as long as it is too little
+                if sum(asked.values()) < least:
+                    asked[i] = max(asked[i], self.missing(i, min(self.rung[i] + step, self.top)))
+        return {i: asked[i] for i in sorted(order) if asked[i]}
+
+    def towards(self, wanted: dict[int, int]) -> dict[int, int]:
+        """All by two rungs, or four, and so on, until it is a fiftieth of what was pulled before."""
+        step = 0
         while True:
             step += 2
-            limit = {i: self.rung[i] + step for i in order}
-            asked = {i: self.missing(i, min(wanted[i], limit[i])) for i in order}
+            asked = {i: self.missing(i, min(rung, self.rung[i] + step)) for i, rung in wanted.items()}
             if self.beyond(asked) > self.excess:
-                wanted = {i: min(wanted[i], max(top, self.rung[i])) for i in order}
-                asked = {i: self.missing(i, min(wanted[i], limit[i])) for i in order}
-            for i in order:  # the best go beyond what is wanted, as long as it is too little
-                if sum(asked.values()) < least:
-                    asked[i] = max(asked[i], self.missing(i, min(limit[i], top)))
-            if sum(asked.values()) >= least:
-                break
-            if all(limit[i] >= max(wanted[i], top) for i in order):
-                asked = {i: self.missing(i, top) for i in order}
-                break
-        return {i: asked[i] for i in sorted(order) if asked[i]}
+                wanted = {i: min(rung, max(self.top, self.rung[i])) for i, rung in wanted.items()}
+                asked = {i: self.missing(i, min(rung, self.rung[i] + step)) for i, rung in wanted.items()}
+            is_all = all(self.rung[i] + step >= rung for i, rung in wanted.items())
+            if is_all or sum(asked.values()) >= 0.02 * sum(self.pulls):
+                return asked
 
     def seen(self, arms: list[int]) -> Arms:
         return Arms(

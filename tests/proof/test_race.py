@@ -250,6 +250,20 @@ def test_it_ends_where_rewards_keep_all_means_equal(seed: int) -> None:
     assert_settled(log)
 
 
+@pytest.mark.parametrize(("n", "m", "most_rounds"), [(1000, 1, 110), (3000, 10, 110)])
+def test_equal_arms_however_many_do_not_take_the_lead_in_turn(n: int, m: int, most_rounds: int) -> None:
+    """Some lucky one is always ahead; if it became an incumbent at once, it would take hundreds of rounds."""
+    problem = sl.Problem(m=m, epsilon=0.1, delta=0.05, variances=np.ones(n))
+    rules, rng, rounds = strategy_named("race"), np.random.default_rng(n), 0
+    state: Any = rules.init(problem, ())
+    while not rules.verdict(state).is_final:
+        state = rules.tell(
+            state, rng.standard_normal(len(rules.ask(state).arms)) / np.sqrt(rules.ask(state).counts)
+        )
+        rounds += 1
+    assert rounds < most_rounds
+
+
 def test_where_all_in_doubt_stand_at_the_top_the_larger_means_are_in() -> None:
     """With one pull each, both stand there at once; the second arm is surer, but the first has the lead."""
     top = Prices.of(2, 1, 0.05).enough()

@@ -294,8 +294,8 @@ FAULTS = (
     Fault(
         "race: cautious incumbents are taken at the top",
         "strategies/race.py",
-        "for caution in (CAUTION, 0.0):",
-        "for caution in (CAUTION,):",
+        "for caution in (_caution(problem.n), 0.0):",
+        "for caution in (_caution(problem.n),):",
     ),
     Fault(
         "race: more pulls beyond the top than promised",

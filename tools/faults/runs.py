@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         "session: goes on with other measurements",
         "run/deciding.py",
-        "if changes := changes_of_settings(compared, settings):",
+        "if changes := changes_of_settings(compared, given):",
         "if changes := []:",
     ),
     Fault(

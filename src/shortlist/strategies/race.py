@@ -9,11 +9,12 @@ those far from the cut hardly any.
 The proof (`docs/theory.md`) does not care which arms are pulled when.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
 from shortlist.problem import Problem
@@ -22,9 +23,10 @@ from shortlist.strategies.protocol import Batch, Done
 from shortlist.strategies.race_aims import Arms, aims
 from shortlist.strategies.race_course import Course, course
 
-CAUTION = 1.0  # incumbents are chosen by their means less so many standard errors
-CLIMB = 2  # rungs that an arm climbs at once, as a rule
-LEAST = 2e-4  # a batch has at least so many of the pulls made before,
+PATIENCE = 40  # rounds in which those ahead of an incumbent climb first; it is lost in as many again
+CLIMB = 2  # rungs that an arm climbs at once, as a rule,
+SMALL = 0.02  # but more in a batch that adds less than so much to the pulls made before
+LEAST = 2e-4  # beyond what is wanted, if need be: a batch has at least so many of those pulls,
 GROWTH = 1.01  # and so many times more from round to round: beyond some hundreds of them few are left
 MOST_GROWTH = 4000  # rounds after which that share grows no more, lest it overflow
 FAR = 1e6  # gaps are cut off here, lest evidence overflow; no outsider's is that large
@@ -72,15 +74,21 @@ def ask(state: Open) -> Batch:
 def tell(state: Open, means: FloatArray) -> Open | Done:
     """Return the next state: contenders climb on, or no outsider is open."""
     state = _pooled(state, means)
-    for caution in (CAUTION, 0.0):
-        spreads = np.sqrt(state.course.problem.variances / state.pulls)
-        incumbents = largest(state.means - caution * spreads, state.course.problem.m)
+    problem = state.course.problem
+    for caution in (_caution(problem.n), 0.0):
+        spreads = np.sqrt(problem.variances / state.pulls)
+        incumbents = largest(state.means - caution * spreads, problem.m)
         is_open, batch = _doubts(state, incumbents)
         if not is_open.any():
             return Done(incumbents)
         if len(batch.arms):
             return replace(state, arms=batch.arms, counts=batch.counts)
     return Done(incumbents)  # all in doubt stand at the top or beyond, where the larger mean settles a pair
+
+
+def _caution(n: int) -> float:
+    """Return how many standard errors incumbents' means are lowered by: what the luckiest of n is ahead."""
+    return math.sqrt(2 * math.log(n))
 
 
 def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
@@ -92,10 +100,11 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
         return is_open, Batch(incumbents[:0], incumbents[:0])
     outsiders = np.flatnonzero(is_open)
     arms = np.concatenate([incumbents, outsiders])
+    expected = _expected(state, gaps, incumbents)
     wanted = np.concatenate(
         aims(
             plan.rungs,
-            Arms(gaps[incumbents], state.rungs[incumbents], plan.unit[incumbents]),
+            Arms(expected, state.rungs[incumbents], plan.unit[incumbents]),
             Arms(gaps[outsiders], state.rungs[outsiders], plan.unit[outsiders]),
         )
     )
@@ -103,6 +112,20 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     counts[arms] = _counts(state, arms, gaps[arms], wanted)
     asked = np.flatnonzero(counts)
     return is_open, Batch(asked, counts[asked])
+
+
+def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray:
+    """Return the gaps that incumbents would have if those with the largest means took their places.
+
+    Else all arms would be measured against an incumbent that is about to be replaced. But if many arms are
+    as good as each other, some lucky one is always ahead, and to wait for it would take hundreds of rounds:
+    so this lasts for a time, and fades.
+    """
+    patience = min(1.0, 2.0 - state.n_rounds / PATIENCE)
+    if patience <= 0:
+        return gaps[incumbents]
+    cut = float(kth_largest(gaps, len(incumbents))[0])
+    return np.maximum(gaps[incumbents], patience * cut)
 
 
 def _pooled(state: Open, means: FloatArray) -> Open:
@@ -134,27 +157,37 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
 
 
 def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> IntArray:
-    """Return how often to pull contenders: towards the rungs wanted, but not all the way at once.
+    """Return how often to pull contenders: towards the rungs wanted, or beyond if that is too little.
 
-    If that is too little for a batch, the best go beyond what is wanted; if it still is, all go farther. If
-    all of them at the top would be too little, they climb just there: so such a batch brings an arm to the
-    top, and no pulls are returned only if all contenders have reached it.
+    The best go beyond first. If all of them at the top would be too little, they climb just there: so such
+    a batch brings an arm to the top, and no pulls are returned only if all contenders have reached it.
     """
-    plan, top, rungs = state.course, state.course.rungs.top, state.rungs[arms]
+    top, rungs = state.course.rungs.top, state.rungs[arms]
     least = _least(state.n_rounds, float(state.n_pulls))
+    climbers = np.flatnonzero(wanted > rungs)
+    counts = np.zeros(len(arms), dtype=np.int64)
+    counts[climbers] = _towards(state, arms[climbers], wanted[climbers])
+    limit = rungs
+    while counts.sum() < least:
+        if (limit >= top).all():
+            return _climbing(state, arms, rungs, np.maximum(rungs, top))
+        limit = limit + CLIMB
+        counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
+    return counts
+
+
+def _towards(state: Open, arms: IntArray, wanted: IntArray) -> IntArray:
+    """Return pulls for some rungs towards those wanted, and for more as long as the batch is small."""
+    plan, rungs = state.course, state.rungs[arms]
     limit = rungs
     while True:
         limit = limit + CLIMB
         counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
         if state.n_excess + _excess(state, arms, counts) > plan.excess:
-            wanted = np.minimum(wanted, np.maximum(top, rungs))
+            wanted = np.minimum(wanted, np.maximum(plan.rungs.top, rungs))
             counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if counts.sum() < least:
-            counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
-        if counts.sum() >= least:
+        if counts.sum() >= SMALL * state.n_pulls or (limit >= wanted).all():
             return counts
-        if (limit >= np.maximum(wanted, top)).all():
-            return _climbing(state, arms, rungs, np.maximum(rungs, top))
 
 
 def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float) -> IntArray:

@@ -65,7 +65,7 @@ def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, In
     wanted_out = _outsiders_aims(few_out, thresholds)
     best = int(np.argmin(few_in.cost(ladder, wanted_in) + few_out.cost(ladder, wanted_out)))
     chosen_in = _incumbents_aims(ladder, incumbents, cuts[[best]], discounts[[best]])[0]
-    return chosen_in, _outsiders_aims(outsiders, thresholds[[best]])[0]
+    return chosen_in, aims_by_thresholds(outsiders, thresholds[best])
 
 
 def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: IntArray) -> IntArray:
@@ -98,3 +98,12 @@ def _outsiders_aims(arms: Arms, thresholds: FloatArray) -> IntArray:
     wanted = np.array([np.searchsorted(row, arms.gaps) for row in thresholds])
     found: IntArray = np.clip(wanted, arms.rungs, thresholds.shape[1] - 1)
     return found
+
+
+def aims_by_thresholds(arms: Arms, thresholds: FloatArray) -> IntArray:
+    """Return the same for one choice and any number of arms: most of them should stay where they are."""
+    wanted = arms.rungs.copy()
+    climbers = np.flatnonzero(arms.gaps > thresholds[arms.rungs])
+    found = np.searchsorted(thresholds, arms.gaps[climbers])
+    wanted[climbers] = np.minimum(found, len(thresholds) - 1)
+    return wanted
