@@ -30,7 +30,7 @@ With `--json` a command prints JSON, and nothing else.
 
 def build() -> str:
     """Return the text of docs/cli.md."""
-    context = click.Context(shortlist, info_name="shortlist")
+    context = click.Context(shortlist, info_name="shortlist", **shortlist.context_settings)
     parts = [_HEAD, "## shortlist\n", *_description(shortlist), _commands(context)]
     for name in shortlist.list_commands(context):
         command = shortlist.commands[name]

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tools import cli_page, strategies_page
 from tools.site_links import INCLUDE, pages_of_files, relinked
 
@@ -125,6 +126,12 @@ def test_formulas_lead_to_pages_that_show_the_code(site: Path) -> None:
 
 def test_the_command_line_page_is_up_to_date() -> None:
     assert text_of("docs/cli.md") == cli_page.build(), "run `make docs-reference`"
+
+
+def test_the_command_line_page_is_the_same_once_commands_have_been_called() -> None:
+    for name in shortlist.commands:
+        CliRunner().invoke(shortlist, [name, "--help"])
+    assert text_of("docs/cli.md") == cli_page.build()
 
 
 def test_the_page_of_strategies_is_up_to_date() -> None:
