@@ -49,7 +49,7 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
-        as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        as_user = [_runuser(), "-u", "postgres", "--"] if os.geteuid() == 0 else []
         command = [*as_user, str(self._bin / program), "-D", str(self.folder / "data"), *arguments]
         done = subprocess.run(
             command, check=False, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -60,3 +60,8 @@ class Server:
     def _log(self) -> str:
         log = self.folder / "log"
         return log.read_text(errors="replace")[-2000:] if log.exists() else ""
+
+
+def _runuser() -> str:
+    """Return the program by which root becomes another user; it need not be on the path."""
+    return shutil.which("runuser") or shutil.which("runuser", path="/usr/sbin:/sbin") or "runuser"
