@@ -53,7 +53,7 @@ def test_looking_changes_nothing(runs: Calls, command: list[str], form: list[str
 def test_looking_does_not_wait_for_those_who_write(runs: Calls) -> None:
     with closing(sqlite3.connect("shortlist.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
-        assert [runs(*command).status for command in LOOKING] == [0, 0, 0, 0]
+        assert [runs(*command).status for command in LOOKING] == [0] * len(LOOKING)
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=lambda command: command[0])

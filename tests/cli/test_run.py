@@ -406,6 +406,6 @@ def test_progress_says_for_whom_it_waits_only_when_it_does() -> None:
     assert "bob (1 ticket until" in words(session)
     session.release("ann")
     assert "waiting" not in words(session)
-    session.ask(1, worker="carl", lease=-1.0)
+    session.ask(1, worker="carl", lease=1e-9)
     assert "waiting" not in words(session)  # his time is up
     assert [one.worker for one in holdings(session.history.round, time.time())] == ["bob"]

@@ -98,6 +98,7 @@ class _Round:
         self.todo: deque[range] = deque(blocks for blocks in wanted if blocks)
         self.n_todo = sum(map(len, self.todo))
         self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
+        self.accused: set[int] = set()  # blocks under way when workers died, to be tried alone
         self.under_way: Under = {}
         self.late: Under = {}  # overdue and given up, but they may still come
         self.failures: Counter[int] = Counter()  # by block
@@ -293,8 +294,14 @@ class _Round:
 
     def _not_done(self, blocks: range, error: BaseException) -> None:
         """Try a task again that never came to its calls, or whose answers never came back."""
-        if type(error).__name__ == "KilledWorker" and len(blocks) > 1:  # Dask: one of its calls kills workers
+        if (
+            type(error).__name__ == "KilledWorker" and len(blocks) > 1
+        ):  # Dask: one of its calls kills workers,
             self.suspects.extend((blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]))
+            return
+        if type(error).__name__ == "KilledWorker" and blocks[0] not in self.accused:
+            self.accused.add(blocks[0])  # or one that waited beside it on the same worker: it is tried alone
+            self.suspects.append(blocks)
             return
         if isinstance(error, TypeError) and Outcome.__name__ in str(error):
             self._do_again(blocks)  # Dask took an answer for an error: its worker was lost just after it came
