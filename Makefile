@@ -26,6 +26,7 @@ bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.plan
 	$(PY) -m benchmarks.race
 	$(PY) -m benchmarks.workers
+	$(PY) -m benchmarks.durable
 	$(PY) -m benchmarks.report
 
 bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
