@@ -2,6 +2,7 @@
 
 import itertools
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -53,7 +54,7 @@ _ROWS_AT_ONCE = 500
 _Fetch: TypeAlias = Callable[[int, int], list[Row]]
 
 
-class SqlStore:
+class SqlStore(ABC):
     """Logs in the tables of a database; see `tables`.
 
     Records are read page by page, each page in a transaction of its own: what was appended never changes, and
@@ -128,8 +129,9 @@ class SqlStore:
         """Let go of files and connections."""
         self._engine.dispose()
 
+    @abstractmethod
     def _now(self, connection: sql.Connection) -> float:
-        raise NotImplementedError
+        """Return the time, in seconds since 1970."""
 
     @contextmanager
     def _reading(self) -> Iterator[sql.Connection]:
