@@ -24,8 +24,19 @@ class Named:
     """What all questions share: numbers and names of arms, and whether large or small means are good."""
 
     n: int
+    m: int
+    epsilon: float
     names: Sequence[str] | None
     goal: str
+
+    @property
+    def words(self) -> str:
+        """What is asked, in one phrase."""
+        if self.goal == "maximise":
+            best = "best arm" if self.m == 1 else f"{self.m:,} best"
+        else:
+            best = "smallest" if self.m == 1 else f"{self.m:,} smallest"
+        return f"the {best} of {self.n:,} arms to within {self.epsilon:g}"
 
     @cached_property
     def arms(self) -> IntArray:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +15,6 @@ from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.run import Session
-    from shortlist.run.holders import Holding
     from shortlist.tickets import Tickets
 
 _MOST_SHOWN = 20
@@ -53,8 +52,8 @@ def command(
     Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this
     round are with others now; 4 the store failed.
     """
+    from shortlist.report.exchange import asked_dict
     from shortlist.run import Session
-    from shortlist.run.holders import awaited
 
     if as_csv and as_json:
         raise InvalidProblem("give either --csv or --json, and not both.")
@@ -63,21 +62,15 @@ def command(
         refuse_file(store, run)
         session = Session.resume(store, run)
         tickets = session.ask(limit, worker=worker, lease=lease)
-        others = [] if len(tickets) else awaited(session.history.round, time.time(), worker)
         if as_json:
-            print_json(_dict(session, tickets, worker, others))
+            print_json(asked_dict(session, tickets, worker))
         elif as_csv:
             _print_sheet(session, tickets)
         elif len(tickets):
             _show(session, tickets)
         if not as_json:
-            _say(session, tickets, worker, others, err=as_csv)
+            _say(session, tickets, worker, err=as_csv)
         sys.exit(CERTIFIED if len(tickets) or session.is_done else SHORT)
-
-
-def _until(session: "Session", tickets: "Tickets") -> float:
-    round = session.history.find(tickets.round)
-    return float(round.leases.until(round.places(tickets.arms)).min())
 
 
 def _print_sheet(session: "Session", tickets: "Tickets") -> None:
@@ -103,38 +96,22 @@ def _show(session: "Session", tickets: "Tickets") -> None:
         click.echo(f"and {len(tickets) - _MOST_SHOWN:,} more; --csv prints all")
 
 
-def _say(session: "Session", tickets: "Tickets", worker: str, others: "list[Holding]", *, err: bool) -> None:
+def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> None:
     """Say for whom the tickets are and what to do with them, or why there are none."""
     from shortlist.report.company_text import counted, waiting_words
+    from shortlist.report.exchange import until
     from shortlist.report.moments import moment
+    from shortlist.run.holders import awaited
 
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")
-        until = moment(_until(session, tickets))
-        show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {until}.", err=err)
+        end = moment(until(session, tickets))
+        show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {end}.", err=err)
         click.echo(f"When measured:\n  {next_command('tell', session.name, 'ANSWERS.csv')}", err=err)
     elif session.is_done:
         show_plain(f"Run {session.name} has ended; there is nothing left to measure.", err=err)
         show_plain(str(session.result), err=err)
     else:
+        others = awaited(session.history.round, time.time(), worker)
         why = waiting_words(others) or "others were quicker: ask again"
         show_plain(f"No ticket of round {session.asked.round} is free; {why}.", err=err)
-
-
-def _dict(session: "Session", tickets: "Tickets", worker: str, others: "list[Holding]") -> dict[str, Any]:
-    from shortlist.report.moments import iso
-    from shortlist.run.sheets import ticket_rows
-
-    return {
-        "run": session.name,
-        "worker": worker,
-        "round": tickets.round,
-        "until": iso(_until(session, tickets)) if len(tickets) else None,
-        "needs_variances": tickets.needs_variances,
-        "tickets": list(ticket_rows(tickets, session.code, session.seed)),
-        "waiting_for": [
-            {"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in others
-        ],
-        "is_done": session.is_done,
-        "result": session.result.to_dict() if session.is_done else None,
-    }

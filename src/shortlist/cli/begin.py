@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.options import json_option, store_option
-from shortlist.cli.output import asked_text, print_json, show_plain
+from shortlist.cli.output import print_json, show_plain
 from shortlist.cli.resuming import naming_another_run, next_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.run import Session
+    pass
 
 
 @click.command("begin")
@@ -37,6 +37,7 @@ def command(file: Path, strategy: str, seed: int, name: str | None, where: str, 
       shortlist tell trial ann.csv
     """
     from shortlist.report.company_text import counted
+    from shortlist.report.exchange import begun_dict
     from shortlist.run import Session
     from shortlist.run.problem_file import read_problem
 
@@ -49,28 +50,12 @@ def command(file: Path, strategy: str, seed: int, name: str | None, where: str, 
         with naming_another_run(name):
             session = Session(problem, strategy, seed=seed, store=store, name=name)
         if as_json:
-            print_json(_dict(session, where))
+            print_json(begun_dict(session) | {"store": shown(where)})
             return
-        click.echo(f"{file}: {asked_text(problem)}")
+        click.echo(f"{file}: {problem.words}")
         state = "has begun" if is_new else f"is there already, with {counted(session.n_pulls, 'pull')}"
         asks = f"round {session.asked.round} asks for {counted(len(session.asked), 'ticket')}"
         asks = "it has ended" if session.is_done else asks
         show_plain(f"Run {session.name} {state}, by {session.strategy}; {asks}. Kept in {shown(where)}.")
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
-
-
-def _dict(session: "Session", where: str) -> dict[str, object]:
-    return {
-        "run": session.name,
-        "store": shown(where),
-        "code": session.code,
-        "strategy": session.strategy,
-        "seed": session.seed,
-        "n_pulls": session.n_pulls,
-        "worst_case_pulls": session.worst_case_pulls,
-        "round": session.asked.round,
-        "n_tickets": len(session.asked),
-        "is_done": session.is_done,
-        "problem": session.problem.to_dict(),
-    }

@@ -7,7 +7,7 @@ import click
 
 from shortlist.cli.exits import CERTIFIED, TROUBLE
 from shortlist.cli.options import json_option
-from shortlist.cli.output import asked_text, print_json, show
+from shortlist.cli.output import print_json, show
 
 
 @click.command("doctor")
@@ -35,6 +35,6 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
         print_json(found.to_dict())
     else:
         tried = f"{len(found.arms)} arm{'s' if len(found.arms) > 1 else ''} tried, {found.n_pulls:,} pulls"
-        click.echo(f"{file}: {asked_text(asked.problem)}\n{tried}, none of which will count")
+        click.echo(f"{file}: {asked.problem.words}\n{tried}, none of which will count")
         show(diagnosis_text(found))
     sys.exit(CERTIFIED if found.is_healthy else TROUBLE)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.output import asked_text
 from shortlist.errors import NoSuchRun, StoreTrouble
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def table_of(some: Iterable[Glance]) -> "Table":
         history = one.log.history
         table.add_row(
             Text(one.name),
-            asked_text(history.problem),
+            history.problem.words,
             history.began.strategy,
             f"{history.n_pulls:,}",
             state_of(history),

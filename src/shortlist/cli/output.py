@@ -13,8 +13,6 @@ import click
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shortlist.unknown import Question
-
 
 def print_json(data: Any) -> None:
     """Print what `--json` asks for."""
@@ -57,15 +55,6 @@ def show(text: "RenderableType") -> None:
     from shortlist.report.harmless import Harmless
 
     Console(highlight=False).print(Harmless(text))
-
-
-def asked_text(problem: "Question") -> str:
-    """Return what is asked, in one phrase."""
-    if problem.goal == "maximise":
-        best = "best arm" if problem.m == 1 else f"{problem.m:,} best"
-    else:
-        best = "smallest" if problem.m == 1 else f"{problem.m:,} smallest"
-    return f"the {best} of {problem.n:,} arms to within {problem.epsilon:g}"
 
 
 def show_plain(text: str, *, err: bool = False) -> None:

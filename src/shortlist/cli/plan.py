@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from shortlist.cli.options import is_given, json_option
-from shortlist.cli.output import asked_text, print_json, show
+from shortlist.cli.output import print_json, show
 from shortlist.cli.questions import question, question_options
 from shortlist.errors import InvalidProblem
 
@@ -54,5 +54,5 @@ def command(
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
         click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
-    click.echo(f"{file or instance}: {asked_text(found.problem)}")
+    click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found))

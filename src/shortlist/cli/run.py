@@ -11,7 +11,7 @@ import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import is_given, json_option, store_option
-from shortlist.cli.output import asked_text, print_json, show, show_plain
+from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.report import refuse_nowhere, reporting
 from shortlist.cli.resuming import naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
@@ -131,7 +131,7 @@ def _announced(file: Path, session: "Session", budget: int | None) -> str:
         n_pulls = session.asked.counts
         worst = int(n_pulls.sum())
         cap = f"a pilot of {n_pulls[0]:,} pulls of each arm first, {worst:,} in all"
-    said = f"{file}: {asked_text(problem)}\n{session.strategy}: {cap}"
+    said = f"{file}: {problem.words}\n{session.strategy}: {cap}"
     if budget is not None and worst is not None and worst > budget and not session.is_done:
         said += f"; the budget of {budget:,} may end first"
     return said

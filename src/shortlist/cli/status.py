@@ -3,7 +3,7 @@
 import click
 
 from shortlist.cli.options import json_option, store_option
-from shortlist.cli.output import asked_text, print_json, show
+from shortlist.cli.output import print_json, show
 from shortlist.cli.stores import look_at, reading
 
 
@@ -32,4 +32,4 @@ def command(run: str, where: str, as_json: bool) -> None:
         if as_json:
             print_json(status_dict(log))
         else:
-            show(status_text(log, asked_text(log.history.problem)))
+            show(status_text(log, log.history.problem.words))

@@ -58,15 +58,6 @@ def refuse_file(store: "Store", run: str) -> None:
         )
 
 
-def run_with_code(store: "Store", code: str) -> str | None:
-    """Return the run whose tickets begin with this code."""
-    for run in store.runs():
-        first = next(iter(store.read(run)), None)
-        if first is not None and getattr(first.event, "code", None) == code:
-            return run
-    return None
-
-
 def name_for(file: Path, name: str | None, strategy: str, seed: int) -> str:
     """Return the name of the run of a file: that same command again continues it, other ones do not."""
     parts = [file.stem if name is None else name]

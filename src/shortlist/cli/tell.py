@@ -1,22 +1,21 @@
 """``shortlist tell``: answers to tickets, from a file."""
 
 import sys
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from shortlist.cli.options import json_option, store_option, worker_option
 from shortlist.cli.output import print_json, show_plain
 from shortlist.cli.resuming import next_command
-from shortlist.cli.stores import refuse_file, run_with_code, who, writing
-from shortlist.errors import Contradiction, InvalidAnswers
+from shortlist.cli.stores import refuse_file, who, writing
+from shortlist.errors import InvalidAnswers
 
 if TYPE_CHECKING:
     from shortlist.run import Session
-    from shortlist.run.answering import Sheet
-    from shortlist.store import Conflict, Store
+    from shortlist.run.telling import Taken
+    from shortlist.store import Conflict
 
 _MOST_CONFLICTS = 10  # that are shown one by one
 
@@ -57,9 +56,10 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
     Exit status: 0 the answers were taken, 2 FILE or the command is wrong, 4 the store failed.
     """
+    from shortlist.report.exchange import told_dict
     from shortlist.run import Session
-    from shortlist.run.answering import Sheet
     from shortlist.run.sheets import read_sheet
+    from shortlist.run.telling import run_with_code, tell_sheet
 
     worker = who(worker)
     data = _data(file)
@@ -69,23 +69,17 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
         session = Session.resume(store, run)
         try:
             entries = read_sheet(data, form or _form(file))
-            sheet = Sheet.of(entries, session.code, lambda code: run_with_code(store, code))
-            if max(sheet.rounds, default=0) > session.asked.round:
-                _rehearse(session, store, sheet)
-            else:
-                list(sheet.answers(session))
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error} Nothing was taken.") from None
         try:
-            counts, conflicts = _told(session, sheet, worker)
-        except InvalidAnswers as error:  # others have told something else since
-            raise InvalidAnswers(f"{name}: {error} The rounds before that were taken.") from None
-        counts["left_open"] = sum(entry.is_open for entry in entries)
+            told = tell_sheet(session, store, entries, worker, lambda code: run_with_code(store, code))
+        except InvalidAnswers as error:
+            raise InvalidAnswers(f"{name}: {error}") from None
         if as_json:
-            print_json(_dict(session, counts, conflicts))
+            print_json(told_dict(session, told))
         else:
-            _say(session, counts)
-    _warn(session, conflicts)
+            _say(session, told)
+    _warn(session, told.conflicts)
 
 
 def _data(file: Path) -> bytes:
@@ -103,42 +97,16 @@ def _form(file: Path) -> str | None:
     return {".json": "json", ".csv": "csv", ".tsv": "csv"}.get(file.suffix.lower())
 
 
-def _rehearse(session: "Session", store: "Store", sheet: "Sheet") -> None:
-    """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
-    from shortlist.run import Session
-    from shortlist.store import MemoryStore, copy_run
-
-    memory = MemoryStore()
-    copy_run(store, memory, session.name)
-    _told(Session.resume(memory, session.name), sheet, "")
-
-
-def _told(session: "Session", sheet: "Sheet", worker: str) -> "tuple[dict[str, int], list[Conflict]]":
-    """Tell the session; return what came of the answers in numbers, and the contradictions."""
-    from shortlist.store import Conflict, Told
-
-    n_answers, n_taken, conflicts = 0, 0, []
-    for one in sheet.answers(session):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Contradiction)
-            events = session.take(one.tickets, one.summaries, worker=worker)
-        n_answers += len(one.places)
-        n_taken += sum(len(event.arms) for event in events if isinstance(event, Told))
-        conflicts += [event for event in events if isinstance(event, Conflict)]
-    n_known = n_answers - n_taken - len(conflicts)
-    return {"taken": n_taken, "known": n_known, "conflicting": len(conflicts)}, conflicts
-
-
-def _say(session: "Session", counts: dict[str, int]) -> None:
+def _say(session: "Session", told: "Taken") -> None:
     from shortlist.report.company_text import counted
 
-    parts = [f"{counted(counts['taken'], 'answer')} taken"]
-    if counts["known"]:
-        parts.append(f"{counts['known']:,} known already")
-    if counts["conflicting"]:
-        parts.append(f"{counts['conflicting']:,} in conflict with earlier ones, which stand")
-    if counts["left_open"]:
-        parts.append(f"{counts['left_open']:,} left open in the file")
+    parts = [f"{counted(told.taken, 'answer')} taken"]
+    if told.known:
+        parts.append(f"{told.known:,} known already")
+    if told.conflicts:
+        parts.append(f"{len(told.conflicts):,} in conflict with earlier ones, which stand")
+    if told.left_open:
+        parts.append(f"{told.left_open:,} left open in the file")
     show_plain("; ".join(parts) + ".")
     if session.is_done:
         show_plain(f"Run {session.name} has ended.\n{session.result}")
@@ -154,30 +122,7 @@ def _say(session: "Session", counts: dict[str, int]) -> None:
         click.echo(f"  {next_command('ask', session.name, '--csv')} > tickets.csv")
 
 
-def _dict(session: "Session", counts: dict[str, int], conflicts: "list[Conflict]") -> dict[str, Any]:
-    from shortlist.run.sheets import ticket_text
-
-    round = session.history.round
-    return {
-        "run": session.name,
-        **counts,
-        "conflicts": [
-            {
-                "ticket": ticket_text(session.code, one.round, one.arm),
-                "kept": one.kept,
-                "refused": one.refused,
-            }
-            for one in conflicts
-        ],
-        "round": round.number,
-        "n_open": round.n_missing,
-        "n_tickets": len(round.tickets),
-        "is_done": session.is_done,
-        "result": session.result.to_dict() if session.is_done else None,
-    }
-
-
-def _warn(session: "Session", conflicts: "list[Conflict]") -> None:
+def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
     from shortlist.run.printable import printable
     from shortlist.run.sheets import ticket_text
 

@@ -309,7 +309,14 @@ class Session:
         StoreTrouble
             If the log could not be written. Nothing of the call is then counted.
         """
-        self.take(tickets, rewards, means=means, worker=worker, scored=scored)
+        for event in self.take(tickets, rewards, means=means, worker=worker, scored=scored):
+            if isinstance(event, Conflict):
+                warnings.warn(
+                    f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
+                    f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
+                    Contradiction,
+                    stacklevel=2,
+                )
 
     def take(
         self,
@@ -320,7 +327,10 @@ class Session:
         worker: str = "",
         scored: Sequence[Scored] = (),
     ) -> list[Event]:
-        """Take answers as `tell` does; return what that added to the log: what is new, and conflicts."""
+        """Take answers as `tell` does; return what that added to the log: what is new, and conflicts.
+
+        It does not warn of conflicts.
+        """
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
             means = None if means is None else np.atleast_1d(means)
@@ -447,12 +457,4 @@ class Session:
 
         self._append(decide)
         self._settle()
-        for event in events:
-            if isinstance(event, Conflict):
-                warnings.warn(
-                    f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
-                    f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
-                    Contradiction,
-                    stacklevel=4,
-                )
         return events

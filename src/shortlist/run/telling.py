@@ -1,0 +1,112 @@
+"""A whole sheet of answers, told to a run: all of it, or nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from shortlist.errors import InvalidAnswers
+from shortlist.run.answering import Sheet
+from shortlist.run.session import Session
+from shortlist.run.sheets import Entry
+from shortlist.store import Conflict, MemoryStore, Store, Told, copy_run
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What came of the answers of a sheet, in numbers of tickets.
+
+    Attributes
+    ----------
+    taken, known
+        Answers that are new, and those that were known already.
+    left_open
+        Tickets of the sheet without an answer.
+    conflicts
+        Answers that differ from earlier ones, which stand.
+    """
+
+    taken: int
+    known: int
+    left_open: int
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All of it in numbers."""
+        return {
+            "taken": self.taken,
+            "known": self.known,
+            "conflicting": len(self.conflicts),
+            "left_open": self.left_open,
+        }
+
+
+def tell_sheet(
+    session: Session,
+    store: Store,
+    entries: Sequence[Entry],
+    worker: str = "",
+    run_of: Callable[[str], str | None] = lambda _: None,
+) -> Taken:
+    """Tell a session the answers of a sheet, which may be of several rounds.
+
+    Parameters
+    ----------
+    session, store
+        The run, and where it is kept.
+    entries
+        What `read_sheet` returned.
+    worker
+        Who measured.
+    run_of
+        Returns the run whose tickets have a code, for the message if one does not belong here.
+
+    Raises
+    ------
+    InvalidAnswers
+        If something does not fit what was asked. Nothing is taken then, as the message says.
+    """
+    try:
+        sheet = Sheet.of(entries, session.code, run_of)
+        if max(sheet.rounds, default=0) > session.asked.round:
+            session.refresh()
+        if max(sheet.rounds, default=0) > session.asked.round:
+            _rehearse(session, store, sheet)
+        else:
+            list(sheet.answers(session))
+    except InvalidAnswers as error:
+        raise InvalidAnswers(f"{error} Nothing was taken.") from None
+    try:
+        return _told(session, sheet, worker, sum(entry.is_open for entry in entries))
+    except InvalidAnswers as error:  # others have told something else since
+        raise InvalidAnswers(f"{error} The rounds before that were taken.") from None
+
+
+def run_with_code(store: Store, code: str) -> str | None:
+    """Return the run whose tickets begin with this code."""
+    for run in store.runs():
+        first = next(iter(store.read(run)), None)
+        if first is not None and getattr(first.event, "code", None) == code:
+            return run
+    return None
+
+
+def _rehearse(session: Session, store: Store, sheet: Sheet) -> None:
+    """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
+    memory = MemoryStore()
+    copy_run(store, memory, session.name)
+    _told(Session.resume(memory, session.name), sheet, "", 0)
+
+
+def _told(session: Session, sheet: Sheet, worker: str, left_open: int) -> Taken:
+    counts = list(_each(session, sheet, worker))
+    taken, conflicts = sum(new for _, new, _ in counts), [one for *_, some in counts for one in some]
+    known = sum(n for n, *_ in counts) - taken - len(conflicts)
+    return Taken(taken, known, left_open, tuple(conflicts))
+
+
+def _each(session: Session, sheet: Sheet, worker: str) -> Iterator[tuple[int, int, list[Conflict]]]:
+    """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
+    for one in sheet.answers(session):
+        events = session.take(one.tickets, one.summaries, worker=worker)
+        new = sum(len(event.arms) for event in events if isinstance(event, Told))
+        yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]
