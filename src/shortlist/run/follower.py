@@ -1,17 +1,25 @@
 """A log that is followed: read as far as it goes, and added to."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from shortlist.errors import CorruptLog, NoSuchRun
+from shortlist.errors import CorruptLog, NoSuchRun, StoreTrouble
 from shortlist.run.history import History
 from shortlist.store import Began, Ended, Event, Record, Store
 
 _AT_ONCE = 1 << 16  # records taken in together
 
+Choose: TypeAlias = Callable[[float], Sequence[Event]]
+"""``decide(now)`` returns what to append to the log as it stands at that time."""
+
 
 class Follower:
     """The log of one run, with what it comes to so far. May be used by several threads.
+
+    What several threads append at the same time is written in one transaction: a disk takes as long for many
+    events as for one. They are decided one after the other, each by what those before it have led to.
 
     Attributes
     ----------
@@ -28,6 +36,7 @@ class Follower:
         self.changed_at: float | None = None
         self.ended_at: float | None = None
         self._history: History | None = None
+        self._waiting: deque[_Wish] = deque()
 
     @property
     def has_begun(self) -> bool:
@@ -63,23 +72,55 @@ class Follower:
                     some = []
             self._take(some)
 
-    def append(self, decide: Callable[[float], Sequence[Event]]) -> None:
-        """Add to the log what `decide` makes of it as it stands, at the time that it is given."""
+    def append(self, decide: Choose) -> None:
+        """Add to the log what `decide` makes of it as it stands, at the time that it is given.
 
-        def up_to_date(news: Sequence[Record], now: float) -> Sequence[Event]:
-            self._take(news)
-            return decide(now)
-
+        If `decide` raises, nothing is added for it, and the error is raised here.
+        """
+        wish = _Wish(decide)
+        self._waiting.append(wish)
         with self.lock:
-            self._take(self.store.append(self.run, self._last or 0, up_to_date))
+            if not wish.is_done:  # otherwise somebody who had the lock saw to it
+                self._append_all([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if wish.error is not None:
+            raise wish.error
+
+    def _append_all(self, wishes: "list[_Wish]") -> None:
+        """Add to the log what several wish for, in one transaction; each learns what became of it."""
+        events: list[Event] = []
+
+        def decided(news: Sequence[Record], now: float) -> Sequence[Event]:
+            self._take(news)
+            for wish in wishes:
+                chosen = wish.chosen(now)
+                self._fold(chosen)
+                events.extend(chosen)
+            return events
+
+        failure: BaseException | None = StoreTrouble("the write was broken off. Try again.")
+        try:
+            self._note(self.store.append(self.run, self._last or 0, decided))
+            failure = None
+        except BaseException as error:
+            if events:  # they were counted, but are not in the log
+                self._history = self._last = None
+            failure = error if isinstance(error, Exception) else failure
+            raise
+        finally:
+            for wish in wishes:
+                wish.is_done, wish.error = True, wish.error or failure
 
     def _take(self, records: Sequence[Record]) -> None:
-        """Take records in. If that is broken off, all is forgotten, to be read again."""
-        if not records:
+        """Take records in."""
+        self._fold([record.event for record in records])
+        self._note(records)
+
+    def _fold(self, events: Sequence[Event]) -> None:
+        """Let events count. If that is broken off, all is forgotten, to be read again."""
+        if not events:
             return
-        events = [record.event for record in records]
         if self._history is None:
-            first = events.pop(0)
+            first, *events = events
             if not isinstance(first, Began):
                 raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
             self._history = History(first)
@@ -88,7 +129,29 @@ class Follower:
         except BaseException:
             self._history = self._last = None
             raise
+
+    def _note(self, records: Sequence[Record]) -> None:
+        """Note how far the log goes, after its records have been counted."""
+        if not records:
+            return
         self._last = records[-1]
         self.began_at = self.began_at or records[0].at
         self.changed_at = records[-1].at
         self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)
+
+
+class _Wish:
+    """What somebody wishes to append, and what became of it."""
+
+    def __init__(self, decide: Choose) -> None:
+        self._decide = decide
+        self.is_done = False
+        self.error: BaseException | None = None
+
+    def chosen(self, now: float) -> Sequence[Event]:
+        """Return the events; none if deciding failed, which is nobody else's matter."""
+        try:
+            return self._decide(now)
+        except Exception as error:
+            self.error = error
+            return []
