@@ -29,6 +29,7 @@ LAYERS = [
     "simulate",
     "report",
     "plot",
+    "server",
     "cli",
 ]
 PURE = ["heterogeneity", "bounds", "certificates", "strategies"]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -105,13 +106,18 @@ def lower_bound(problem: Problem) -> LowerBound:
     ------
     [ZT22] Section 6 for the dual bounds; the others are proved in `docs/theory.md`.
     """
+    return _found(checked(problem))
+
+
+@lru_cache(maxsize=8)  # those who follow a run ask for the bound of one question again and again
+def _found(problem: Problem) -> LowerBound:
     # scipy is slow to import, and not everyone asks for a bound
     from shortlist.bounds.dual import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
     from shortlist.bounds.exact import exact_value  # noqa: PLC0415
     from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
     from shortlist.bounds.swap import swaps  # noqa: PLC0415
 
-    n, delta = checked(problem).n, problem.delta
+    n, delta = problem.n, problem.delta
     side = min(problem.m, n - problem.m)  # selecting m arms is leaving out n - m
     if side == 0:
         return LowerBound({"whole-pulls": 0.0}, Terms(0.0, 0.0, 0.0))

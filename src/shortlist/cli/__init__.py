@@ -22,6 +22,7 @@ from shortlist.cli import (
     replay,
     report,
     run,
+    serve,
     simulate,
     status,
     strategies,
@@ -43,6 +44,7 @@ COMMANDS = [
     replay.command,
     report.command,
     run.command,
+    serve.command,
     simulate.command,
     status.command,
     strategies.command,
@@ -73,6 +75,7 @@ def shortlist() -> None:
       shortlist report drilling -o drilling.html   a page to show to others
       shortlist plot arms drilling -o arms.svg     a figure of one
       shortlist begin FILE, then ask and tell      measure by hand, with sheets
+      shortlist serve                              all of it in a browser
     """
 
 

@@ -52,7 +52,7 @@ def command(
     Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this
     round are with others now; 4 the store failed.
     """
-    from shortlist.report.exchange import asked_dict
+    from shortlist.report.exchange import asked_dict, ended_dict
     from shortlist.run import Session
 
     if as_csv and as_json:
@@ -63,7 +63,7 @@ def command(
         session = Session.resume(store, run)
         tickets = session.ask(limit, worker=worker, lease=lease)
         if as_json:
-            print_json(asked_dict(session, tickets, worker))
+            print_json(asked_dict(session, tickets, worker) | ended_dict(session))
         elif as_csv:
             _print_sheet(session, tickets)
         elif len(tickets):

@@ -56,7 +56,7 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
     Exit status: 0 the answers were taken, 2 FILE or the command is wrong, 4 the store failed.
     """
-    from shortlist.report.exchange import told_dict
+    from shortlist.report.exchange import ended_dict, told_dict
     from shortlist.run import Session
     from shortlist.run.sheets import read_sheet
     from shortlist.run.telling import run_with_code, tell_sheet
@@ -76,7 +76,7 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error}") from None
         if as_json:
-            print_json(told_dict(session, told))
+            print_json(told_dict(session, told) | ended_dict(session))
         else:
             _say(session, told)
     _warn(session, told.conflicts)

@@ -49,7 +49,6 @@ def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any
             {"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in others
         ],
         "is_done": session.is_done,
-        "result": session.result.to_dict() if session.is_done else None,
     }
 
 
@@ -64,8 +63,12 @@ def told_dict(session: Session, told: Taken) -> dict[str, Any]:
         "n_open": round.n_missing,
         "n_tickets": len(round.tickets),
         "is_done": session.is_done,
-        "result": session.result.to_dict() if session.is_done else None,
     }
+
+
+def ended_dict(session: Session) -> dict[str, Any]:
+    """Return the result, if the run has ended."""
+    return {"result": session.result.to_dict() if session.is_done else None}
 
 
 def _refused(code: str, conflicts: Iterable[Conflict]) -> Iterable[dict[str, Any]]:

@@ -125,7 +125,7 @@ def report_of_run(
     run
         Its name.
     history, records
-        What the log comes to, and the log itself.
+        What its log comes to, and the log itself.
     resume
         The command that goes on with it; by default as far as the log has it.
     store
@@ -133,26 +133,38 @@ def report_of_run(
     stop
         Why it was left, if the log does not know.
     """
+    kept = list(records)
+    origin = origin_of(run, history, kept)
+    if resume is None:
+        resume = resuming(origin, history.began.seed, store)
+    return report_of_history(history, origin, workload(history, kept), resume=resume, stop=stop)
+
+
+def report_of_history(
+    history: History,
+    origin: Origin,
+    workers: tuple[Work, ...],
+    *,
+    resume: str,
+    stop: Stop | None = None,
+) -> Report:
+    """Return what a run has come to; see `report_of_run`."""
     result, suspended = history.result, history.suspended
     state = "suspended" if suspended is not None and not history.is_final else _state(result)
     if state == "open" and stop is Stop.BUDGET:
         state = "stopped"
-    kept = list(records)
-    origin, spreads = origin_of(run, history, kept), _pilot_variances(history)
-    if resume is None:
-        resume = resuming(origin, result.seed, store)
     return Report(
         result=result,
         state=state,
         promise=_promise(result),
         cap=history.worst_case_pulls,
         rivals=_rivals(result),
-        errors=_standard_errors(result, spreads),
+        errors=_standard_errors(result, _pilot_variances(history)),
         rounds=_rounds(history),
         origin=origin,
         suspended="" if suspended is None else suspended.reason,
         findings=findings_of(result, history),
-        workers=workload(history, kept),
+        workers=workers,
         resume="" if history.is_final else resume,
     )
 

@@ -50,26 +50,32 @@ def run_dict(log: Follower) -> dict[str, Any]:
     }
 
 
-def status_dict(log: Follower) -> dict[str, Any]:
+def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
     """Return all that there is to say of a run but its answers, as plain data, fit for JSON."""
     history, round = log.history, log.history.round
     held = holdings(round, time.time())
-    return run_dict(log) | {
-        "question": history.problem.to_dict(),
-        "asked_for": history.began.asked_for,
-        "version": history.began.version,
-        "n_events": log.n_events,
-        "worst_case_pulls": history.worst_case_pulls,
-        "lower_bound": lower_bound(history.problem).pulls if isinstance(history.problem, Problem) else None,
-        "round": round.number,
-        "n_tickets": len(round.tickets),
-        "n_open": round.n_missing,
-        "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
-        "suspended": None if history.suspended is None else history.suspended.reason,
-        "settings": history.settings,
-        **refused_dict(history),
-        "result": history.result.to_dict() if history.is_final else None,
-    }
+    result = {"result": history.result.to_dict() if history.is_final else None} if with_result else {}
+    return (
+        run_dict(log)
+        | result
+        | {
+            "question": history.problem.to_dict(),
+            "asked_for": history.began.asked_for,
+            "version": history.began.version,
+            "n_events": log.n_events,
+            "worst_case_pulls": history.worst_case_pulls,
+            "lower_bound": lower_bound(history.problem).pulls
+            if isinstance(history.problem, Problem)
+            else None,
+            "round": round.number,
+            "n_tickets": len(round.tickets),
+            "n_open": round.n_missing,
+            "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
+            "suspended": None if history.suspended is None else history.suspended.reason,
+            "settings": history.settings,
+            **refused_dict(history),
+        }
+    )
 
 
 def refused_dict(history: History) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Sheet:
         """
         rounds: dict[int, dict[int, Entry]] = {}
         for entry in entries:
-            number, arm = _numbers(entry, code, run_of)
+            number, arm = ticket_numbers(entry, code, run_of)
             seen = rounds.setdefault(number, {}).setdefault(arm, entry)
             if seen is not entry:
                 raise InvalidAnswers(
@@ -130,7 +130,9 @@ def _check_labels(entry: Entry, round: Round, place: int) -> None:
             )
 
 
-def _numbers(entry: Entry, own: str, run_of: Callable[[str], str | None]) -> tuple[int, int]:
+def ticket_numbers(
+    entry: Entry, own: str, run_of: Callable[[str], str | None] = lambda _: None
+) -> tuple[int, int]:
     """Return the round and the arm of a ticket, if it is one of this run."""
     parts = _TICKET.fullmatch(entry.ticket.lower())
     if parts is None:

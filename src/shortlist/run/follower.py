@@ -26,6 +26,9 @@ class Follower:
     began_at, changed_at, ended_at
         When the run began, when the last of those events was appended, and when the run ended, in seconds
         since 1970; None for what has not been.
+    on_records
+        Called with records after they were taken in, one call after the other; if a log has to be read
+        again, from its first record on.
     """
 
     def __init__(self, store: Store, run: str) -> None:
@@ -36,6 +39,7 @@ class Follower:
         self.changed_at: float | None = None
         self.ended_at: float | None = None
         self._history: History | None = None
+        self.on_records: Callable[[Sequence[Record]], None] | None = None
         self._waiting: deque[_Wish] = deque()
 
     @property
@@ -135,6 +139,8 @@ class Follower:
         if not records:
             return
         self._last = records[-1]
+        if self.on_records is not None:
+            self.on_records(records)
         self.began_at = self.began_at or records[0].at
         self.changed_at = records[-1].at
         self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)

@@ -100,6 +100,13 @@ def read_problem(path: Path) -> Question:
     return _read(path, lambda text, folder: _asked(text, folder)[0])
 
 
+def question_of(entries: dict[str, Any]) -> Question:
+    """Return the question that the entries of a section [problem] ask, where no file is to be read."""
+    if "arms" in entries:
+        raise InvalidProblem("`arms` names a file, and none is read here; give the arms themselves.")
+    return _asked({"problem": entries}, Path())[0]
+
+
 def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
     try:
         return parse(tomllib.loads(text_of(path)), path.parent)

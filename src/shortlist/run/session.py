@@ -109,11 +109,17 @@ class Session:
     @classmethod
     def resume(cls, store: Where, name: str = "main") -> "Session":
         """Return the session of a run that is in a store already, whatever it asks."""
+        log = Follower(open_store(store, must_exist=True), name)
+        log.catch_up()
+        session = cls.following(log)
+        session._is_own_store = log.store is not store
+        return session
+
+    @classmethod
+    def following(cls, log: Follower) -> "Session":
+        """Return the session of a run whose log is followed already; closing it leaves the store open."""
         session = cls.__new__(cls)
-        session.is_private = False
-        session._log = Follower(open_store(store, must_exist=True), name)
-        session._is_own_store = session._log.store is not store
-        session._log.catch_up()
+        session.is_private, session._is_own_store, session._log = False, False, log
         session._settle()
         return session
 
@@ -220,6 +226,11 @@ class Session:
     def history(self) -> History:
         """What the log comes to, in detail; for those who report on it."""
         return self._log.history
+
+    @property
+    def log(self) -> Follower:
+        """The log that it follows and adds to; for those who report on it."""
+        return self._log
 
     @property
     def ended_at(self) -> float | None:

@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,7 +224,12 @@ def _of_json(text: str) -> list[Entry]:
             'it must be a list of objects such as {"ticket": "...", "rewards": [1.5, 2.5]}, or '
             '{"ticket": "...", "mean": 2.0}; or an object that has such a list as "tickets".'
         )
-    return [_of_object(f"entry {number}", entry) for number, entry in enumerate(entries, 1)]
+    return entries_of(entries)
+
+
+def entries_of(given: Iterable[Any]) -> list[Entry]:
+    """Return the entries of a list of answers that was read as JSON; raise InvalidAnswers as above."""
+    return [_of_object(f"entry {number}", entry) for number, entry in enumerate(given, 1)]
 
 
 def _of_object(where: str, entry: Any) -> Entry:

@@ -1,13 +1,13 @@
 """A whole sheet of answers, told to a run: all of it, or nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shortlist.errors import InvalidAnswers
 from shortlist.run.answering import Sheet
 from shortlist.run.session import Session
 from shortlist.run.sheets import Entry
-from shortlist.store import Conflict, MemoryStore, Store, Told, copy_run
+from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,8 @@ def tell_sheet(
     entries: Sequence[Entry],
     worker: str = "",
     run_of: Callable[[str], str | None] = lambda _: None,
+    *,
+    scored: Sequence[Scored] = (),
 ) -> Taken:
     """Tell a session the answers of a sheet, which may be of several rounds.
 
@@ -59,6 +61,8 @@ def tell_sheet(
         Who measured.
     run_of
         Returns the run whose tickets have a code, for the message if one does not belong here.
+    scored
+        Which of the pulls failed, and what they are counted as in these answers.
 
     Raises
     ------
@@ -76,9 +80,10 @@ def tell_sheet(
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{error} Nothing was taken.") from None
     try:
-        return _told(session, sheet, worker, sum(entry.is_open for entry in entries))
+        told = _told(session, sheet, worker, scored)
     except InvalidAnswers as error:  # others have told something else since
         raise InvalidAnswers(f"{error} The rounds before that were taken.") from None
+    return replace(told, left_open=sum(entry.is_open for entry in entries))
 
 
 def run_with_code(store: Store, code: str) -> str | None:
@@ -94,19 +99,22 @@ def _rehearse(session: Session, store: Store, sheet: Sheet) -> None:
     """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
     memory = MemoryStore()
     copy_run(store, memory, session.name)
-    _told(Session.resume(memory, session.name), sheet, "", 0)
+    _told(Session.resume(memory, session.name), sheet, "", ())
 
 
-def _told(session: Session, sheet: Sheet, worker: str, left_open: int) -> Taken:
-    counts = list(_each(session, sheet, worker))
+def _told(session: Session, sheet: Sheet, worker: str, scored: Sequence[Scored]) -> Taken:
+    counts = list(_each(session, sheet, worker, scored))
     taken, conflicts = sum(new for _, new, _ in counts), [one for *_, some in counts for one in some]
     known = sum(n for n, *_ in counts) - taken - len(conflicts)
-    return Taken(taken, known, left_open, tuple(conflicts))
+    return Taken(taken, known, 0, tuple(conflicts))
 
 
-def _each(session: Session, sheet: Sheet, worker: str) -> Iterator[tuple[int, int, list[Conflict]]]:
+def _each(
+    session: Session, sheet: Sheet, worker: str, scored: Sequence[Scored]
+) -> Iterator[tuple[int, int, list[Conflict]]]:
     """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
     for one in sheet.answers(session):
-        events = session.take(one.tickets, one.summaries, worker=worker)
+        own = [score for score in scored if score.ticket.round == one.round.number]
+        events = session.take(one.tickets, one.summaries, worker=worker, scored=own)
         new = sum(len(event.arms) for event in events if isinstance(event, Told))
         yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]

@@ -1,0 +1,103 @@
+"""The application: what is at which address."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from shortlist.server.desk import Desk
+from shortlist.server.guards import guarded
+from shortlist.server.settings import Settings
+from shortlist.server.shapes import Refusal
+from shortlist.server.trouble import add_handlers
+from shortlist.server.watching import Watch
+from shortlist.store import Store
+
+T = TypeVar("T")
+
+_WRITERS, _READERS = 32, 4  # threads; those who write wait for each other, and share one write to the disk
+
+
+@dataclass(eq=False)
+class House:
+    """What the parts of the application share.
+
+    Attributes
+    ----------
+    desk
+        The runs that are open.
+    settings
+        What may be done.
+    closing
+        Set when the server is about to end: streams end then.
+    watches
+        Who watches which run.
+    """
+
+    desk: Desk
+    settings: Settings
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    watches: dict[str, Watch] = field(default_factory=dict)
+    n_streams: int = 0
+    _writers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_WRITERS, thread_name_prefix="write")
+    )
+    _readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_READERS, thread_name_prefix="read")
+    )
+
+    async def write(self, do: Callable[[], T]) -> T:
+        """Do something that adds to a log, beside others who do so."""
+        return await asyncio.get_running_loop().run_in_executor(self._writers, do)
+
+    async def read(self, do: Callable[[], T]) -> T:
+        """Do something that only looks; those who add do not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, do)
+
+    def close(self) -> None:
+        """Let go of threads and of the store."""
+        self._writers.shutdown(cancel_futures=True)
+        self._readers.shutdown(cancel_futures=True)
+        self.desk.store.close()
+
+
+def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
+    """Return the application that serves the runs of a store, with its guards before it."""
+    return guarded(create_api(store, settings), settings or Settings())
+
+
+def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
+    """Return the application alone."""
+    from shortlist.server import feeding, pages, reading  # noqa: PLC0415  # they use the house
+
+    settings = settings or Settings()
+    house = House(Desk(store, is_read_only=settings.is_read_only), settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        house.close()
+
+    refusals: dict[int | str, dict[str, Any]] = {
+        status: {"model": Refusal} for status in (400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503)
+    }
+    app = FastAPI(
+        title="Shortlist",
+        version=version("shortlist"),
+        description="Runs that pick the m best of n noisy arms: to watch, and to feed.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses=refusals,
+    )
+    app.state.house = house
+    add_handlers(app)
+    for part in (feeding, reading, pages):
+        app.include_router(part.routes(house))
+    return app

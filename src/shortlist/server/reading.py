@@ -1,0 +1,167 @@
+"""What only looks at runs: all of it as plain data, and news as they come."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from shortlist.plan import plan
+from shortlist.problem import Problem
+from shortlist.report.export import COLUMNS, answer_rows, export_dict
+from shortlist.run.printable import cell_of
+from shortlist.server.addresses import run_of
+from shortlist.server.app import House
+from shortlist.server.desk import Open
+from shortlist.server.feeding import Run
+from shortlist.server.shapes import Asked
+from shortlist.server.snapshot import snapshot
+from shortlist.server.watching import Watch
+from shortlist.unknown import Question
+
+_AT_ONCE = 1000  # rows of a sheet that are sent together
+
+
+def routes(house: House) -> APIRouter:
+    """Return the routes of what only looks."""
+    router = APIRouter(tags=["reading"])
+
+    @router.post("/plan")
+    async def plan_(asked: Asked) -> dict[str, Any]:
+        """Return what every strategy promises for a question, and the pulls that none can do without."""
+        return await house.read(lambda: plan_dict(asked.question()))
+
+    @router.get("/runs/{run}/question.json")
+    async def question(run: Run) -> dict[str, Any]:
+        """Return the question of a run, with all its arms."""
+        return await house.read(partial(house.desk.look, run_of(run), _question))
+
+    @router.get("/runs/{run}/round.json")
+    async def round_(run: Run, worker: Annotated[str | None, Query(max_length=200)] = None) -> dict[str, Any]:
+        """Return all tickets of the round under way: which are open and, for a worker, which it may have."""
+        return await house.read(partial(house.desk.look, run_of(run), partial(_round, worker)))
+
+    @router.get("/runs/{run}/result.json")
+    async def result(run: Run) -> dict[str, Any]:
+        """Return what a run has come to, arm by arm."""
+        return await house.read(partial(house.desk.look, run_of(run), _result))
+
+    @router.get("/runs/{run}/export.json")
+    async def export_json(run: Run) -> JSONResponse:
+        """Return a run with all its answers."""
+        found = await house.read(partial(house.desk.look, run_of(run), lambda one: export_dict(one.log)))
+        return JSONResponse(found, headers=_attached(run, "json"))
+
+    @router.get("/runs/{run}/export.csv", response_class=StreamingResponse)
+    async def export_csv(run: Run) -> StreamingResponse:
+        """Return all answers of a run as a sheet, which `shortlist tell` takes."""
+        found = await house.read(partial(house.desk.look, run_of(run), lambda one: one))
+        lines = _lines(found)
+
+        async def sent() -> AsyncIterator[str]:
+            while part := await house.read(lambda: next(lines, "")):
+                yield part
+
+        return StreamingResponse(sent(), media_type="text/csv", headers=_attached(run, "csv"))
+
+    @router.get("/runs/{run}/events", response_class=StreamingResponse)
+    async def events(run: Run) -> StreamingResponse:
+        """Send news of a run as they come, as server-sent events: the same as the page's plain data."""
+        name = run_of(run)
+        await house.read(partial(house.desk.look, name, lambda _: None))  # raises NoSuchRun
+        if house.n_streams >= house.settings.limits.streams:
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many watch already; try later.")
+        return StreamingResponse(_sent(house, name), media_type="text/event-stream")
+
+    return router
+
+
+def plan_dict(question: Question) -> dict[str, Any]:
+    """Return a plan as plain data, with the question in words."""
+    found = plan(question)
+    return found.to_dict() | {"words": question.words}
+
+
+async def _sent(house: House, run: str) -> AsyncIterator[bytes]:
+    house.n_streams += 1
+    watch = house.watches.setdefault(run, Watch(partial(_news, house, run)))
+    try:
+        async for said in watch.stream(house.closing):
+            yield said
+    finally:
+        house.n_streams -= 1
+        if not watch.n_watchers and house.watches.get(run) is watch:
+            del house.watches[run]
+
+
+async def _news(house: House, run: str, n_events: int) -> dict[str, Any] | None:
+    def look() -> dict[str, Any] | None:
+        with house.desk.run(run) as found:
+            found.refresh()
+            return None if found.log.n_events == n_events else snapshot(found)
+
+    return await house.read(look)
+
+
+def _question(run: Open) -> dict[str, Any]:
+    """Return a question whole: what `POST /runs` would take."""
+    problem = run.log.history.problem
+    known = {"variances": problem.variances.tolist()} if isinstance(problem, Problem) else {}
+    names = None if problem.names is None else list(problem.names)
+    return problem.to_dict() | known | {"names": names, "words": problem.words}
+
+
+def _round(worker: str | None, run: Open) -> dict[str, Any]:
+    history = run.log.history
+    round, tickets = history.round, history.round.tickets
+    is_free = ~round.is_told
+    if worker is not None and run.session is not None:
+        is_free = run.session.still_open(worker)[1]
+    return {
+        "run": run.log.run,
+        "round": round.number,
+        "needs_variances": tickets.needs_variances,
+        "arms": tickets.arms.tolist(),
+        "pulls": tickets.counts.tolist(),
+        "first_pulls": tickets.first_pulls.tolist(),
+        "free": np.flatnonzero(is_free).tolist(),
+        "n_open": round.n_missing,
+        "n_pulls": history.n_pulls,
+        "code": history.began.code,
+        "seed": history.began.seed,
+        "is_done": history.is_final,
+        "settings": history.settings,
+    }
+
+
+def _result(run: Open) -> dict[str, Any]:
+    return run.log.history.result.to_dict() | {
+        "worst_case_pulls": run.log.history.worst_case_pulls,
+        "is_done": run.log.history.is_final,
+    }
+
+
+def _lines(run: Open) -> Iterator[str]:
+    """Yield a sheet in parts; names are put down so that no spreadsheet takes them for formulas."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for number, row in enumerate(answer_rows(run.log), 1):
+        writer.writerow(row | {key: cell_of(row[key]) for key in ("name", "worker")})
+        if number % _AT_ONCE == 0:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
+
+
+def _attached(part: str, ending: str) -> dict[str, str]:
+    """Return the header that makes a browser keep a file; its name has only plain letters."""
+    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in part)
+    return {"content-disposition": f'attachment; filename="{plain[:80]}.{ending}"'}

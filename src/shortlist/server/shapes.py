@@ -1,0 +1,173 @@
+"""What requests look like. Types are strict: no text and no boolean stands for a number.
+
+Where the library has a word to say about a value, it says it: such a field is described here for those who
+read the OpenAPI document, and checked by the library.
+"""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from shortlist.checks import whole_number
+from shortlist.errors import InvalidProblem
+from shortlist.run.problem_file import question_of
+from shortlist.run.session import DAY
+from shortlist.unknown import Question
+
+_MOST_LETTERS = 200  # of the name of a run or a worker
+_MOST_ARMS = 1_000_000
+
+_NUMBER = {"type": "number"}
+_NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
+
+
+def _as(schema: dict[str, Any], words: str = "") -> WithJsonSchema:
+    """Return how a value is described that is left to the library to check."""
+    return WithJsonSchema(schema | ({"description": words} if words else {}))
+
+
+def _name(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise InvalidProblem(f"the name {text!r} cannot be used; give one of letters that can be printed.")
+    return text
+
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MOST_LETTERS), AfterValidator(_name)]
+Seed: TypeAlias = Annotated[
+    int, BeforeValidator(lambda value: whole_number(value, "seed", 0)), Field(ge=0, le=2**63 - 1)
+]
+
+
+class Strict(BaseModel):
+    """Takes what it knows, in the right type, and nothing else."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Asked(Strict):
+    """A question, as the section [problem] of a problem file has it, with the arms themselves."""
+
+    m: Annotated[Any, _as({"type": "integer", "minimum": 1}, "How many arms to select.")]
+    epsilon: Annotated[
+        Any, _as(_NUMBER | {"exclusiveMinimum": 0}, "How far below the m-th best is good enough.")
+    ]
+    delta: Annotated[
+        Any,
+        _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted probability of failure."),
+    ]
+    variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
+    scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
+    bounds: Annotated[
+        Any, _as(_NUMBERS | {"minItems": 2, "maxItems": 2}, "Or: between what all rewards lie.")
+    ] = None
+    rewards: Annotated[Any, _as({"enum": ["bernoulli"]}, "Or: rewards are 0 or 1.")] = None
+    at_least: Annotated[Any, _as(_NUMBER)] = None
+    at_most: Annotated[Any, _as(_NUMBER)] = None
+    n: Annotated[Any, _as({"type": "integer", "minimum": 1, "maximum": _MOST_ARMS}, "How many arms.")] = None
+    names: Annotated[Any, _as({"type": "array", "items": {"type": "string"}, "maxItems": _MOST_ARMS})] = None
+    noise: Annotated[Any, _as({"enum": ["sub-gaussian", "gaussian", "gaussian-unknown"]})] = None
+    pilot: Annotated[
+        Any, _as({"type": "integer", "minimum": 2}, "Of unknown variances: pulls per arm to start with.")
+    ] = None
+    guarantee: Annotated[Any, _as({"enum": ["pac", "indifference"]})] = None
+    goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
+
+    def question(self) -> Question:
+        """Return the question; raise InvalidProblem, as the library does, if it makes no sense."""
+        given = {key: value for key, value in self.model_dump().items() if value is not None}
+        if "n" in given and whole_number(given["n"], "n", 1) > _MOST_ARMS:
+            raise InvalidProblem(f"`n` is {given['n']}; over HTTP it must be {_MOST_ARMS:,} at most.")
+        return question_of(given)
+
+
+class Begin(Strict):
+    """A run to begin. It can only be answered by `tell`: nothing that is sent is ever executed."""
+
+    name: Name
+    question: Asked
+    strategy: Annotated[str, Field(max_length=_MOST_LETTERS)] = "auto"
+    seed: Seed = 0
+
+
+class Ask(Strict):
+    """Whose tickets, how many at most, and for how many seconds they are reserved.
+
+    With `round` and `arms` these tickets are reserved and no others, as far as they are free.
+    """
+
+    worker: Name
+    limit: Annotated[int, Field(ge=0)] | None = None
+    lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
+    round: Annotated[int, Field(ge=0)] | None = None
+    arms: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=_MOST_ARMS)] | None = None
+
+
+_ANSWER = {
+    "type": "object",
+    "required": ["ticket"],
+    "properties": {
+        "ticket": {"type": "string"},
+        "rewards": _NUMBERS,
+        "mean": _NUMBER,
+        "variance": _NUMBER,
+        "count": {"type": "integer", "minimum": 1},
+    },
+}
+
+
+class Failed(Strict):
+    """Pulls that failed every time they were tried, and what each counts as in an answer."""
+
+    ticket: Annotated[str, Field(max_length=_MOST_LETTERS)]
+    first_pull: Annotated[int, Field(ge=0, le=2**53)]
+    pulls: Annotated[int, Field(ge=1, le=2**53)]
+    score: float
+    reason: Annotated[str, Field(max_length=10_000)]
+
+
+class Tell(Strict):
+    """Answers to tickets: all rewards of each, or their mean; in a pilot with the sample variance."""
+
+    worker: Name
+    answers: Annotated[list[Annotated[Any, _as(_ANSWER)]], Field(max_length=_MOST_ARMS)]
+    scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
+
+
+class Renew(Strict):
+    """Whose tickets to reserve for how many more seconds."""
+
+    worker: Name
+    lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
+
+
+class Release(Strict):
+    """Whose tickets to give back."""
+
+    worker: Name
+
+
+class Arrange(Strict):
+    """How rewards are measured, as plain data: a run can only go on with the same."""
+
+    settings: dict[str, Any]
+
+
+class Suspend(Strict):
+    """Why measuring stopped short."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=10_000)]
+    worker: Name
+
+
+class Trouble(BaseModel):
+    """What went wrong: a status, a word for programs, and a sentence for people."""
+
+    status: int
+    kind: str
+    message: str
+
+
+class Refusal(BaseModel):
+    """The one shape of all errors."""
+
+    error: Trouble

@@ -1,0 +1,68 @@
+"""The events of a log, each in a line."""
+
+from typing import Any
+
+from shortlist.report.company_text import counted, worker_words
+from shortlist.report.moments import iso
+from shortlist.run.history import History
+from shortlist.store import (
+    Arranged,
+    Asked,
+    Began,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Record,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+
+_LONGEST = 300  # letters of a line
+
+
+def told_words(record: Record, history: History) -> dict[str, Any]:
+    """Return an event as plain data: its number, when it was, of which kind it is, and what it says."""
+    words = _words(record.event, history)
+    return {
+        "number": record.number,
+        "at": iso(record.at),
+        "kind": type(record.event).__name__.lower(),
+        "words": words if len(words) <= _LONGEST else words[:_LONGEST] + "…",
+    }
+
+
+def _words(event: Event, history: History) -> str:
+    match event:
+        case Began():
+            return f"the run began: {event.problem.words}, by {event.strategy}"
+        case Arranged():
+            return "how rewards are measured was settled"
+        case Asked():
+            return f"round {event.round} asked for {_tickets(event.arms)}, {_pulls(event.counts.sum())}"
+        case Leased():
+            return f"{_tickets(event.arms)} of round {event.round} went to {worker_words(event.worker)}"
+        case Released():
+            return f"{worker_words(event.worker)} gave back {_tickets(event.arms)} of round {event.round}"
+        case Told():
+            return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
+        case Conflict():
+            name = history.problem.name(event.arm)
+            who = worker_words(event.worker)
+            return f"{who} told {event.refused:g} for {name}; {event.kept:g} was told before and stands"
+        case Scored():
+            return f"a pull of {event.ticket.name} failed and counts as {event.score:g}: {event.reason}"
+        case Suspended():
+            return f"measuring stopped: {event.reason}"
+        case Ended():
+            return f"the run ended, with {counted(len(event.selected), 'arm')} selected"
+
+
+def _tickets(arms: Any) -> str:
+    return counted(len(arms), "ticket")
+
+
+def _pulls(number: int) -> str:
+    return counted(int(number), "pull")

@@ -1,0 +1,95 @@
+"""What is answered when something is wrong: one shape, in the words of the library."""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from shortlist.errors import (
+    ChangedRun,
+    CorruptLog,
+    InvalidAnswers,
+    InvalidProblem,
+    MeasurementFailed,
+    NoSuchRun,
+    NotAsked,
+    ShortlistError,
+    StoreTrouble,
+)
+
+_STATUSES: list[tuple[type[ShortlistError], HTTPStatus]] = [
+    (NoSuchRun, HTTPStatus.NOT_FOUND),
+    (ChangedRun, HTTPStatus.CONFLICT),
+    (CorruptLog, HTTPStatus.CONFLICT),
+    (StoreTrouble, HTTPStatus.SERVICE_UNAVAILABLE),
+    (NotAsked, HTTPStatus.CONFLICT),
+    (InvalidAnswers, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (InvalidProblem, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (MeasurementFailed, HTTPStatus.UNPROCESSABLE_ENTITY),
+]
+"""Which status each error has; the first that fits counts."""
+
+_LONGEST = 300  # letters of something that was given and is repeated in a message
+
+
+def trouble(status: int, kind: str, message: str) -> dict[str, Any]:
+    """Return what is answered: a status, a word for programs, and a sentence for people."""
+    return {"error": {"status": int(status), "kind": kind, "message": message}}
+
+
+def answer(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """Return the same as a response."""
+    return JSONResponse(trouble(status, kind, message), status, headers)
+
+
+def status_of(error: ShortlistError) -> int:
+    """Return the status of one of our errors."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error be answered in this shape."""
+
+    @app.exception_handler(ShortlistError)
+    async def _ours(_: Request, error: ShortlistError) -> JSONResponse:
+        return answer(status_of(error), type(error).__name__, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return answer(HTTPStatus.UNPROCESSABLE_ENTITY, "InvalidRequest", words_of(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        said = {
+            HTTPStatus.NOT_FOUND: f"there is nothing at {request.url.path[:_LONGEST]}.",
+            HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} cannot be done at this address.",
+        }.get(HTTPStatus(error.status_code), str(error.detail))
+        kind = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
+        return answer(error.status_code, kind, said, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def _unforeseen(_: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
+        said = "something went wrong in the server, which has noted it in its log. Nothing was changed."
+        return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", said)
+
+
+def words_of(errors: Any) -> str:
+    """Return in a sentence what is wrong with a request, as the first complaint has it."""
+    first = dict(next(iter(errors)))
+    cause = (first.get("ctx") or {}).get("error")
+    if isinstance(cause, ShortlistError):
+        return str(cause)
+    place = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the request"
+    if first.get("type") == "missing":
+        return f"`{place}` is missing; give it."
+    if first.get("type") == "extra_forbidden":
+        return f"`{place}` is unknown here; leave it out."
+    if first.get("type") == "json_invalid":
+        return "the request is not valid JSON."
+    given = repr(first.get("input"))
+    given = given if len(given) <= _LONGEST else given[:_LONGEST] + "..."
+    said = str(first.get("msg", "it cannot be used")).removeprefix("Input ")
+    return f"`{place}` is {given}; it {said}."
