@@ -28,6 +28,7 @@ bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.workers
 	$(PY) -m benchmarks.durable
 	$(PY) -m benchmarks.report
+	$(PY) -m benchmarks.server
 
 bench-pulls: $(READY)  ## what every strategy spends on named instances (takes a while)
 	$(PY) -m benchmarks.pulls

@@ -18,9 +18,11 @@ def own_name(number: int = 0) -> str:
 def is_gone(worker: str) -> bool:
     """Return whether a worker is surely gone: a process of this machine, as named above, that has ended."""
     prefix, _, rest = worker.partition("@")
+    if prefix != _PREFIX:
+        return False
     parts = rest.rsplit(":", 2)
     is_here = len(parts) == 3 and parts[2].partition("~")[0] == _place()
-    if prefix != _PREFIX or not is_here or not parts[1].isdecimal():
+    if not is_here or not parts[1].isdecimal():
         return False
     try:
         os.kill(int(parts[1]), 0)
