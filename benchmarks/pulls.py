@@ -155,6 +155,11 @@ def commit() -> str:
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (" (dirty)" if changed else "")
 
 
+def provenance(measured_at: str, only: list[str]) -> str:
+    """Return at which commit rows were measured; if only those of some strategies were, others are older."""
+    return f"{measured_at} for {', '.join(only)}, earlier ones for other strategies" if only else measured_at
+
+
 def write_csv(path: Path, known: list[Bounds], found: dict[Task, list[Row]]) -> None:
     """Write one line per replication, the same bytes for the same rows."""
     scales = {each.instance: each.scale for each in known}
@@ -203,7 +208,7 @@ def main(given: list[str] | None = None) -> None:
         found |= {task: rows for task, rows in before if task not in found and task.instance in chosen}
     asked.output.mkdir(parents=True, exist_ok=True)
     write_csv(asked.output / "pulls.csv.gz", known, found)
-    text = summary(known, found, commit())
+    text = summary(known, found, provenance(commit(), wanted if asked.keep else []))
     (asked.output / "pulls.md").write_text(text, encoding="utf-8")
     draw(asked.output / "pulls.svg", known, found)
     print(text)

@@ -83,10 +83,10 @@ def summary(known: list[Bounds], found: dict[Task, list[Row]], commit: str) -> s
         f"Commit {commit}; Python {platform.python_version()}, NumPy {np.__version__}. Mean pulls with their "
         "standard error; x is the average information, `pulls eps^2 / (2 sum of variances)`. *Worst* and "
         "*own* are multiples of the lower bound for the worst means and for the instance's own "
-        f"(`docs/theory.md`); *{REFERENCE}*, of its pulls. An error is a wrong answer; p is the chance of so "
-        "many or more if each run erred with probability delta. Where all figures are the same for both "
-        f"kinds of noise, they are shown once. {UNPROMISED} marks strategies that do not promise what the "
-        "problem asks for; the lower bounds do not bind them.",
+        f"([theory](../../docs/theory.md), section 20); *{REFERENCE}*, of its pulls. An error is a wrong "
+        "answer; p is the chance of so many or more if each run erred with probability delta. Where all "
+        f"figures are the same for both kinds of noise, they are shown once. {UNPROMISED} marks strategies "
+        "that do not promise what the problem asks for; the lower bounds do not bind them.",
         "",
     ]
     for each in known:

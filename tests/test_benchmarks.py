@@ -167,3 +167,17 @@ def test_other_strategies_are_kept_where_that_is_wanted(folder: Path, tmp_path: 
     text = (tmp_path / "pulls.md").read_text(encoding="utf-8")
     assert "| single-stage |" in text
     assert "| bechhofer" in text
+
+
+def test_it_is_said_at_which_commit_which_rows_were_measured() -> None:
+    assert pulls.provenance("abc", []) == "abc"
+    assert pulls.provenance("abc", ["race", "biz"]) == "abc for race, biz, earlier ones for other strategies"
+
+
+def test_rows_that_are_kept_are_said_to_be_older(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pulls.csv.gz").write_bytes((folder / "pulls.csv.gz").read_bytes())
+    given = ["--quick", "--keep", "--only", NAMES[0], "--strategies", "wnelim", "--output", str(tmp_path)]
+    pulls.main(given)
+    text = (tmp_path / "pulls.md").read_text(encoding="utf-8")
+    assert " for wnelim, earlier ones for other strategies; Python" in text
+    assert "| uniform |" in text

@@ -18,11 +18,14 @@ TARGET = Path("docs") / "paper-map.md"
 KEY = re.compile(r"\[([A-Z]+[0-9]{2})\]")
 _COMMENT = re.compile(rf"# {KEY.pattern} (.+)")
 _ENTRY = re.compile(r"@\w+\{(\w+),\s*(.*?)\n\}", re.DOTALL)
-_TITLE = re.compile(r"title\s*=\s*\{(.*)\},?\n")
+_FIELD = re.compile(r"^\s*(author|title|year)\s*=\s*\{(.*)\},?$", re.MULTILINE)
+_FIRST = "ZT22"
 _HEAD = """# From the papers to the code
 
-Each formula and the symbols that implement it. Written by `make docs-map` from the comments at the
-ends of lines; do not edit. The keys are those of [references.bib](references.bib).
+Each formula and the symbols of the package `shortlist` that implement it: first the paper that all began
+with, then others by their keys, which are those of [references.bib](references.bib). Corrections to the
+papers are in [Theory](theory.md). Written by `make docs-map` from the comments at the ends of lines; do
+not edit.
 """
 
 
@@ -42,25 +45,27 @@ def places(root: Path) -> list[Place]:
 
 
 def references(root: Path) -> dict[str, str]:
-    """Return the title of each entry of docs/references.bib by its key."""
+    """Return authors, year and title of each entry of docs/references.bib by its key."""
     text = (root / "docs" / "references.bib").read_text(encoding="utf-8")
-    titles = {}
-    for key, fields in _ENTRY.findall(text):
-        title = _TITLE.search(fields + "\n")
-        titles[key] = re.sub(r"[{}$]", "", title[1]) if title else ""
-    return titles
+    return {key: _reference(dict(_FIELD.findall(fields))) for key, fields in _ENTRY.findall(text)}
+
+
+def _reference(fields: dict[str, str]) -> str:
+    names = [name.split(",")[0] for name in fields["author"].split(" and ")]
+    authors = ", ".join(names[:-1]) + " and " + names[-1] if names[1:] else names[0]
+    return re.sub(r"[{}$]|\\var(?=epsilon)", "", f"{authors} ({fields['year']}): {fields['title']}")
 
 
 def build(root: Path) -> str:
     """Return the text of docs/paper-map.md for the sources under `root`."""
-    titles = references(root)
+    known = references(root)
     rows: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for place in places(root):
-        link = f"[`{place.symbol}`](../{place.file.as_posix()})"
+        link = f"[`{place.symbol.removeprefix('shortlist.')}`](../{place.file.as_posix()})"
         rows[place.key][place.address].add(link)
     parts = [_HEAD]
-    for key in sorted(rows):
-        parts.append(f"## {key}\n\n{titles.get(key, '')}\n\n| address | code |\n|---|---|")
+    for key in sorted(rows, key=lambda key: (key != _FIRST, key)):
+        parts.append(f"## {key}\n\n{known.get(key, '')}\n\n| address | code |\n|---|---|")
         for address in sorted(rows[key], key=_natural):
             escaped = address.replace("|", r"\|")
             parts.append(f"| `{escaped}` | {', '.join(sorted(rows[key][address], key=_natural))} |")

@@ -2,7 +2,7 @@
 
 Pages link to files as they lie in the repository, so that the links also work where Markdown is read without
 the site. Here a link to a file that is a page, or that some page includes, becomes a link to that page; and a
-link to any other file becomes one to a page that shows it.
+link to any other file becomes one to a page that shows it. A block that is a file has its name above it.
 """
 
 import os
@@ -23,6 +23,7 @@ from sphinx.util.osutil import relative_uri
 INCLUDE = re.compile(r"^```\{include\} (\S+)$", flags=re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 _FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"^```(\w+) (\S+\.\w+)$", flags=re.MULTILINE)
 _FOLDERS = {"benchmarks/results": "benchmarks/index.md"}
 _LONG = 100
 _LANGUAGES = {".py": "python", ".toml": "toml", ".awk": "awk", ".bib": "bibtex", ".cff": "yaml"}
@@ -51,15 +52,20 @@ def relinked(text: str, folder: Path, page: Path, pages: dict[Path, Path]) -> st
     return "".join(part if place % 2 else _LINK.sub(moved, part) for place, part in enumerate(parts))
 
 
+def captioned(text: str) -> str:
+    """Return a text in which blocks that are files, as in ```toml mine.toml, have their names as captions."""
+    return _NAMED.sub(r"```{code-block} \1\n:caption: \2\n", text)
+
+
 def _on_source_read(app: Sphinx, docname: str, content: list[str]) -> None:
     page = Path(app.env.doc2path(docname))
-    content[0] = relinked(content[0], page.parent, page, pages_of_files(Path(app.srcdir)))
+    content[0] = captioned(relinked(content[0], page.parent, page, pages_of_files(Path(app.srcdir))))
 
 
 def _on_include_read(app: Sphinx, path: Path, parent: str, content: list[str]) -> None:  # noqa: ARG001
     file = Path(os.path.normpath(Path(app.srcdir) / path))
     page = Path(app.env.doc2path(app.env.current_document.docname))
-    content[0] = relinked(content[0], file.parent, page, pages_of_files(Path(app.srcdir)))
+    content[0] = captioned(relinked(content[0], file.parent, page, pages_of_files(Path(app.srcdir))))
 
 
 class ShowFiles(SphinxTransform):

@@ -73,6 +73,15 @@ def test_every_reference_is_complete_and_used() -> None:
     assert all(references(ROOT).values())
 
 
+def test_the_paper_comes_first_and_every_reference_names_its_authors() -> None:
+    headings = re.findall(r"^## (\w+)\n\n(.*)\n", build(ROOT), flags=re.MULTILINE)
+    first, *others = [key for key, _ in headings]
+    assert first == "ZT22"
+    assert others == sorted(others)
+    assert all(re.fullmatch(r"[A-Z].* \(\d{4}\): [^{}$\\]+", reference) for _, reference in headings)
+    assert dict(headings)["KTAS12"].startswith("Kalyanakrishnan, Tewari, Auer and Stone (2012): PAC Subset")
+
+
 def test_every_link_of_the_map_leads_to_a_file() -> None:
     links = re.findall(r"\]\((\.\./[^)]+)\)", build(ROOT))
     assert len(links) > len(PAPER)
@@ -88,7 +97,7 @@ def tree(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "references.bib").write_text(
-        "@article{AB12,\n  author = {A. B.},\n  title = {{On} $m$ {A}rms},\n  year = {2012},\n}\n"
+        "@article{AB12,\n  author = {B., A.},\n  title = {{On} $m$ {A}rms},\n  year = {2012},\n}\n"
     )
     (package / "__init__.py").write_text("x = 1  # [AB12] Eq. 10\n")
     (package / "one.py").write_text(
@@ -116,7 +125,7 @@ def test_addresses_lead_to_the_innermost_symbol(tree: Path) -> None:
 
 def test_the_map_is_sorted_as_people_count(tree: Path) -> None:
     text = build(tree)
-    assert "## AB12\n\nOn m Arms\n" in text
+    assert "## AB12\n\nB. (2012): On m Arms\n" in text
     assert text.index("`Eq. 2`") < text.index("`Eq. 10`") < text.index(r"`\|R\|`")
     assert "(../src/shortlist/inner/one.py)" in text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tools import cli_page, strategies_page
-from tools.site_links import INCLUDE, pages_of_files, relinked
+from tools.site_links import INCLUDE, captioned, pages_of_files, relinked
 
 import shortlist as sl
 from shortlist.cli import shortlist
@@ -109,6 +109,22 @@ def test_every_public_name_has_an_entry(site: Path) -> None:
     assert not {name for name in sl.plot.__all__ if f"shortlist.plot.{name}" not in ids}
 
 
+def test_entries_lead_to_their_sources(site: Path) -> None:
+    found = Loaded(site / "api.html").leads
+    assert "_modules/shortlist/problem.html#Problem" in found
+    assert "_modules/shortlist/run/drive.html#select" in found
+
+
+def test_blocks_that_are_files_show_their_names(site: Path) -> None:
+    for page, name in (
+        ("start", "prompts.toml"),
+        ("durable-runs", "wheat.toml"),
+        ("measurements", "score.py"),
+    ):
+        caption = f'<div class="code-block-caption"><span class="caption-text">{name}</span>'
+        assert caption in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
 def test_no_docstring_is_taken_apart(site: Path) -> None:
     """A property whose first sentence has a colon would be shown as if it named a type."""
     assert ">Type<" not in (site / "api.html").read_text(encoding="utf-8")
@@ -188,4 +204,13 @@ def test_links_are_moved_with_the_text(tmp_path: Path) -> None:
     fenced = "```text\n[a](TOP.md)\n```\n"
     assert relinked(text + fenced, tmp_path, docs / "top.md", pages) == (
         "[a](top.md#b) [c](../code.py) [d](own.md) [e](https://x.y/TOP.md) [f](#g) [h](gone.md)\n" + fenced
+    )
+
+
+def test_names_of_files_become_captions() -> None:
+    plain = "```toml\nm = 1\n```\n```{include} a.md\n```\n```console\n$ shortlist run b.toml\n```\n"
+    assert captioned(plain) == plain
+    assert (
+        captioned("```toml a-b.toml\nm = 1\n```\n")
+        == "```{code-block} toml\n:caption: a-b.toml\n\nm = 1\n```\n"
     )

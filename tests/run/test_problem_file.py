@@ -173,7 +173,7 @@ def test_a_csv_file_in_another_encoding_is_refused_by_name(tmp_path: Path) -> No
     [
         ("", ["no section [problem]", "add one"]),
         (MEASURE, ["no section [problem]", "add one"]),
-        (PROBLEM + "variances = [1.0, 2.0]\n", ["no section [measure]", "add one"]),
+        (PROBLEM + "variances = [1.0, 2.0]\n", ["no section [measure]", "add one", "shortlist begin"]),
         ("problem = 3\n" + MEASURE, ["no section [problem]"]),
         (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "known are: measure, problem"]),
         (WITH_ARMS.replace("delta", "detla"), ["unknown entry 'detla'", "[problem]", "delta"]),

@@ -5,12 +5,17 @@ from typing import Any
 
 from shortlist.errors import InvalidProblem
 
+_INSTEAD = {"measure": " If people are to measure, use `shortlist begin`, then `ask` and `tell`."}
+
 
 def section(text: dict[str, Any], name: str, allowed: Set[str] | None) -> dict[str, Any]:
     """Return a section of the file; with `allowed`, refuse entries of other names."""
     found = text.get(name)
     if not isinstance(found, dict):
-        raise InvalidProblem(f"there is no section [{name}]; add one (see examples/drilling.toml).")
+        instead = _INSTEAD.get(name, "")
+        raise InvalidProblem(
+            f"there is no section [{name}]; add one (docs/problem-files.md shows how).{instead}"
+        )
     if allowed is not None:
         check_keys(found, allowed, f"[{name}]")
     return found
