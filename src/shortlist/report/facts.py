@@ -23,11 +23,15 @@ RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases sta
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """How many arms each round asked for, and how many pulls; the last one may be under way."""
+    """How many arms each round asked for, and how many pulls were made in it; the last may be under way.
+
+    Of that one `n_open` tickets have no answer yet.
+    """
 
     arms: IntArray
     pulls: IntArray
     n_whole: int
+    n_open: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,5 +211,5 @@ def _rounds(history: History) -> Rounds:
     rounds = [round for round in history.rounds if len(round.tickets)]
     n_whole = sum(round.n_missing == 0 for round in rounds)
     arms = np.array([len(round.tickets) for round in rounds], dtype=np.int64)
-    pulls = np.array([int(round.tickets.counts.sum()) for round in rounds], dtype=np.int64)
-    return Rounds(arms, pulls, n_whole)
+    pulls = np.array([int(round.tickets.counts[round.is_told].sum()) for round in rounds], dtype=np.int64)
+    return Rounds(arms, pulls, n_whole, sum(round.n_missing for round in rounds))

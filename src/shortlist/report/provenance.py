@@ -48,9 +48,11 @@ def question_words(problem: Question) -> str:
     best = best if problem.m == 1 else f"{problem.m:,} {best}"
     they = "it leads" if problem.m == 1 else "they lead"
     zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
-    noise = {"gaussian-unknown": "Gaussian rewards of unknown variances"}.get(
-        asked["noise"], f"{asked['noise']} rewards of stated variances"
-    )
+    noise = {
+        "gaussian-unknown": "Gaussian rewards of unknown variances",
+        "gaussian": "Gaussian rewards of just the stated variances",
+        "sub-gaussian": "sub-Gaussian rewards of at most the stated variances",
+    }[asked["noise"]]
     return (
         f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"
@@ -85,7 +87,7 @@ def measured_by(settings: Mapping[str, Any] | None) -> str:
     else:
         said = "a Python function"
     if settings.get("pulls_per_call") is not None:
-        said += f", {settings['pulls_per_call']:,} pulls per call at most"
+        said += f", at most {counted(settings['pulls_per_call'], 'pull')} per call"
     if settings.get("on_failure") not in (None, "suspend"):
         said += f"; failures count as {settings['on_failure']:g}"
     return said
