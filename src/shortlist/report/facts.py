@@ -62,6 +62,8 @@ class Report:
         Who measured how much, the busiest first.
     resume
         The command that goes on; empty if there is none, or nothing to go on with.
+    where
+        Words by which a command is told where the run is kept; none if it need not be.
     made_at
         When the report was made, in seconds since 1970.
     """
@@ -78,6 +80,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     workers: tuple[Work, ...] = ()
     resume: str = ""
+    where: tuple[str, ...] = ()
     made_at: float = field(default_factory=time.time)
 
     @property
@@ -158,6 +161,7 @@ def report_of_run(
         findings=findings_of(result, history),
         workers=workload(history, kept),
         resume="" if history.is_final else resume,
+        where=("--store", store) if store else (),
     )
 
 

@@ -33,7 +33,7 @@ def findings_of(result: Result, history: History | None = None) -> tuple[Finding
     """Return what deserves attention in a run, the gravest first."""
     found = _scored(result, history)
     if history is not None:
-        found = _suspended(history) + found + _conflicts(history) + _variation(history)
+        found += _conflicts(history) + _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
 

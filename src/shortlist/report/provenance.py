@@ -11,7 +11,7 @@ from shortlist.report.company_text import counted
 from shortlist.report.doctor_text import span
 from shortlist.report.facts import Report
 from shortlist.report.moments import universal
-from shortlist.report.origin import FILE, Origin
+from shortlist.report.origin import Origin
 from shortlist.strategies import strategy_for
 from shortlist.unknown import Question
 
@@ -107,10 +107,10 @@ def reproduction(report: Report) -> str:
         return call
     settings = origin.settings
     if settings is None:
-        return shlex.join(["shortlist", "replay", origin.run])
+        return shlex.join(["shortlist", "replay", origin.run, *report.where])
     if not isinstance(settings.get("measure"), Mapping):
         return call
-    words = ["shortlist", "run", FILE, "--strategy", result.strategy, "--seed", str(result.seed)]
+    words = ["shortlist", "run", origin.file, "--strategy", result.strategy, "--seed", str(result.seed)]
     if settings.get("pulls_per_call") is not None:
         words += ["--pulls-per-call", str(settings["pulls_per_call"])]
     return shlex.join([*words, "--store", "again.db"])
