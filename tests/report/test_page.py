@@ -222,7 +222,7 @@ def test_rows_of_tables_have_headings_and_columns_names(report: Report) -> None:
 def test_the_assumptions_stand_beside_the_certificate(report: Report) -> None:
     html = page(report)
     top = html[html.index("<header>") : html.index("</header>")]
-    assert ("Provided that rewards are independent" in top) == (report.promise is not None)
+    assert ("This assumes that rewards are independent" in top) == (report.promise is not None)
 
 
 def test_an_unfinished_run_says_how_far_it_is() -> None:
@@ -260,6 +260,17 @@ def test_arms_that_were_not_pulled_are_neither_behind_nor_shown_one_by_one() -> 
     html = page(report_of(session))
     assert '<li class="left">191 arms not pulled yet</li>' in html
     assert html.count("<li><bdi") == 9
+
+
+def test_a_few_whole_numbers_have_a_column_each() -> None:
+    session = fresh(problem(200, 2, variances=np.linspace(0.25, 0.5, 200)))
+    pulls = session.ask().counts
+    session.tell(session.ask(), means=np.linspace(0, 1, 200))
+    assert 1 < len(set(pulls.tolist())) < 30
+    html = page(report_of(session))
+    part = html[html.index("Pulls of all arms") :]
+    (path,) = re.findall(r' d="([^"]*)"', part[: part.index("</figure>")])
+    assert path.count("L") - 1 == pulls.max() - pulls.min() + 1
 
 
 def test_histograms_count_every_arm_once() -> None:

@@ -97,10 +97,14 @@ def _histogram(
     if not high > low:
         low, high = (low / 2, high * 2) if is_log else (low - 0.5, high + 0.5)
     edges = np.geomspace(low, high, _BINS + 1) if is_log else np.linspace(low, high, _BINS + 1)
-    places = np.clip(np.searchsorted(edges, values, "right") - 1, 0, _BINS - 1)
-    counts = np.bincount(places, minlength=_BINS)
+    if not is_log and high - low < _BINS and (values % 1 == 0).all():  # a column for each whole number
+        low, high = math.floor(low) - 0.5, math.ceil(high) + 0.5
+        edges = np.arange(low, high + 1)
+    n_columns = len(edges) - 1
+    places = np.clip(np.searchsorted(edges, values, "right") - 1, 0, n_columns - 1)
+    counts = np.bincount(places, minlength=n_columns)
     scale = Scale(low, high, is_log, _LEFT)
-    said = f"{counted(len(values), 'arm')}, from {name(low)} to {name(high)}."
+    said = f"{counted(len(values), 'arm')}, from {name(values.min())} to {name(values.max())}."
     picture = Picture(_HEIGHT, title, said)
     _columns_drawn(picture, counts, "arms", "steps out")
     if cut is not None:
@@ -108,7 +112,7 @@ def _histogram(
         picture.line((x, _TOP - 8), (x, _BOTTOM), "cut")
         picture.text(x + (0.01 if x < 0.5 else -0.01), _TOP, "cut", anchor="start" if x < 0.5 else "end")
     picture.axis(scale, _BOTTOM, _BOTTOM + 4)
-    columns = [values[places == place] for place in range(_BINS) if counts[place]]
+    columns = [values[places == place] for place in range(n_columns) if counts[place]]
     rows = [[_from_to(name(one.min()), name(one.max())), f"{len(one):,}"] for one in columns]
     return figure(title, picture.render(), markup.words(said), table(["from, to", "arms"], rows))
 

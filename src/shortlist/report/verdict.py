@@ -65,12 +65,12 @@ def basis(report: Report) -> str:
     """Return what the certificate rests on: its proof and its assumptions; empty if there is none."""
     if report.promise is None:
         return ""
-    return f"Proof: {report.promise.source}. {assumption(report)}"
+    return f"Proof: {report.promise.source}. Provided that {report.promise.assumption}."
 
 
 def assumption(report: Report) -> str:
     """Return under which condition the certificate holds; empty if there is none."""
-    return "" if report.promise is None else f"Provided that {report.promise.assumption}."
+    return "" if report.promise is None else f"This assumes that {report.promise.assumption}."
 
 
 def standing(report: Report) -> str:
