@@ -93,6 +93,14 @@ def test_pictures_are_xml_and_say_what_they_show(report: Report) -> None:
                     assert 0 <= float(value[:-1]) <= 100, (key, value)
 
 
+def test_figures_are_called_by_their_titles(report: Report) -> None:
+    read = Strict(page(report))
+    named = [one.attributes["aria-label"] for one in read.elements if one.tag == "figure"]
+    assert named == re.findall(r"<h3>(.*?)</h3>", page(report))
+    inner = [one for one in read.elements if one.tag == "svg" and "svg" in one.within]
+    assert all(one.attributes["aria-hidden"] == "true" for one in inner)
+
+
 def test_every_figure_has_its_numbers_beside_it(report: Report) -> None:
     read = Strict(page(report))
     figures = [one for one in read.elements if one.tag == "figure"]

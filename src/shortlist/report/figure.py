@@ -8,7 +8,8 @@ from shortlist.report import markup
 def figure(title: str, drawing: str, said: str, table: str) -> str:
     """Return a figure: its title, the picture, a legend in words, and the numbers behind it."""
     return (
-        f"<figure><h3>{markup.words(title)}</h3>{drawing}<figcaption>{said}</figcaption>"
+        f'<figure aria-label="{markup.words(title)}"><h3>{markup.words(title)}</h3>'
+        f"{drawing}<figcaption>{said}</figcaption>"
         f"<details><summary>The numbers</summary>{table}</details></figure>"
     )
 
