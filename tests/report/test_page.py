@@ -266,7 +266,9 @@ def test_arms_that_were_not_pulled_are_neither_behind_nor_shown_one_by_one() -> 
     session = fresh(problem(200, 2))
     session.tell(session.ask()[:9], means=np.linspace(0, 1, 9))
     html = page(report_of(session))
-    assert '<li class="left">191 arms not pulled yet</li>' in html
+    assert '<li class="left">191 not pulled yet</li>' in html
+    assert '<th scope="row">191 not pulled yet</th><td>–</td>' in html
+    assert "<h3>Means of all arms that were pulled</h3>" in html
     assert html.count("<li><bdi") == 9
 
 

@@ -194,7 +194,7 @@ def _left(report: Report, row: Left) -> str:
     """Return how many arms a row stands for; those that were pulled have a band."""
     if report.result.arms.pulls[row.arms].any():
         return f"{len(row.arms):,} more {'arm' if len(row.arms) == 1 else 'arms'}"
-    return f"{counted(len(row.arms), 'arm')} {_unpulled(report)}"
+    return f"{len(row.arms):,} {_unpulled(report)}"
 
 
 def _legend(report: Report) -> str:
@@ -225,7 +225,7 @@ def _table(report: Report, chosen: Shown) -> str:
         side = above if place < n_above else below
         if isinstance(row, Left):
             total = int(result.arms.pulls[row.arms].sum())
-            rows.append([_left(report, row), side, "", "", f"{total:,} in all"])
+            rows.append([_left(report, row), side if total else "–", "", "", f"{total:,} in all"])
             continue
         mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
         side = side if is_pulled or report.is_finished else _unpulled(report)

@@ -69,14 +69,12 @@ def spread_figures(report: Report) -> str:
     epsilon = result.problem.epsilon
     means = result.arms.means[~np.isnan(result.arms.means)]
     pulls = result.arms.pulls[result.arms.pulls > 0].astype(np.float64)
-    drawn = ""
+    drawn, arms = "", "all arms" if len(pulls) == result.problem.n else "all arms that were pulled"
     if len(means):
-        drawn += _histogram(
-            "Means of all arms", means, lambda value: mean_words(value, epsilon), _cut(report)
-        )
+        drawn += _histogram(f"Means of {arms}", means, lambda value: mean_words(value, epsilon), _cut(report))
     if len(pulls):
         is_log = pulls.max() > 50 * pulls.min()
-        shape = "Pulls of all arms" + (", on a logarithmic scale" if is_log else "")
+        shape = f"Pulls of {arms}" + (", on a logarithmic scale" if is_log else "")
         drawn += _histogram(shape, pulls, lambda value: f"{value:,.0f}", None, is_log=is_log)
     return drawn
 
