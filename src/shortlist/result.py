@@ -84,7 +84,8 @@ class Result:
     def cost(self) -> str:
         """What the run took, in words."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
-        said = f"{self.n_pulls:,} pulls in {rounds} by {self.strategy}, seed {self.seed}."
+        pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
+        said = f"{pulls} in {rounds} by {self.strategy}, seed {self.seed}."
         return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
 
     @cached_property
@@ -108,7 +109,8 @@ class Result:
         said = (
             f"No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls on every"
         )
-        return f"{said} instance; this run took {gap_words(self.gap)} times that."
+        easier = ", as it may on an easier one" if self.gap < 1 else ""
+        return f"{said} instance; this run took {gap_words(self.gap)} times that{easier}."
 
     @property
     def is_answer(self) -> bool:

@@ -6,10 +6,14 @@ import re
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import shortlist as sl
+from shortlist.run.problem_file import read_problem_file
+from shortlist.store import Arranged, Record
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 from tests.report.reading import Strict
 
@@ -35,7 +39,43 @@ def test_a_report_has_the_verdict_first(done: Calls) -> None:
     assert lines[0] == "done: certified. 1 of 3 arms selected."
     assert lines[1].startswith("Selected: arm-2 (")
     assert "With probability at least 90 %" in printed.words
-    assert "To have it again: shortlist run FILE.toml --strategy level-race --seed 0" in printed.words
+    assert lines[-2] == (
+        "To have it again: shortlist run done.toml --strategy level-race --seed 0 --store again.db"
+    ), "a command is on one line, however narrow the terminal is"
+
+
+def test_a_problem_file_may_be_called_otherwise_when_a_run_goes_on(call: Calls) -> None:
+    call.write("done.toml", SIMULATED)
+    assert call("run", "done.toml", "--budget", "3", "--name", "trial").status == 3
+    (call.folder / "done.toml").rename(call.folder / "my file.toml")
+    assert call("run", "my file.toml", "--budget", "9", "--name", "trial").status == 3
+    assert "To go on: shortlist run done.toml --name trial" in call("report", "trial").words
+    called = [one.event.settings["file"] for one in _log(call) if isinstance(one.event, Arranged)]
+    assert called == ["done.toml"]
+
+
+def test_a_run_begun_without_a_file_learns_its_name(call: Calls) -> None:
+    call.write("trial.toml", SIMULATED)
+    asked = read_problem_file(call.folder / "trial.toml")
+    with closing(sl.open_store(call.folder / "shortlist.db")) as store:
+        session = sl.Session(asked.problem, store=store, name="trial", seed=0)
+        sl.drive(session, asked.source, budget=3, about={"measure": asked.about})
+    assert "To go on: shortlist run FILE.toml --name trial" in call("report", "trial").words
+    assert call("run", "trial.toml", "--budget", "9").status == 3
+    assert "To go on: shortlist run trial.toml --name trial" in call("report", "trial").words
+    assert len([one for one in _log(call) if isinstance(one.event, Arranged)]) == 2
+
+
+def _log(call: Calls) -> list[Record]:
+    with closing(sl.open_store(call.folder / "shortlist.db")) as store:
+        return list(store.read("trial"))
+
+
+def test_what_people_measured_is_replayed_from_where_it_is_kept(call: Calls) -> None:
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml", "--store", "other.db")
+    data = call("report", "trial", "--store", "other.db", "--json").data
+    assert data["reproduce"] == "shortlist replay trial --store other.db"
 
 
 def test_json_has_the_same_and_the_result(done: Calls) -> None:
@@ -116,7 +156,7 @@ def test_run_writes_a_report_when_it_fails(call: Calls) -> None:
     assert "run bad.toml --report r.html --retries 0" in words
     again = call("report", "bad").words
     assert again.startswith("bad: suspended. ")
-    assert "To go on: shortlist run FILE.toml --name bad" in again
+    assert "To go on: shortlist run bad.toml --name bad" in again
 
 
 def test_run_writes_a_report_when_it_is_interrupted(call: Calls) -> None:

@@ -87,6 +87,48 @@ def test_results_of_which_little_is_known(kind: str, tmp_path: Path) -> None:
             assert sum(text.endswith("(no pulls)") for text in texts) == 5 - n_pulled
 
 
+def test_arms_without_pulls_are_not_called_worse(tmp_path: Path) -> None:
+    for n_pulled, said in ((20, "170 without pulls"), (60, "170 worse or without pulls"), (200, "170 worse")):
+        some = result(question(200, 5), is_final=False, is_pulled=np.arange(200) < n_pulled)
+        assert f"{said}, none selected" in drawn(sl.plot.arms(some), tmp_path)
+
+
+def test_a_run_that_has_not_ended_is_shown_as_it_is_so_far(tmp_path: Path) -> None:
+    for is_final, said in ((True, "this run, by race"), (False, "this run so far, by race")):
+        assert said in drawn(sl.plot.spent(result(question(5, 2), is_final=is_final)), tmp_path)
+
+
+def test_a_simulation_says_how_large_it_was(tmp_path: Path) -> None:
+    assert "1 of 3 arms, delta 0.05, 5 runs at each epsilon" in drawn(OTHERS["epsilon"](), tmp_path)
+
+
+def test_rows_that_sum_up_are_explained(tmp_path: Path) -> None:
+    said = "(rows that sum up: the average and the range)"
+    assert said in drawn(sl.plot.pulls(result(question(200, 5))), tmp_path)
+    assert said not in drawn(sl.plot.pulls(result(question(5, 2))), tmp_path)
+
+
+def test_rounds_are_marked_by_whole_numbers(tmp_path: Path) -> None:
+    for tell in (3, None):
+        figure = figure_of(sl.plot.rounds(session(5, 2, tell=tell)))
+        drawn(figure, tmp_path)
+        lower = figure.axes[1]
+        low, high = lower.get_xlim()
+        marks = [tick for tick in lower.get_xticks() if low <= tick <= high]
+        assert marks
+        assert all(float(tick).is_integer() for tick in marks)
+
+
+def test_few_arms_can_be_seen_beside_very_many(tmp_path: Path) -> None:
+    for n, scale in ((5, "linear"), (2000, "log")):
+        ended = sl.Session(sl.Problem(1, 0.5, 0.05, [1.0] * n), "race")
+        while tickets := ended.ask():
+            ended.tell(tickets, means=np.r_[9.0, 8.9, np.zeros(n - 2)][tickets.arms])
+        upper = figure_of(sl.plot.rounds(ended)).axes[0]
+        assert upper.get_yscale() == scale
+        assert (upper.get_ylim()[0] > 0) == (scale == "log")
+
+
 def test_equal_means_have_a_figure(tmp_path: Path) -> None:
     made = sl.Session(sl.Problem(2, 0.5, 0.05, np.full(4, 1e-90)), "wnelim")
     made.tell(made.ask(), means=np.full(4, 1e9))

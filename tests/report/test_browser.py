@@ -144,3 +144,42 @@ def test_names_of_all_lengths_keep_rows_and_marks_together(browser: Any, tmp_pat
     tab.close()
     assert len(rows) == len(marks) == 24
     assert rows == pytest.approx(marks, abs=1.5)
+
+
+def test_numbers_stand_on_one_line_on_a_telephone(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(samples.large()), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 390, "height": 3000})
+    tab.goto(file.as_uri())
+    lines = tab.evaluate(
+        """() => {
+          document.querySelectorAll('details').forEach(e => { e.open = true; });
+          const number = /^[0-9][0-9,.]*( %)?$/;
+          return [...document.querySelectorAll('td')].filter(e => number.test(e.innerText.trim())).map(e => {
+            const range = document.createRange();
+            range.selectNodeContents(e);
+            return new Set([...range.getClientRects()].filter(b => b.width > 1).map(b => b.y)).size;
+          });
+        }"""
+    )
+    tab.close()
+    assert len(lines) > 200
+    assert set(lines) == {1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paper_has_what_a_screen_unfolds(browser: Any, tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(samples.ALL[kind]()), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 700, "height": 3000})
+    tab.emulate_media(media="print")
+    tab.goto(file.as_uri())
+    folded = tab.evaluate(
+        """() => [...document.querySelectorAll('details > :not(summary)')].map(
+          e => e.getBoundingClientRect().height > 0 && e.checkVisibility({contentVisibilityAuto: true}))"""
+    )
+    brief = tab.evaluate("[...document.querySelectorAll('.brief')].map(e => e.checkVisibility())")
+    tab.close()
+    assert len(folded) >= 3
+    assert all(folded)
+    assert not any(brief), "what is there at length is not there in short as well"

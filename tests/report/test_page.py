@@ -7,12 +7,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import shortlist as sl
 from shortlist.report.facts import Report
 from shortlist.report.page import page
 from shortlist.report.rows import MOST_ROWS
 from shortlist.report.verdict import certificate, headline
 from tests.report import samples
 from tests.report.reading import Strict
+from tests.report.samples import append, fresh, problem, report_of, told
 
 KINDS = sorted(samples.ALL)
 
@@ -91,6 +93,14 @@ def test_pictures_are_xml_and_say_what_they_show(report: Report) -> None:
                     assert 0 <= float(value[:-1]) <= 100, (key, value)
 
 
+def test_figures_are_called_by_their_titles(report: Report) -> None:
+    read = Strict(page(report))
+    named = [one.attributes["aria-label"] for one in read.elements if one.tag == "figure"]
+    assert named == re.findall(r"<h3>(.*?)</h3>", page(report))
+    inner = [one for one in read.elements if one.tag == "svg" and "svg" in one.within]
+    assert all(one.attributes["aria-hidden"] == "true" for one in inner)
+
+
 def test_every_figure_has_its_numbers_beside_it(report: Report) -> None:
     read = Strict(page(report))
     figures = [one for one in read.elements if one.tag == "figure"]
@@ -135,7 +145,7 @@ def test_a_page_of_very_many_arms_is_small() -> None:
     text = read.words()
     left = result.problem.n - MOST_ROWS + 2  # two rows stand for all the others
     more = [
-        int(number.replace(",", "")) for number in re.findall(r'<li class="left">([0-9,]+) arms more', html)
+        int(number.replace(",", "")) for number in re.findall(r'<li class="left">([0-9,]+) more arms', html)
     ]
     assert sum(more) == left
     for arm in (*result.indices[:10], *result.indices[-19:]):
@@ -207,3 +217,78 @@ def test_provenance_is_complete() -> None:
         "rewards are independent, and sub-Gaussian",
     ):
         assert part in text, part
+
+
+def test_rows_of_tables_have_headings_and_columns_names(report: Report) -> None:
+    read = Strict(page(report))
+    rows = [one for one in read.elements if one.tag == "tr" and one.within[-1] == "tbody"]
+    headings = [one for one in read.elements if one.tag == "th" and one.attributes["scope"] == "row"]
+    assert len(rows) == len(headings)
+    assert '<th scope="col"></th>' not in page(report)
+
+
+def test_the_assumptions_stand_beside_the_certificate(report: Report) -> None:
+    html = page(report)
+    top = html[html.index("<header>") : html.index("</header>")]
+    assert ("This assumes that rewards are independent" in top) == (report.promise is not None)
+
+
+def test_an_unfinished_run_says_how_far_it_is() -> None:
+    text = Strict(page(samples.interrupted())).words()
+    assert "Round 2 is under way: 11 of its 22 tickets have no answer yet." in text
+    text = Strict(page(samples.begun())).words()
+    assert "Round 0 is under way: 10 of its 10 tickets have no answer yet; 10 arms have not been" in text
+    assert "is under way" not in Strict(page(samples.small())).words()
+
+
+def test_a_run_that_is_suspended_is_not_called_healthy() -> None:
+    session = told(fresh(problem()), np.linspace(0, 1, 10), rounds=1)
+    append(session, sl.store.Suspended("no power", "run@lab:77:abcdef"))
+    text = Strict(page(report_of(session))).words()
+    assert "Nothing stands out" not in text
+    assert "Warning: Measuring was suspended by process 77 on lab" in text
+    assert text.index("Health") < text.index("The arms")
+
+
+def test_pulls_by_round_are_those_that_were_made() -> None:
+    report = samples.interrupted()
+    last = re.findall(r"<tr>(.*?)</tr>", page(report)[page(report).index("Arms pulled in each round") :])[3]
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", last)
+    assert (cells[0], cells[1], cells[3]) == ("2", "22", f"{report.result.n_pulls:,}")
+
+
+def test_arms_that_were_not_pulled_are_neither_behind_nor_shown_one_by_one() -> None:
+    session = fresh(problem(6, 2))
+    session.tell(session.ask()[:3], means=[0.1, 0.2, 0.3])
+    html = page(report_of(session))
+    assert html.count(">not pulled yet</text>") == 3
+    assert html.count("<td>not pulled yet</td><td>–</td><td>–</td><td>0</td>") == 3
+    session = fresh(problem(200, 2))
+    session.tell(session.ask()[:9], means=np.linspace(0, 1, 9))
+    html = page(report_of(session))
+    assert '<li class="left">191 not pulled yet</li>' in html
+    assert '<th scope="row">191 not pulled yet</th><td>–</td>' in html
+    assert "<h3>Means of all arms that were pulled</h3>" in html
+    assert html.count("<li><bdi") == 9
+
+
+def test_a_few_whole_numbers_have_a_column_each() -> None:
+    session = fresh(problem(200, 2, variances=np.linspace(0.25, 0.5, 200)))
+    pulls = session.ask().counts
+    session.tell(session.ask(), means=np.linspace(0, 1, 200))
+    assert 1 < len(set(pulls.tolist())) < 30
+    html = page(report_of(session))
+    part = html[html.index("Pulls of all arms") :]
+    (path,) = re.findall(r' d="([^"]*)"', part[: part.index("</figure>")])
+    assert path.count("L") - 1 == pulls.max() - pulls.min() + 1
+
+
+def test_histograms_count_every_arm_once() -> None:
+    html = page(samples.large())
+    part = html[html.index("Pulls of all arms") :]
+    rows = re.findall(r'<th scope="row">([^<]*)</th><td>([0-9,]+)</td></tr>', part[: part.index("</figure>")])
+    pulls = samples.large().result.arms.pulls
+    assert sum(int(count.replace(",", "")) for _, count in rows) == len(pulls)
+    ends = [int(one.replace(",", "")) for label, _ in rows for one in dict.fromkeys(label.split(" to "))]
+    assert ends == sorted(set(ends)), "no number of pulls is in two of them"
+    assert (ends[0], ends[-1]) == (pulls.min(), pulls.max())

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shortlist as sl
@@ -17,6 +18,7 @@ from tests.report import samples
 from tests.report.reading import Strict
 
 ROOT = Path(__file__).parents[2]
+MEANS = (np.r_[np.zeros(7), np.full(3, 9.0)], np.linspace(0.4, 0.6, 10))  # an easy instance, and a hard one
 
 
 @pytest.mark.parametrize("kind", sorted(samples.ALL))
@@ -41,6 +43,23 @@ def test_text_says_what_came_out() -> None:
     assert stopped[0] == "furnace: suspended. 837 pulls made, and nothing is certified yet."
     assert stopped[3].startswith("Why it stopped: arm-17 failed four times.")
     assert "To go on: shortlist run FILE.toml --name furnace --strategy level-race --seed 7" in stopped
+
+
+def test_one_is_one_and_less_than_the_least_is_explained() -> None:
+    question = sl.Problem(m=1, epsilon=10.0, delta=0.4, variances=[1.0, 1.0])
+    session = sl.Session(question, "uniform")
+    session.tell(session.ask()[0], means=0.0)
+    assert session.result.cost.startswith("1 pull in no whole round by uniform")
+    easy, hard = (samples.told(samples.fresh(samples.problem()), means).result for means in MEANS)
+    assert easy.gap < 1 < hard.gap
+    assert easy.optimality.endswith("times that, as it may on an easier one.")
+    assert hard.optimality.endswith("times that.")
+
+
+def test_words_of_a_failure_stand_on_one_line() -> None:
+    (said,) = [line for line in report_lines(samples.failed()) if line.startswith("Why it stopped")]
+    assert "ended with status 1: trace" in said
+    assert "Measured by: rig-2 (50 %)" in " ".join(report_lines(samples.failed()))
 
 
 @pytest.mark.parametrize("kind", sorted(set(samples.ALL) - {"large"}))

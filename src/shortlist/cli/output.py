@@ -57,11 +57,11 @@ def show(text: "RenderableType") -> None:
     Console(highlight=False).print(Harmless(text))
 
 
-def show_plain(text: str, *, err: bool = False) -> None:
-    """Print words as they are, to the width of the terminal."""
+def show_plain(text: str, *, err: bool = False, is_command: bool = False) -> None:
+    """Print words as they are, to the width of the terminal; commands whole, so that they can be copied."""
     from rich.console import Console
     from rich.text import Text
 
     from shortlist.run.printable import printable
 
-    Console(highlight=False, stderr=err).print(Text(printable(text)))
+    Console(highlight=False, stderr=err).print(Text(printable(text)), soft_wrap=is_command)

@@ -118,4 +118,4 @@ def _print(report: "Report", as_json: bool) -> None:
         sys.stdout.write(json.dumps(report_dict(report), indent=2) + "\n")
         return
     for line in report_lines(report):
-        show_plain(line)
+        show_plain(line, is_command=line.startswith(("To go on: ", "To have it again: ")))

@@ -68,13 +68,13 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        said = f"The run had made {session.n_pulls:,} pulls of {_most(session)}.{_advice(session)}"
+        said = f"The run had made {_pulls(session)} of {_most(session)}.{_advice(session)}"
         click.echo(said, err=True)
         raise
     except MeasurementFailed as error:
         with suppress(StoreTrouble):
             session.suspend(str(error))
-        done = f"The run had made {session.n_pulls:,} pulls."
+        done = f"The run had made {_pulls(session)}."
         raise type(error)(f"{error} {done}{_advice(session)}") from error
     except ChangedRun:
         raise
@@ -97,6 +97,12 @@ def naming_another_run(name: str) -> Iterator[None]:
 
 def _advice(session: "Session") -> str:
     return "" if session.is_private else f" To go on:\n  {this_command()}"
+
+
+def _pulls(session: "Session") -> str:
+    from shortlist.report.company_text import counted
+
+    return counted(session.n_pulls, "pull")
 
 
 def _most(session: "Session") -> str:

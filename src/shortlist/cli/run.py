@@ -90,6 +90,7 @@ def command(
     from shortlist.report.text import result_text
     from shortlist.result import Stop
     from shortlist.run import Session, drive
+    from shortlist.run.deciding import NOTED
     from shortlist.run.problem_file import read_problem_file
 
     if report_file is not None:
@@ -109,7 +110,7 @@ def command(
             saying_how_to_go_on(session),
             pulls_shown(session, quiet=as_json) as progress,
         ):
-            about = asked.about_since(session.history.settings)
+            about = asked.about_since(session.history.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
             result = drive(session, asked.source, budget=budget, **how)
             ended(result)
@@ -122,6 +123,11 @@ def command(
     if result.stop is Stop.BUDGET and not session.is_private:
         click.echo(f"To go on, with no budget or a larger one:\n  {this_command('--budget')}", err=True)
     sys.exit(CERTIFIED if result.is_answer else SHORT)
+
+
+def _called(file: Path) -> str:
+    """Return the name of a file as it was given, fit for any store whatever its bytes."""
+    return str(file).encode(errors="replace").decode()
 
 
 def _announced(file: Path, session: "Session", budget: int | None) -> str:
@@ -139,6 +145,7 @@ def _announced(file: Path, session: "Session", budget: int | None) -> str:
 
 def _kept(session: "Session", where: str) -> str:
     """Return where the run is kept, and how much of it is there already."""
+    from shortlist.report.company_text import counted
     from shortlist.report.moments import day
 
     if session.is_private:
@@ -146,7 +153,8 @@ def _kept(session: "Session", where: str) -> str:
     if session.is_done and session.ended_at is not None and session.n_pulls:
         return f"Finished before, on {day(session.ended_at)}; answered from {shown(where)}."
     if session.n_pulls:
-        return f"Run {session.name} goes on after {session.n_pulls:,} pulls; kept in {shown(where)}."
+        pulls = counted(session.n_pulls, "pull")
+        return f"Run {session.name} goes on after {pulls}; kept in {shown(where)}."
     return f"Run {session.name} is kept in {shown(where)}."
 
 

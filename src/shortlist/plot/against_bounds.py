@@ -8,7 +8,7 @@ from shortlist.plan import row_of
 from shortlist.plot.labels import pulls_words
 from shortlist.plot.style import BLACK, BLUE, GREY, PALE, look_of, new_axes, powers_of_ten, quiet_style
 from shortlist.problem import Problem
-from shortlist.result import Result
+from shortlist.result import Result, Stop
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,11 +74,12 @@ def spent(result: Result, *, ax: "Axes | None" = None, cap: int | None = None) -
         The most pulls the run can take, if that is known better than from the problem: after a pilot it is.
     """
     data = spent_data(result, cap)
+    so_far = " so far" if result.stop in {Stop.OPEN, Stop.BUDGET} else ""
     rows = [
         (pulls, *rest)
         for pulls, *rest in (
             (data.lower_bound, "lower bound, worst means", BLACK, "|"),
-            (data.n_pulls, f"this run, by {result.strategy}", BLUE, "o"),
+            (data.n_pulls, f"this run{so_far}, by {result.strategy}", BLUE, "o"),
             (
                 data.cap if result.strategy not in _PAPER else None,
                 f"worst case of {result.strategy}",

@@ -171,8 +171,11 @@ def failure_against_epsilon(
             _failures(upper, _moved(data.epsilons, place, len(data.outcomes)), name, found)
         upper.axhline(data.delta, color=GREY, linestyle="--", linewidth=1)
         upper.annotate(
-            "delta", (1.0, data.delta), xycoords=("axes fraction", "data"), color=GREY, va="center"
-        )
+            "delta", (1.0, data.delta), (4, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", color=GREY, va="center",
+        )  # fmt: skip
+        arms = f"{problem.m:,} of {problem.n:,} arms"
+        upper.set_title(f"{arms}, delta {data.delta:g}, {replications:,} runs at each epsilon")
         highest = max(float(found.highest.max()) for found in data.outcomes.values())
         upper.set(xscale="log", ylim=(0, 1.08 * max(highest, data.delta)))
         upper.set_ylabel("failures, as a share\n(exact 95 % intervals)")

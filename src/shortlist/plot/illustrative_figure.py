@@ -62,8 +62,8 @@ def _factors(axes: "Axes", near: Sequence[Row]) -> None:
         )  # fmt: skip
     shared = math.log(1 / DELTA)
     axes.axhline(shared, color=GREY, linestyle=(0, (1, 2)), linewidth=1)
-    axes.annotate("ln(1/delta)", (0.99, shared), (0, 3), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", color=GREY, fontsize=8, ha="right")  # fmt: skip
+    axes.annotate("ln(1/delta)", (0.62, shared), (0, 3), xycoords=("axes fraction", "data"),
+                  textcoords="offset points", color=GREY, fontsize=8, ha="center")  # fmt: skip
     axes.set(xlabel="k, with 2^(k²) arms", ylim=(0, None), title="Factor beside ln(1/delta)")
     whole_ticks(axes.xaxis)
 

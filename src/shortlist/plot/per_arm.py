@@ -80,7 +80,11 @@ def pulls(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axe
             axes.plot(others.pulls, [place, place], color=GREY, linewidth=1)
             _beside(axes, float(others.pulls[1]), place, f"{pulls_words(others.average_pulls)} on average")
         _rows(axes, data, result)
-        axes.set(xlabel="pulls", xlim=(0, 1.18 * max(1, int(result.arms.pulls.max()))))
+        summed = "\n(rows that sum up: the average and the range)"
+        axes.set(
+            xlabel="pulls" + (summed if _summed_up(data) else ""),
+            xlim=(0, 1.18 * max(1, int(result.arms.pulls.max()))),
+        )
         axes.xaxis.set_major_formatter("{x:,.0f}")
         if data.is_selected.any():
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
@@ -146,11 +150,18 @@ def _rows(axes: "Axes", data: ArmsData, result: Result) -> None:
     }
     for place, others in _summed_up(data):
         selected = {0: "none", others.n_arms: "all"}.get(others.n_selected, f"{others.n_selected:,}")
-        named[place] = f"{others.n_arms:,} {'worse' if place else 'better'}, {selected} selected"
+        named[place] = f"{others.n_arms:,} {_standing(others, is_last=place > 0)}, {selected} selected"
     axes.set_yticks(list(named), list(named.values()))
     axes.set_ylim(max(named) + 0.7, -0.7)
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
+
+
+def _standing(others: Others, *, is_last: bool) -> str:
+    """Return how arms that are summed up stand to those shown; of arms without pulls nothing is known."""
+    if others.pulls[1] == 0:
+        return "without pulls"
+    return ("worse or without pulls" if others.pulls[0] == 0 else "worse") if is_last else "better"
 
 
 def _legend(axes: "Axes", data: ArmsData, result: Result) -> None:

@@ -8,7 +8,16 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.errors import InvalidProblem
-from shortlist.plot.style import BLUE, GREY, VERMILION, figure_of, new_figure, quiet_style, whole_ticks
+from shortlist.plot.style import (
+    BLUE,
+    GREY,
+    VERMILION,
+    figure_of,
+    new_figure,
+    powers_of_ten,
+    quiet_style,
+    whole_ticks,
+)
 from shortlist.run.history import History
 from shortlist.run.session import Session
 
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FEW = 40  # rounds that are marked one by one
+_UNEQUAL = 50  # times as many arms in one round as in another: beyond that the scale is logarithmic
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +113,21 @@ def rounds(session: Session | History, *, ax: "Sequence[Axes] | None" = None) ->
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
             whole_ticks(axes.yaxis)
+        if len(data.rounds) and data.n_arms.max() > _UNEQUAL * data.n_arms.min():
+            _logarithmic(upper)
         whole_ticks(lower.xaxis)
+        lower.set_xlim(-0.5 - 0.02 * len(data.rounds), 1.02 * max(len(data.rounds), 1) - 0.5)
         lower.set_xlabel(
             "round, counted from 0" + ("" if data.is_whole else " (the last one is not whole yet)")
         )
     return figure_of(upper)
+
+
+def _logarithmic(axes: "Axes") -> None:
+    """Show few arms beside very many; a single one is half a decade high."""
+    most = axes.get_ylim()[1]
+    axes.set(yscale="log", ylim=(0.3, 1.2 * most), ylabel="arms pulled\nin the round (log)")
+    powers_of_ten(axes, "y")
 
 
 def two_axes(ax: "Sequence[Axes] | None") -> "Sequence[Axes]":

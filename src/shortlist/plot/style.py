@@ -136,10 +136,10 @@ def new_figure(height: float, width: float = WIDTH) -> "Figure":
 
 
 def whole_ticks(axis: "Axis") -> None:
-    """Mark whole numbers only."""
+    """Mark whole numbers only, in steps of 1, 2 or 5 times a power of ten."""
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-    axis.set_major_locator(MaxNLocator(7, integer=True))
+    axis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
 
 
 def powers_of_ten(axes: "Axes", which: str) -> None:

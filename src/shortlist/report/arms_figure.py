@@ -62,7 +62,7 @@ def _name(report: Report, row: Row | None) -> str:
     if row is None:
         return '<li class="cut" role="presentation"></li>'
     if isinstance(row, Left):
-        return f'<li class="left">{counted(len(row.arms), "arm")} more</li>'
+        return f'<li class="left">{_left(report, row)}</li>'
     return f"<li>{markup.name(report.result.problem.name(row), 32, titled=True)}</li>"
 
 
@@ -84,7 +84,7 @@ def _base(lines: Sequence[_Line], words: tuple[str, str, str], scale: Scale, roo
 
 def _means_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
     means, widths = report.result.arms.means, _half_widths(report)
-    heading = "mean" if report.errors is None else "mean ± 2 std. errors"
+    heading = "mean" if report.errors is None else "mean ± 2 SE"
     picture = _base(lines, ("Observed means", heading, _means_said(report, lines)), scale, 22)
     for line in lines:
         if line.row is None:
@@ -92,7 +92,7 @@ def _means_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
         elif isinstance(line.row, Left):
             _span(picture, scale, means[line.row.arms], line.y)
         elif math.isnan(means[line.row]):
-            picture.text(0.5, line.y + 4, "never pulled", anchor="middle")
+            picture.text(0.5, line.y + 4, _unpulled(report), anchor="middle")
         else:
             _interval(picture, scale, (means[line.row], widths[line.row]), line)
     return picture.render()
@@ -186,6 +186,17 @@ def _pulls_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
 # --- words ----------------------------------------------------------------------------------------
 
 
+def _unpulled(report: Report) -> str:
+    return "never pulled" if report.is_finished else "not pulled yet"
+
+
+def _left(report: Report, row: Left) -> str:
+    """Return how many arms a row stands for; those that were pulled have a band."""
+    if report.result.arms.pulls[row.arms].any():
+        return f"{len(row.arms):,} more {'arm' if len(row.arms) == 1 else 'arms'}"
+    return f"{len(row.arms):,} {_unpulled(report)}"
+
+
 def _legend(report: Report) -> str:
     problem, kept = report.result.problem, kept_word(report)
     cut = "The dashed line is the cut"
@@ -200,8 +211,8 @@ def _legend(report: Report) -> str:
         return f"{said} Variances are unknown, so there are no intervals."
     source = "the pilot" if problem.to_dict()["noise"] == "gaussian-unknown" else "the stated variances"
     return (
-        f"{said} Intervals are two standard errors to each side, from {source}. They are for orientation, "
-        f"and no part of the guarantee; what leaves the picture is cut off."
+        f"{said} Intervals are two standard errors (SE) to each side, from {source}. They are for "
+        f"orientation, and no part of the guarantee; what leaves the picture is cut off."
     )
 
 
@@ -214,10 +225,12 @@ def _table(report: Report, chosen: Shown) -> str:
         side = above if place < n_above else below
         if isinstance(row, Left):
             total = int(result.arms.pulls[row.arms].sum())
-            rows.append([f"{counted(len(row.arms), 'arm')} more", side, "", "", f"{total:,} in all"])
+            rows.append([_left(report, row), side if total else "–", "", "", f"{total:,} in all"])
             continue
-        mean = float(result.arms.means[row])
-        width = "–" if report.errors is None else mean_words(float(widths[row]), epsilon)
+        mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
+        side = side if is_pulled or report.is_finished else _unpulled(report)
+        is_known = is_pulled and report.errors is not None
+        width = mean_words(float(widths[row]), epsilon) if is_known else "–"
         cells = [mean_words(mean, epsilon), width, f"{result.arms.pulls[row]:,}"]
         rows.append([markup.name(result.problem.name(row)), side, *cells])
-    return table(["arm", "", "mean", "± 2 std. errors", "pulls"], rows)
+    return table(["arm", "outcome" if report.is_finished else "so far", "mean", "± 2 SE", "pulls"], rows)

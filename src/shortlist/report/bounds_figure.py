@@ -40,7 +40,7 @@ def bounds_figure(report: Report) -> str:
         "Pulls made, and what bounds them",
         drawing,
         _bounds_legend(report),
-        table(["", "pulls", "× lower bound"], rows),
+        table(["what", "pulls", "× lower bound"], rows),
     )
 
 

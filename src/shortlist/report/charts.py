@@ -30,17 +30,17 @@ def rounds_figure(report: Report) -> str:
         return ""
     n, most = len(rounds.arms), int(rounds.arms.max())
     first, last = rounds.arms[0], rounds.arms[-1]
-    said = f"{counted(n, 'round')}: from {first:,} arms in the first to {last:,} in the last."
+    said = f"{counted(n, 'round')}: from {counted(int(first), 'arm')} in the first to {last:,} in the last."
     heights = _columns(rounds.arms, _MOST_COLUMNS)
     picture = Picture(_HEIGHT, "Arms pulled in each round", said)
     _columns_drawn(picture, heights, "arms", "steps in")
-    _below(picture, ["1", f"{n:,}"] if n > 1 else ["round 1"])
+    _below(picture, ["round 0", f"{n - 1:,}"] if n > 1 else ["round 0"])
     legend = "Arms still in doubt are pulled; those that are settled are not."
     if n > _MOST_COLUMNS:
         legend += f" Of several rounds in one column the largest number is shown; there are {n:,}."
     if rounds.n_whole < n:
-        legend += f" Round {n:,} is under way."
-    legend += f" Rounds from left to right; at most {counted(most, 'arm')} in one."
+        legend += f" Round {n - 1:,} is under way."
+    legend += f" Rounds are counted from 0, as in tickets; at most {counted(most, 'arm')} in one."
     return figure("Arms pulled in each round", picture.render(), markup.words(legend), _rounds_table(report))
 
 
@@ -52,10 +52,10 @@ def _rounds_table(report: Report) -> str:
     made = np.concatenate([[0], np.cumsum(rounds.pulls)])
     rows = []
     for start, end in pairwise(edges.tolist()):
-        label = f"{start + 1:,}" if end == start + 1 else f"{start + 1:,} to {end:,}"
+        label = f"{start:,}" if end == start + 1 else f"{start:,} to {end - 1:,}"
         most = int(rounds.arms[start:end].max())
         rows.append([label, f"{most:,}", f"{made[end] - made[start]:,}", f"{made[end]:,}"])
-    return table(["round", "arms", "pulls", "pulls up to then"], rows)
+    return table(["round", "arms", "pulls made", "pulls up to then"], rows)
 
 
 # --- many arms ------------------------------------------------------------------------------------
@@ -69,14 +69,12 @@ def spread_figures(report: Report) -> str:
     epsilon = result.problem.epsilon
     means = result.arms.means[~np.isnan(result.arms.means)]
     pulls = result.arms.pulls[result.arms.pulls > 0].astype(np.float64)
-    drawn = ""
+    drawn, arms = "", "all arms" if len(pulls) == result.problem.n else "all arms that were pulled"
     if len(means):
-        drawn += _histogram(
-            "Means of all arms", means, lambda value: mean_words(value, epsilon), _cut(report)
-        )
+        drawn += _histogram(f"Means of {arms}", means, lambda value: mean_words(value, epsilon), _cut(report))
     if len(pulls):
         is_log = pulls.max() > 50 * pulls.min()
-        shape = "Pulls of all arms" + (", on a logarithmic scale" if is_log else "")
+        shape = f"Pulls of {arms}" + (", on a logarithmic scale" if is_log else "")
         drawn += _histogram(shape, pulls, lambda value: f"{value:,.0f}", None, is_log=is_log)
     return drawn
 
@@ -97,9 +95,14 @@ def _histogram(
     if not high > low:
         low, high = (low / 2, high * 2) if is_log else (low - 0.5, high + 0.5)
     edges = np.geomspace(low, high, _BINS + 1) if is_log else np.linspace(low, high, _BINS + 1)
-    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.int64)
+    if not is_log and high - low < _BINS and (values % 1 == 0).all():  # a column for each whole number
+        low, high = math.floor(low) - 0.5, math.ceil(high) + 0.5
+        edges = np.arange(low, high + 1)
+    n_columns = len(edges) - 1
+    places = np.clip(np.searchsorted(edges, values, "right") - 1, 0, n_columns - 1)
+    counts = np.bincount(places, minlength=n_columns)
     scale = Scale(low, high, is_log, _LEFT)
-    said = f"{counted(len(values), 'arm')}, from {name(low)} to {name(high)}."
+    said = f"{counted(len(values), 'arm')}, from {name(values.min())} to {name(values.max())}."
     picture = Picture(_HEIGHT, title, said)
     _columns_drawn(picture, counts, "arms", "steps out")
     if cut is not None:
@@ -107,12 +110,13 @@ def _histogram(
         picture.line((x, _TOP - 8), (x, _BOTTOM), "cut")
         picture.text(x + (0.01 if x < 0.5 else -0.01), _TOP, "cut", anchor="start" if x < 0.5 else "end")
     picture.axis(scale, _BOTTOM, _BOTTOM + 4)
-    rows = [
-        [f"{name(float(start))} to {name(float(end))}", f"{count:,}"]
-        for start, end, count in zip(edges[:-1], edges[1:], counts, strict=True)
-        if count
-    ]
+    columns = [values[places == place] for place in range(n_columns) if counts[place]]
+    rows = [[_from_to(name(one.min()), name(one.max())), f"{len(one):,}"] for one in columns]
     return figure(title, picture.render(), markup.words(said), table(["from, to", "arms"], rows))
+
+
+def _from_to(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 # --- columns --------------------------------------------------------------------------------------

@@ -23,11 +23,15 @@ RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases sta
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """How many arms each round asked for, and how many pulls; the last one may be under way."""
+    """How many arms each round asked for, and how many pulls were made in it; the last may be under way.
+
+    Of that one `n_open` tickets have no answer yet.
+    """
 
     arms: IntArray
     pulls: IntArray
     n_whole: int
+    n_open: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,8 @@ class Report:
         Who measured how much, the busiest first.
     resume
         The command that goes on; empty if there is none, or nothing to go on with.
+    where
+        Words by which a command is told where the run is kept; none if it need not be.
     made_at
         When the report was made, in seconds since 1970.
     """
@@ -74,6 +80,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     workers: tuple[Work, ...] = ()
     resume: str = ""
+    where: tuple[str, ...] = ()
     made_at: float = field(default_factory=time.time)
 
     @property
@@ -137,7 +144,7 @@ def report_of_run(
     origin = origin_of(run, history, kept)
     if resume is None:
         resume = resuming(origin, history.began.seed, store)
-    return report_of_history(history, origin, workload(history, kept), resume=resume, stop=stop)
+    return report_of_history(history, origin, workload(history, kept), resume=resume, store=store, stop=stop)
 
 
 def report_of_history(
@@ -146,6 +153,7 @@ def report_of_history(
     workers: tuple[Work, ...],
     *,
     resume: str,
+    store: str = "",
     stop: Stop | None = None,
 ) -> Report:
     """Return what a run has come to; see `report_of_run`."""
@@ -166,6 +174,7 @@ def report_of_history(
         findings=findings_of(result, history),
         workers=workers,
         resume="" if history.is_final else resume,
+        where=("--store", store) if store else (),
     )
 
 
@@ -219,5 +228,5 @@ def _rounds(history: History) -> Rounds:
     rounds = [round for round in history.rounds if len(round.tickets)]
     n_whole = sum(round.n_missing == 0 for round in rounds)
     arms = np.array([len(round.tickets) for round in rounds], dtype=np.int64)
-    pulls = np.array([int(round.tickets.counts.sum()) for round in rounds], dtype=np.int64)
-    return Rounds(arms, pulls, n_whole)
+    pulls = np.array([int(round.tickets.counts[round.is_told].sum()) for round in rounds], dtype=np.int64)
+    return Rounds(arms, pulls, n_whole, sum(round.n_missing for round in rounds))

@@ -8,13 +8,18 @@ from shortlist.report import markup
 def figure(title: str, drawing: str, said: str, table: str) -> str:
     """Return a figure: its title, the picture, a legend in words, and the numbers behind it."""
     return (
-        f"<figure><h3>{markup.words(title)}</h3>{drawing}<figcaption>{said}</figcaption>"
+        f'<figure aria-label="{markup.words(title)}"><h3>{markup.words(title)}</h3>'
+        f"{drawing}<figcaption>{said}</figcaption>"
         f"<details><summary>The numbers</summary>{table}</details></figure>"
     )
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; headings are words and cells are HTML, of which all but the first are numbers."""
+    """Return a table; headings are words and cells are HTML: first what a row is about, then numbers."""
     head = "".join(f'<th scope="col">{markup.words(one)}</th>' for one in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cells(about: str, *numbers: str) -> str:
+    return f'<th scope="row">{about}</th>' + "".join(f"<td>{cell}</td>" for cell in numbers)

@@ -33,9 +33,23 @@ def findings_of(result: Result, history: History | None = None) -> tuple[Finding
     """Return what deserves attention in a run, the gravest first."""
     found = _scored(result, history)
     if history is not None:
-        found += _conflicts(history) + _variation(history)
+        found += _conflicts(history) + _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
+
+
+def _suspended(history: History) -> list[Finding]:
+    """Return that measuring stopped short, if it has not gone on since."""
+    if history.suspended is None or history.is_final:
+        return []
+    by = f" by {worker_words(history.suspended.worker)}" if history.suspended.worker else ""
+    return [
+        Finding(
+            True,
+            f"Measuring was suspended{by}; the reason stands at the beginning. Whatever was told before is "
+            f"kept, and counts.",
+        )
+    ]
 
 
 def _conflicts(history: History) -> list[Finding]:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.run.deciding import NOTED
 from shortlist.run.history import History
 from shortlist.store.events import Ended, Record
 
-FILE = "FILE.toml"
-"""Stands for the problem file, whose name a log does not keep."""
+_SOME_FILE = "FILE.toml"  # stands for the problem file where a log does not have its name
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Origin:
     ended_at: float | None
     n_events: int
 
+    @property
+    def file(self) -> str:
+        """The problem file as it was called when the run began, or what stands for it."""
+        return str((self.settings or {}).get(NOTED, _SOME_FILE))
+
 
 def origin_of(run: str, history: History, records: Sequence[Record]) -> Origin:
     """Return where a run comes from."""
@@ -58,7 +63,7 @@ def resuming(origin: Origin, seed: int, store: str = "") -> str:
     where = ["--store", store] if store else []
     if origin.settings is None or "measure" not in origin.settings:
         return shlex.join(["shortlist", "ask", origin.run, "--csv", *where])
-    words = ["shortlist", "run", FILE, "--name", origin.run]
+    words = ["shortlist", "run", origin.file, "--name", origin.run]
     words += [] if origin.asked_for == "auto" else ["--strategy", origin.asked_for]
     words += [] if seed == 0 else ["--seed", str(seed)]
     return shlex.join([*words, *where])

@@ -18,6 +18,7 @@ from shortlist.report.style import PAGE_STYLE, style
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
+    assumption,
     basis,
     certificate,
     effort,
@@ -25,6 +26,7 @@ from shortlist.report.verdict import (
     kept_word,
     names_arms,
     optimality,
+    standing,
 )
 
 _SHORT_REASON, _LONG_REASON = 500, 10_000  # letters
@@ -85,7 +87,9 @@ def _top(report: Report) -> str:
     run = "" if report.origin is None else f" of run {markup.name(report.origin.run, 60)}"
     said = f'<p class="kicker">Shortlist report{run}, {universal(report.made_at)}</p>'
     said += verdict_html(report)
-    said += f"<p>{markup.words(effort(report))} {markup.words(optimality(report))}</p>"
+    said += f"<p>{markup.words(assumption(report))}</p>" if report.promise is not None else ""
+    spent = filter(None, [effort(report), standing(report), optimality(report)])
+    said += f"<p>{markup.words(' '.join(spent))}</p>"
     if report.suspended and not report.is_finished:
         said += f"<p>Why it stopped:</p>{_reason(report.suspended)}"
     if report.resume:
@@ -95,11 +99,11 @@ def _top(report: Report) -> str:
 
 def _reason(text: str) -> str:
     """Return why a run stopped: in short and, if that is not all, at length."""
-    said = f"<pre>{_lines(markup.shortened(text, _SHORT_REASON))}</pre>"
+    said = _lines(markup.shortened(text, _SHORT_REASON))
     if len(text) <= _SHORT_REASON:
-        return said
+        return f"<pre>{said}</pre>"
     whole = _lines(markup.shortened(text, _LONG_REASON))
-    return f"{said}<details><summary>All of it</summary><pre>{whole}</pre></details>"
+    return f"<pre class='brief'>{said}</pre><details><summary>All of it</summary><pre>{whole}</pre></details>"
 
 
 def _section(heading: str, body: str) -> str:
@@ -146,10 +150,11 @@ def _listed(report: Report) -> str:
     note = f" <code>shortlist report --json</code> has the other {more:,}." if more else ""
     items = "".join(f"<li>{name}</li>" for name in names)
     order = ", the best observed mean first" if result.n_pulls else ""
+    summary = f"{counted(len(result.indices), 'arm')} {kept_word(report)}{order}"
     return (
-        f"<details><summary>{counted(len(result.indices), 'arm')} {kept_word(report)}{order}</summary>"
+        f'<details class="listed"><summary>{summary}</summary>'
         f'<ul class="chips">{items}</ul>'
-        f'<p class="soft">The order is no part of the guarantee.{note}</p></details><br>'
+        f'<p class="soft">The order is no part of the guarantee.{note}</p></details>'
     )
 
 
@@ -181,18 +186,22 @@ def _workers(report: Report) -> str:
     rows = [
         [
             markup.name(worker_words(work.worker), 60),
-            f'<span class="meter"><span class="share" style="width:{100 * work.share:.1f}%"></span></span>',
             f"{work.n_answers:,}",
             f"{work.n_pulls:,}",
-            percent(work.share),
+            _share(work.share),
         ]
         for work in report.workers[:_MOST_WORKERS]
     ]
     if others := report.workers[_MOST_WORKERS:]:
         sums = [sum(work.n_answers for work in others), sum(work.n_pulls for work in others)]
         share = percent(sum(work.share for work in others))
-        rows.append([f"{len(others):,} more", "", *(f"{one:,}" for one in sums), share])
-    return _section("Who measured", table(["worker", "", "tickets", "pulls", "share"], rows))
+        rows.append([f"{len(others):,} more", *(f"{one:,}" for one in sums), share])
+    return _section("Who measured", table(["worker", "tickets", "pulls", "share"], rows))
+
+
+def _share(share: float) -> str:
+    bar = f'<span class="share" style="width:{100 * share:.1f}%"></span>'
+    return f'<span class="meter">{bar}</span>{percent(share)}'
 
 
 def _provenance(report: Report) -> str:

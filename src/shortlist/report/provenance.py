@@ -11,7 +11,7 @@ from shortlist.report.company_text import counted
 from shortlist.report.doctor_text import span
 from shortlist.report.facts import Report
 from shortlist.report.moments import universal
-from shortlist.report.origin import FILE, Origin
+from shortlist.report.origin import Origin
 from shortlist.strategies import strategy_for
 from shortlist.unknown import Question
 
@@ -48,9 +48,11 @@ def question_words(problem: Question) -> str:
     best = best if problem.m == 1 else f"{problem.m:,} {best}"
     they = "it leads" if problem.m == 1 else "they lead"
     zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
-    noise = {"gaussian-unknown": "Gaussian rewards of unknown variances"}.get(
-        asked["noise"], f"{asked['noise']} rewards of stated variances"
-    )
+    noise = {
+        "gaussian-unknown": "Gaussian rewards of unknown variances",
+        "gaussian": "Gaussian rewards of just the stated variances",
+        "sub-gaussian": "sub-Gaussian rewards of at most the stated variances",
+    }[asked["noise"]]
     return (
         f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"
@@ -85,7 +87,7 @@ def measured_by(settings: Mapping[str, Any] | None) -> str:
     else:
         said = "a Python function"
     if settings.get("pulls_per_call") is not None:
-        said += f", {settings['pulls_per_call']:,} pulls per call at most"
+        said += f", at most {counted(settings['pulls_per_call'], 'pull')} per call"
     if settings.get("on_failure") not in (None, "suspend"):
         said += f"; failures count as {settings['on_failure']:g}"
     return said
@@ -105,10 +107,10 @@ def reproduction(report: Report) -> str:
         return call
     settings = origin.settings
     if settings is None:
-        return shlex.join(["shortlist", "replay", origin.run])
+        return shlex.join(["shortlist", "replay", origin.run, *report.where])
     if not isinstance(settings.get("measure"), Mapping):
         return call
-    words = ["shortlist", "run", FILE, "--strategy", result.strategy, "--seed", str(result.seed)]
+    words = ["shortlist", "run", origin.file, "--strategy", result.strategy, "--seed", str(result.seed)]
     if settings.get("pulls_per_call") is not None:
         words += ["--pulls-per-call", str(settings["pulls_per_call"])]
     return shlex.join([*words, "--store", "again.db"])

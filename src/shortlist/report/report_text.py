@@ -9,7 +9,16 @@ from shortlist.report.facts import Report
 from shortlist.report.markup import plain_name
 from shortlist.report.moments import iso, universal
 from shortlist.report.provenance import question_words, reproduction
-from shortlist.report.verdict import LABELS, MOST_NAMED, basis, certificate, effort, headline, optimality
+from shortlist.report.verdict import (
+    LABELS,
+    MOST_NAMED,
+    basis,
+    certificate,
+    effort,
+    headline,
+    optimality,
+    standing,
+)
 
 _MOST_WORKERS = 3
 
@@ -21,7 +30,7 @@ def report_lines(report: Report) -> list[str]:
         _arms(report),
         " ".join(filter(None, [certificate(report), basis(report)])),
         _stop(report),
-        " ".join(filter(None, [effort(report), optimality(report), _rivals(report)])),
+        " ".join(filter(None, [effort(report), standing(report), optimality(report), _rivals(report)])),
         _health(report),
         _workers(report),
         f"Asked: {question_words(report.result.problem)}. {_times(report)}".rstrip(),
@@ -37,7 +46,7 @@ def _verdict(report: Report) -> str:
 
 
 def _stop(report: Report) -> str:
-    reason = plain_name(report.suspended, 500)
+    reason = plain_name(" ".join(report.suspended.split()), 500)
     return f"Why it stopped: {reason}" if reason and not report.is_finished else ""
 
 
@@ -74,7 +83,7 @@ def _workers(report: Report) -> str:
     if not report.workers:
         return ""
     some = [
-        f"{plain_name(worker_words(work.worker))} {percent(work.share)}"
+        f"{plain_name(worker_words(work.worker))} ({percent(work.share)})"
         for work in report.workers[:_MOST_WORKERS]
     ]
     more = len(report.workers) - len(some)

@@ -44,7 +44,8 @@ def shown(report: Report) -> Shown:
     if len(order) <= MOST_ROWS:
         return Shown(_all(order[:k]), _all(order[k:]))
     above = _ends(order[:k], _MOST_ABOVE)
-    below = _first(order[k:], MOST_ROWS - len(above))
+    n_pulled = int((report.result.arms.pulls[order[k:]] > 0).sum())
+    below = _first(order[k:], min(MOST_ROWS - len(above), n_pulled + 1))
     if len(below) + len(above) < MOST_ROWS:
         above = _ends(order[:k], MOST_ROWS - len(below))
     return Shown(above, below)

@@ -130,7 +130,7 @@ def _origin(log: Follower) -> str:
 
 def _pulls(history: History) -> str:
     cap = history.worst_case_pulls
-    said = f"{history.n_pulls:,} pulls told"
+    said = f"{counted(history.n_pulls, 'pull')} told"
     if cap is not None:
         said += f", of at most {cap:,}"
     if isinstance(history.problem, Problem):

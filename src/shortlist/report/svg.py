@@ -85,7 +85,8 @@ class Picture:
             path.append(f"L{1000 * place / n:.2f} {y:.2f} {1000 * (place + 1) / n:.2f} {y:.2f}")
         size = f'width="{_at(1 - _MARGIN - left)}" height="{bottom - top:g}"'
         self._add(
-            f'<svg x="{_at(left)}" y="{top:g}" {size} viewBox="0 0 1000 100" preserveAspectRatio="none">'
+            f'<svg aria-hidden="true" x="{_at(left)}" y="{top:g}" {size} viewBox="0 0 1000 100" '
+            f'preserveAspectRatio="none">'
             f'<path class="{kind}" d="{" ".join(path)} L1000 100Z"/></svg>'
         )
 

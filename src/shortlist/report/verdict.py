@@ -56,16 +56,34 @@ def certificate(report: Report) -> str:
         return "Nothing is promised of this selection: no proof covers this strategy. Use another one."
     return (
         f"So far nothing is certified: the guarantee of {result.strategy} holds once it has ended by its own "
-        f"rule, and not if it is stopped where the picture looks good. Then it will be: {promise.sentence}"
+        f"rule, and not if it is stopped where the picture looks good. What it will say then: "
+        f"{promise.sentence}"
     )
 
 
 def basis(report: Report) -> str:
     """Return what the certificate rests on: its proof and its assumptions; empty if there is none."""
-    promise = report.promise
-    if promise is None:
+    if report.promise is None:
         return ""
-    return f"Proof: {promise.source}. Provided that {promise.assumption}."
+    return f"Proof: {report.promise.source}. Provided that {report.promise.assumption}."
+
+
+def assumption(report: Report) -> str:
+    """Return under which condition the certificate holds; empty if there is none."""
+    return "" if report.promise is None else f"This assumes that {report.promise.assumption}."
+
+
+def standing(report: Report) -> str:
+    """Return how far an unfinished run is; empty for others, and where it is not known."""
+    rounds = report.rounds
+    if report.is_finished or rounds is None or not rounds.n_open:
+        return ""
+    n, n_new = int(rounds.arms[-1]), int((report.result.arms.pulls == 0).sum())
+    said = f"Round {rounds.n_whole:,} is under way: {rounds.n_open:,} of its {counted(n, 'ticket')} "
+    said += "has no answer yet" if rounds.n_open == 1 else "have no answer yet"
+    if n_new:
+        said += f"; {counted(n_new, 'arm')} {'has' if n_new == 1 else 'have'} not been pulled at all"
+    return f"{said}."
 
 
 def effort(report: Report) -> str:

@@ -17,6 +17,8 @@ from shortlist.tickets import Tickets
 _SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
 FOLLOWS = "follows"
 """The entry of settings that says which earlier ones they may take the place of, by their keys."""
+NOTED = "file"
+"""The entry that names the problem file, as it was first called: for people, and nothing depends on it."""
 
 
 # --- who measures what ----------------------------------------------------------------------------------
@@ -128,13 +130,16 @@ def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
     A score for failures may come later, and calls of one pull with it; but then it stays. What has been found
-    to be the same as before, only more of it, takes the place of what it follows: see `FOLLOWS`.
+    to be the same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The
+    problem file may be called otherwise.
     """
     given = {key: value for key, value in settings.items() if key != FOLLOWS}
     if before is None:
         return [Arranged(given)]
     is_scored_now = before.get(_SCORE) == _NO_SCORE != given.get(_SCORE)
     compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
+    compared |= {NOTED: given[NOTED]} if NOTED in given and NOTED not in before else {}
+    given |= {NOTED: compared[NOTED]} if NOTED in compared else {}
     compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
     if changes := changes_of_settings(compared, given):
         raise ChangedRun(

@@ -285,12 +285,12 @@ def _is_swap_enough(state: Open, is_open: BoolArray) -> bool:
 
 def _guarantee(problem: Problem) -> Guarantee:
     delta_pairs, delta_swaps = shares_of_delta(problem)
-    pairs = "some best arm beats another arm by epsilon or more, and the pair is settled by its evidence"
+    pairs = "some best arm beats another arm by epsilon or more, yet the evidence settles that it does not"
     if not delta_swaps:
         return Guarantee.of(
             problem, "docs/theory.md, sections 17 and 19", Ledger((Share(pairs, delta_pairs),))
         )
-    swaps = "some best arm beats another by more than epsilon, and the pair is settled at equal information"
+    swaps = "some best arm beats another by more than epsilon, yet the swap settles that it does not"
     ledger = Ledger((Share(pairs, delta_pairs), Share(swaps, delta_swaps)))
     return Guarantee.of_gaussian(problem, "docs/theory.md, sections 17 to 19", ledger)
 
