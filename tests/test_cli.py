@@ -252,6 +252,7 @@ JSON_CALLS = {
     "run": ["run", DRILLING, "--json"],
     "plan": ["plan", DRILLING, "--json"],
     "simulate": ["simulate", *SMALL, "--strategy", "wnelim", "--strategy", "lucb", "--json"],
+    "bench": ["bench", "--instance", "equal", "-n", "5", "-m", "1", "--replications", "2", "--json"],
     "strategies": ["strategies", "--json"],
     "doctor": ["doctor", DRILLING, "--json"],
 }

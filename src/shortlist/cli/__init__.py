@@ -12,6 +12,7 @@ import click
 from shortlist.cli import (
     ask,
     begin,
+    bench,
     copy,
     doctor,
     export,
@@ -34,6 +35,7 @@ from shortlist.errors import ShortlistError
 COMMANDS = [
     ask.command,
     begin.command,
+    bench.command,
     copy.command,
     doctor.command,
     export.command,

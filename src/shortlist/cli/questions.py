@@ -9,6 +9,8 @@ import click
 from shortlist.cli.options import is_given
 from shortlist.errors import InvalidProblem
 
+INSTANCES = "equal, linear, slippage, random, or illustrative-2 to -5"
+
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
     from shortlist.problem import Problem
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
 
 def question_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add to a command what says which question it is about: a file, or a built-in instance."""
+    command = click.option("--instance", help=f"Instead of FILE: {INSTANCES}.")(instance_options(command))
+    return click.argument("file", type=click.Path(path_type=Path), required=False)(command)
+
+
+def instance_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command what says how large the built-in instances are, and how much is asked of them."""
     options = [
-        click.argument("file", type=click.Path(path_type=Path), required=False),
-        click.option(
-            "--instance", help="Instead of FILE: equal, linear, slippage, random, or illustrative-2 to -5."
-        ),
         click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance."),
         click.option("-m", default=5, show_default=True, help="How many arms of the instance to select."),
         click.option(
@@ -48,7 +52,7 @@ def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -
     from shortlist.run.problem_file import read_problem
 
     _refuse_unclear(file, instance)
-    return _instance(instance, numbers)[0] if file is None else read_problem(file)
+    return instance_of(instance, numbers)[0] if file is None else read_problem(file)
 
 
 def simulated_question(
@@ -66,10 +70,11 @@ def simulated_question(
                 f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
             )
         return asked.problem, asked.means, asked.rewards, asked.variances
-    return *_instance(instance, numbers), "gaussian", None
+    return *instance_of(instance, numbers), "gaussian", None
 
 
-def _instance(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
+def instance_of(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
+    """Return a built-in instance: its question, and its true means."""
     from shortlist import instances
     from shortlist.problem import Problem
 

@@ -58,7 +58,7 @@ def command(
             show(simulations_text(outcomes))
 
     try:
-        for name in dict.fromkeys(_taking(problem, names) if names else _countable(problem)):
+        for name in dict.fromkeys(taking(problem, names) if names else countable(problem)):
             replications = numbers["replications"]
             with runs_shown(name, replications, quiet=as_json) as progress:
                 outcome = simulated(
@@ -80,7 +80,7 @@ def command(
     sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
 
 
-def _taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
+def taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
     """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
     from shortlist.plan import resolve
     from shortlist.strategies import strategy_for
@@ -93,7 +93,7 @@ def _taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
             yield resolve(name, problem)
 
 
-def _countable(problem: "Question") -> Iterator[str]:
+def countable(problem: "Question") -> Iterator[str]:
     """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
 
     If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
