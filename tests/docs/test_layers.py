@@ -29,6 +29,7 @@ LAYERS = [
     "simulate",
     "report",
     "plot",
+    "client",
     "server",
     "cli",
 ]

@@ -14,10 +14,10 @@ import click
 
 from shortlist.cli.options import VARIABLE, is_given
 from shortlist.cli.stores import shown
-from shortlist.errors import ChangedRun, MeasurementFailed, StoreTrouble
+from shortlist.errors import ChangedRun, MeasurementFailed, ShortlistError, StoreTrouble
 
 if TYPE_CHECKING:
-    from shortlist.run import Session
+    from shortlist.run.driven import Followed
 
 
 def this_command(without: str = "") -> str:
@@ -54,7 +54,7 @@ def _program() -> list[str]:
 
 
 @contextmanager
-def saying_how_to_go_on(session: "Session") -> Iterator[None]:
+def saying_how_to_go_on(session: "Followed") -> Iterator[None]:
     """Say what was done when a run stops short, and the command that goes on.
 
     A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
@@ -72,7 +72,7 @@ def saying_how_to_go_on(session: "Session") -> Iterator[None]:
         click.echo(said, err=True)
         raise
     except MeasurementFailed as error:
-        with suppress(StoreTrouble):
+        with suppress(ShortlistError):
             session.suspend(str(error))
         done = f"The run had made {_pulls(session)}."
         raise type(error)(f"{error} {done}{_advice(session)}") from error
@@ -95,16 +95,16 @@ def naming_another_run(name: str) -> Iterator[None]:
         raise ChangedRun(f"{error} Beside it:\n  {this_command('--name')} {beside}") from None
 
 
-def _advice(session: "Session") -> str:
+def _advice(session: "Followed") -> str:
     return "" if session.is_private else f" To go on:\n  {this_command()}"
 
 
-def _pulls(session: "Session") -> str:
+def _pulls(session: "Followed") -> str:
     from shortlist.report.company_text import counted
 
     return counted(session.n_pulls, "pull")
 
 
-def _most(session: "Session") -> str:
+def _most(session: "Followed") -> str:
     worst = session.worst_case_pulls
     return "any number" if worst is None else f"at most {worst:,}"

@@ -12,6 +12,7 @@ import click
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import is_given, json_option, store_option
 from shortlist.cli.output import print_json, show, show_plain
+from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
 from shortlist.cli.resuming import naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
@@ -19,6 +20,8 @@ from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.run import Session
+    from shortlist.run.driven import Followed
+    from shortlist.unknown import Question
 
 
 @click.command("run")
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--seed", default=0, show_default=True, help="Makes the run reproducible.")
 @click.option("--name", help="The run's name in the store; by default made of FILE, strategy and seed.")
 @store_option
+@server_options
 @click.option("--budget", type=click.IntRange(min=0), help="The most pulls to make.")
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that measure."
@@ -59,6 +63,8 @@ def command(
     seed: int,
     name: str | None,
     where: str,
+    server: str | None,
+    token_file: Path | None,
     budget: int | None,
     workers: int,
     dask: str | None,
@@ -75,21 +81,23 @@ def command(
     Every answer is kept in the store before it counts. Whatever stops a run, the same command again goes on
     where it was; several at once share the work, and so do people with `shortlist ask` and `tell`. The
     answer is the same whoever measures. Ctrl-C, or SIGTERM, lets end what is being measured; a second one
-    does not wait. With --store :memory: nothing is kept.
+    does not wait. With --store :memory: nothing is kept. With --server the run is kept by a `shortlist
+    serve` somewhere else: any number of machines may measure for it, and need nothing but its address.
 
     \b
       shortlist run examples/drilling.toml --workers 2
       shortlist run examples/drilling.toml --dask tcp://host:8786
       shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
+      shortlist run examples/drilling.toml --server http://127.0.0.1:8765
 
     Exit status: 0 the answer is certified, 2 the question is wrong, or another than the run began with, 3
-    the budget ended first or what was asked is not proved, 4 a measurement or the store failed, 130
-    interrupted.
+    the budget ended first or what was asked is not proved, 4 a measurement, the store or the server failed,
+    130 interrupted.
     """
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
     from shortlist.result import Stop
-    from shortlist.run import Session, drive
+    from shortlist.run import drive
     from shortlist.run.deciding import NOTED
     from shortlist.run.problem_file import read_problem_file
 
@@ -97,20 +105,23 @@ def command(
         refuse_nowhere(report_file)
     asked = read_problem_file(file)
     name = name_for(file, name, strategy, seed)
-    with nullcontext() if where == NOWHERE else writing(where) as store:
-        with naming_another_run(name):
-            session = Session(asked.problem, strategy, seed=seed, store=store, name=name, budget=budget)
+    began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget}
+    with (
+        naming_another_run(name),
+        _in_store(asked.problem, where, **began)
+        if server is None
+        else on_server(asked.problem, server, token_file, **began) as session,
+    ):
         if not as_json:
             click.echo(_announced(file, session, budget))
-            show_plain(_kept(session, where))
+            show_plain(_kept(session, where if server is None else server))
         with (
-            naming_another_run(name),
-            reporting(session, report_file) as ended,
+            _reporting(session, report_file) as ended,
             _measuring(workers, dask, how["timeout"]) as executor,
             saying_how_to_go_on(session),
             pulls_shown(session, quiet=as_json) as progress,
         ):
-            about = asked.about_since(session.history.settings) | {NOTED: _called(file)}
+            about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
             result = drive(session, asked.source, budget=budget, **how)
             ended(result)
@@ -125,12 +136,27 @@ def command(
     sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 
+@contextmanager
+def _in_store(problem: "Question", where: str, **began: Any) -> "Iterator[Session]":
+    """Yield the session of a run that is kept in a store, or nowhere."""
+    from shortlist.run import Session
+
+    with nullcontext() if where == NOWHERE else writing(where) as store:
+        yield Session(problem, store=store, **began)
+
+
+def _reporting(session: "Followed", output: Path | None) -> Any:
+    from shortlist.run import Session
+
+    return reporting(session, output) if isinstance(session, Session) else server_reporting(session, output)
+
+
 def _called(file: Path) -> str:
     """Return the name of a file as it was given, fit for any store whatever its bytes."""
     return str(file).encode(errors="replace").decode()
 
 
-def _announced(file: Path, session: "Session", budget: int | None) -> str:
+def _announced(file: Path, session: "Followed", budget: int | None) -> str:
     problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
     if session.asked.needs_variances:
@@ -143,7 +169,7 @@ def _announced(file: Path, session: "Session", budget: int | None) -> str:
     return said
 
 
-def _kept(session: "Session", where: str) -> str:
+def _kept(session: "Followed", where: str) -> str:
     """Return where the run is kept, and how much of it is there already."""
     from shortlist.report.company_text import counted
     from shortlist.report.moments import day

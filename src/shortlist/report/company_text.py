@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from shortlist.report.moments import moment
 from shortlist.run.holders import Holding
 from shortlist.run.printable import printable
+from shortlist.run.worker_names import HERE, OVER_HTTP
 
-_DRIVER = re.compile(r"run@(.*):([0-9]+):[0-9a-f]{6}")
+_DRIVER = re.compile(rf"({HERE}|{OVER_HTTP})@(.*):([0-9]+):[0-9a-f]{{6}}(?:~[0-9]+)?")
 _MOST = 3  # workers named in one line
 
 
 def worker_words(worker: str) -> str:
     """Return who a worker is: a name as it was given, or which process of which machine."""
     driver = _DRIVER.fullmatch(worker)
-    return f"process {driver[2]} on {driver[1]}" if driver else printable(worker) or "somebody"
+    if driver is None:
+        return printable(worker) or "somebody"
+    how = ", over HTTP" if driver[1] == OVER_HTTP else ""
+    return f"process {driver[3]} on {printable(driver[2])}{how}"
 
 
 def holding_words(holding: Holding, now: float | None = None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shortlist.report.moments import iso
-from shortlist.run.holders import awaited
+from shortlist.run.holders import Holding, awaited
 from shortlist.run.session import Session
 from shortlist.run.sheets import ticket_rows, ticket_text
 from shortlist.run.telling import Taken
@@ -45,11 +45,15 @@ def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any
         "until": iso(until(session, tickets)) if len(tickets) else None,
         "needs_variances": tickets.needs_variances,
         "tickets": list(ticket_rows(tickets, session.code, session.seed)),
-        "waiting_for": [
-            {"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in others
-        ],
+        "first_pulls": tickets.first_pulls.tolist(),
+        "waiting_for": holders(others),
         "is_done": session.is_done,
     }
+
+
+def holders(found: Iterable[Holding]) -> list[dict[str, Any]]:
+    """Return who holds how many tickets until when."""
+    return [{"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in found]
 
 
 def told_dict(session: Session, told: Taken) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from shortlist.bounds import lower_bound
 from shortlist.problem import Problem
 from shortlist.report.company_text import waiting_words
-from shortlist.run import Session
-from shortlist.run.holders import awaited
-from shortlist.run.worker_names import own_name
+from shortlist.run.driven import Followed
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
 
@@ -24,7 +22,7 @@ Show: TypeAlias = Callable[[int, Words], None]
 
 
 @contextmanager
-def pulls_shown(session: Session, *, quiet: bool) -> Iterator[Callable[[Session], None] | None]:
+def pulls_shown(session: Followed, *, quiet: bool) -> Iterator[Callable[[Followed], None] | None]:
     """Yield a function for the `progress` of `drive`: it shows pulls, bounds, open arms and the rate."""
     words = pull_words(session)
     with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
@@ -42,19 +40,19 @@ def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int,
         yield None if show is None else lambda ended, pulls: show(ended, words(ended, pulls))
 
 
-def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) -> Callable[[Session], str]:
+def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -> Callable[[Followed], str]:
     """Return a function that says how far a session is, its rate counted from now."""
     start, before = clock(), session.n_pulls
     bound: list[str] = []
 
-    def words(now: Session) -> str:
+    def words(now: Followed) -> str:
         if not bound:  # it may take a second to find
             asked = now.problem
             bound.append(f"lower bound {lower_bound(asked).words}" if isinstance(asked, Problem) else "")
         rate = (now.n_pulls - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
         done = f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls"
-        if waiting := _waiting(now):
+        if waiting := waiting_words(now.awaited()):
             return f"{waiting}; {done}"  # where there is little room, the end is cut off
         parts = [
             done,
@@ -67,13 +65,6 @@ def pull_words(session: Session, clock: Callable[[], float] = time.monotonic) ->
         return ", ".join(filter(None, parts))
 
     return words
-
-
-def _waiting(session: Session) -> str:
-    """Return for whom the run waits; empty while it has something of its own to measure."""
-    if session.is_private:
-        return ""
-    return waiting_words(awaited(session.history.round, time.time(), own_name()))
 
 
 def _duration(seconds: float) -> str:

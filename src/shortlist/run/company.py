@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from shortlist.errors import StoreTrouble
+from shortlist.errors import ShortlistError
+from shortlist.run.driven import Driven
 from shortlist.run.interrupts import Interrupt
-from shortlist.run.session import Session
 from shortlist.run.worker_names import own_name
 
 LEASE = 60.0  # seconds for which a driver reserves what it measures; it renews that while it lasts
@@ -20,9 +20,9 @@ _NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers at work in th
 
 
 @contextmanager
-def holding_tickets(session: Session) -> Iterator[str]:
+def holding_tickets(session: Driven) -> Iterator[str]:
     """Yield a name under which tickets can be reserved; these are kept while this lasts, and no longer."""
-    with _a_name() as worker:
+    with _a_name(session.prefix) as worker:
         if session.is_private:
             yield worker
             return
@@ -34,13 +34,11 @@ def holding_tickets(session: Session) -> Iterator[str]:
         finally:
             stop.set()
             thread.join()
-            with contextlib.suppress(StoreTrouble):  # leases end by themselves
+            with contextlib.suppress(ShortlistError):  # leases end by themselves
                 session.release(worker)
 
 
-def wait_for_others(
-    session: Session, interrupt: Interrupt, progress: Callable[[Session], None] | None
-) -> None:
+def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[], None] | None) -> None:
     """Wait until others have told something, or for a few seconds: then what they hold may be free."""
     before, pause, end = session.n_pulls, _PAUSE, time.monotonic() + _PATIENCE
     while session.n_pulls == before and time.monotonic() < end:
@@ -50,22 +48,22 @@ def wait_for_others(
             raise KeyboardInterrupt
         session.refresh()
         if progress is not None:
-            progress(session)
+            progress()
 
 
 @contextmanager
-def _a_name() -> Iterator[str]:
+def _a_name(prefix: str) -> Iterator[str]:
     """Yield a name that no other driver of this process has at the time."""
     with _NAMING:
         number = next(number for number in itertools.count() if number not in _NUMBERS)
         _NUMBERS.add(number)
     try:
-        yield own_name(number)
+        yield own_name(number, prefix)
     finally:
         _NUMBERS.discard(number)
 
 
-def _renewing(session: Session, worker: str, stop: threading.Event) -> None:
+def _renewing(session: Driven, worker: str, stop: threading.Event) -> None:
     while not stop.wait(LEASE / 3):
-        with contextlib.suppress(StoreTrouble):  # whoever measures will meet it, too
+        with contextlib.suppress(ShortlistError):  # whoever measures will meet it, too
             session.renew(worker, LEASE)

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
@@ -12,6 +13,7 @@ from shortlist.measure import FunctionSource, Measure, Source, global_randomness
 from shortlist.result import Result, Stop
 from shortlist.run.company import holding_tickets, wait_for_others
 from shortlist.run.dask import ClusterLike
+from shortlist.run.driven import Driven
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
@@ -21,6 +23,8 @@ from shortlist.unknown import Question
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """What `executor` may be."""
+
+S = TypeVar("S", bound=Driven)
 
 
 def select(
@@ -125,7 +129,7 @@ def select(
 
 
 def drive(
-    session: Session,
+    session: S,
     measure: Measure | Source,
     *,
     budget: int | None = None,
@@ -134,7 +138,7 @@ def drive(
     retries: int = 3,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
-    progress: Callable[[Session], None] | None = None,
+    progress: Callable[[S], None] | None = None,
     about: dict[str, Any] | None = None,
 ) -> Result:
     """Answer a session's tickets until it is done, and return its result; see `select` for the arguments.
@@ -143,8 +147,8 @@ def drive(
     Everything told stays in the session; call again to go on, to the same answer. A second Ctrl-C leaves at
     once.
 
-    If the session is kept in a store, others may measure for the same run at the same time. What somebody
-    else has reserved is left to them, and waited for.
+    If the session is kept in a store, or by a server (see `shortlist.client`), others may measure for the
+    same run at the same time. What somebody else has reserved is left to them, and waited for.
 
     `about` says how rewards come about, as plain data, fit for JSON. It goes into the log, and the run can
     then only go on with the same.
@@ -172,19 +176,20 @@ def drive(
         }
         | (about or {})
     )
+    news = None if progress is None else partial(progress, session)
     with (
         global_randomness_kept(),
         noting_interrupts() as interrupt,
         holding_tickets(session) as worker,
         workers_for(executor, source) as workers,
     ):
-        job = Measuring(session, source, workers, policy, interrupt, worker, progress)
+        job = Measuring(session, source, workers, policy, interrupt, worker, news)
         while len(session.asked):
             round = session.asked.round
             if not job.measure(budget):
                 return replace(session.result, stop=Stop.BUDGET)
             if session.asked.round == round:
-                wait_for_others(session, interrupt, progress)
+                wait_for_others(session, interrupt, news)
     return session.result
 
 

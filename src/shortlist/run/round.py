@@ -19,9 +19,9 @@ from shortlist.measure import Source, Summaries
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.company import LEASE
 from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
+from shortlist.run.driven import Driven
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
-from shortlist.run.session import Session
 from shortlist.run.task import Outcome, Task
 from shortlist.run.workers import Workers
 from shortlist.store.events import Scored
@@ -60,13 +60,13 @@ class Policy:
 class Measuring:
     """What stays the same from round to round of a run: who measures, how, and how fast that goes."""
 
-    session: Session
+    session: Driven
     source: Source
     workers: Workers
     policy: Policy
     interrupt: Interrupt
     worker: str
-    progress: Callable[[Session], None] | None = None
+    progress: Callable[[], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
@@ -269,7 +269,7 @@ class _Round:
         if len(places):
             self._tell_session(places, means, variances)
         if self.job.progress is not None:
-            self.job.progress(self.job.session)
+            self.job.progress()
 
     def _tell_session(self, places: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""

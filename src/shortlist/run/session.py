@@ -24,6 +24,8 @@ from shortlist.run.answers import check_rounding, means_of, tickets_of, variance
 from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Follower
 from shortlist.run.history import History, Round
+from shortlist.run.holders import Holding, awaited
+from shortlist.run.worker_names import HERE, own_name
 from shortlist.store import (
     Began,
     Conflict,
@@ -80,6 +82,8 @@ class Session:
     >>> session.result.selected
     ('arm-1',)
     """
+
+    prefix = HERE
 
     def __init__(
         self,
@@ -231,6 +235,11 @@ class Session:
     def log(self) -> Follower:
         """The log that it follows and adds to; for those who report on it."""
         return self._log
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """How measuring was arranged; None if no driver has begun."""
+        return self._history.settings
 
     @property
     def ended_at(self) -> float | None:
@@ -403,6 +412,10 @@ class Session:
         """Give back what a worker has and will not answer now."""
         if not self.is_private:
             self._append(lambda _: deciding.return_of_tickets(self._history.round, worker))
+
+    def awaited(self) -> list[Holding]:
+        """Return for whom this process has to wait, if all open tickets are with others."""
+        return [] if self.is_private else awaited(self._history.round, time.time(), own_name())
 
     def others(self, worker: str) -> dict[str, IntArray]:
         """Return which arms of this round other workers hold, by worker."""

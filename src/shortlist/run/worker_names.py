@@ -6,19 +6,23 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
-_PREFIX = "run"
+HERE, OVER_HTTP = "run", "http"
+"""What names begin with: of those who use a store themselves, and of those who ask a server.
+
+Whether one of the latter has ended is nothing that the server could find out; its leases run out.
+"""
 
 
-def own_name(number: int = 0) -> str:
+def own_name(number: int = 0, prefix: str = HERE) -> str:
     """Return the name under which this process measures; those after the first driver in it have numbers."""
     which = f"~{number}" if number else ""
-    return f"{_PREFIX}@{socket.gethostname()}:{os.getpid()}:{_place()}{which}"
+    return f"{prefix}@{socket.gethostname()}:{os.getpid()}:{_place()}{which}"
 
 
 def is_gone(worker: str) -> bool:
     """Return whether a worker is surely gone: a process of this machine, as named above, that has ended."""
     prefix, _, rest = worker.partition("@")
-    if prefix != _PREFIX:
+    if prefix != HERE:
         return False
     parts = rest.rsplit(":", 2)
     is_here = len(parts) == 3 and parts[2].partition("~")[0] == _place()

@@ -79,7 +79,8 @@ def routes(house: House) -> APIRouter:
 def _begun(house: House, wish: Begin) -> tuple[dict[str, Any], bool]:
     is_new = wish.name not in house.desk.store.runs()
     problem = wish.question.question()
-    session = Session(problem, wish.strategy, seed=wish.seed, store=house.desk.store, name=wish.name)
+    store, name, budget = house.desk.store, wish.name, wish.budget
+    session = Session(problem, wish.strategy, seed=wish.seed, store=store, name=name, budget=budget)
     return begun_dict(session) | {"path": path_of(wish.name)}, is_new
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from http import HTTPStatus
@@ -14,7 +15,10 @@ from starlette.exceptions import HTTPException
 
 from shortlist.plan import plan
 from shortlist.problem import Problem
+from shortlist.report.exchange import holders
 from shortlist.report.export import COLUMNS, answer_rows, export_dict
+from shortlist.report.moments import iso
+from shortlist.run.holders import awaited
 from shortlist.run.printable import cell_of
 from shortlist.server.addresses import run_of
 from shortlist.server.app import House
@@ -23,6 +27,7 @@ from shortlist.server.feeding import Run
 from shortlist.server.shapes import Asked
 from shortlist.server.snapshot import snapshot
 from shortlist.server.watching import Watch
+from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
 _AT_ONCE = 1000  # rows of a sheet that are sent together
@@ -43,9 +48,13 @@ def routes(house: House) -> APIRouter:
         return await house.read(partial(house.desk.look, run_of(run), _question))
 
     @router.get("/runs/{run}/round.json")
-    async def round_(run: Run, worker: Annotated[str | None, Query(max_length=200)] = None) -> dict[str, Any]:
+    async def round_(
+        run: Run,
+        worker: Annotated[str | None, Query(max_length=200)] = None,
+        known: Annotated[int | None, Query(ge=0, description="A round whose tickets are left out.")] = None,
+    ) -> dict[str, Any]:
         """Return all tickets of the round under way: which are open and, for a worker, which it may have."""
-        return await house.read(partial(house.desk.look, run_of(run), partial(_round, worker)))
+        return await house.read(partial(house.desk.look, run_of(run), partial(_round, worker, known)))
 
     @router.get("/runs/{run}/result.json")
     async def result(run: Run) -> dict[str, Any]:
@@ -117,26 +126,37 @@ def _question(run: Open) -> dict[str, Any]:
     return problem.to_dict() | known | {"names": names, "words": problem.words}
 
 
-def _round(worker: str | None, run: Open) -> dict[str, Any]:
-    history = run.log.history
-    round, tickets = history.round, history.round.tickets
-    is_free = ~round.is_told
+def _round(worker: str | None, known: int | None, run: Open) -> dict[str, Any]:
+    is_free = None
     if worker is not None and run.session is not None:
-        is_free = run.session.still_open(worker)[1]
+        is_free = run.session.still_open(worker)[1]  # which may bring news: so the rest is looked at after it
+    history, now = run.log.history, time.time()
+    round, began = history.round, history.began
+    is_free = ~round.is_told if is_free is None else is_free
     return {
         "run": run.log.run,
         "round": round.number,
+        **({} if round.number == known else _asked(round.tickets)),
+        "free": np.flatnonzero(is_free).tolist(),
+        "n_open": round.n_missing,
+        "waiting_for": [] if worker is None else holders(awaited(round, now, worker)),
+        "n_pulls": history.n_pulls,
+        "worst_case_pulls": history.worst_case_pulls,
+        "code": began.code,
+        "strategy": began.strategy,
+        "seed": began.seed,
+        "is_done": history.is_final,
+        "ended": None if run.log.ended_at is None else iso(run.log.ended_at),
+        "settings": history.settings,
+    }
+
+
+def _asked(tickets: Tickets) -> dict[str, Any]:
+    return {
         "needs_variances": tickets.needs_variances,
         "arms": tickets.arms.tolist(),
         "pulls": tickets.counts.tolist(),
         "first_pulls": tickets.first_pulls.tolist(),
-        "free": np.flatnonzero(is_free).tolist(),
-        "n_open": round.n_missing,
-        "n_pulls": history.n_pulls,
-        "code": history.began.code,
-        "seed": history.began.seed,
-        "is_done": history.is_final,
-        "settings": history.settings,
     }
 
 

@@ -87,6 +87,9 @@ class Begin(Strict):
     question: Asked
     strategy: Annotated[str, Field(max_length=_MOST_LETTERS)] = "auto"
     seed: Seed = 0
+    budget: (
+        Annotated[int, Field(ge=0, le=2**63 - 1, description="Of pulls; `auto` chooses by it.")] | None
+    ) = None
 
 
 class Ask(Strict):

@@ -1,0 +1,100 @@
+"""Runs that a server keeps: how commands find it, and what they show it."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.options import is_given
+from shortlist.cli.output import write_whole
+from shortlist.errors import InvalidProblem, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.client import RemoteSession
+    from shortlist.result import Result
+    from shortlist.run.driven import Followed
+    from shortlist.unknown import Question
+
+TOKEN = "SHORTLIST_TOKEN"
+_KINDS = ("write", "read")
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which server keeps the run, and what to show it."""
+    command = click.option(
+        "--token-file",
+        type=click.Path(path_type=Path),
+        help=f"Of the server: a file with the token; or put it into {TOKEN}.",
+    )(command)
+    return click.option(
+        "--server", metavar="URL", help="Instead of a store: the `shortlist serve` that keeps the run."
+    )(command)
+
+
+@contextmanager
+def on_server(
+    problem: "Question", url: str, token_file: Path | None, **began: Any
+) -> "Iterator[RemoteSession]":
+    """Yield what measures for a run that a server keeps; it is begun if it is not there yet."""
+    if is_given("where"):
+        raise InvalidProblem(
+            "--store has no effect with --server, which has a store of its own. Leave it out."
+        )
+    token = token_of(token_file)
+    from shortlist.client import Client
+
+    with Client(url, token, on_wait=lambda words: click.echo(f"Warning: {words}", err=True)) as client:
+        yield client.begin(problem, **began).session()
+
+
+def token_of(file: Path | None) -> str | None:
+    """Return the token to show to a server: of a file, which may be the server's own; or of the environment.
+
+    Of the server's own file the token is taken that allows to add.
+    """
+    if file is None:
+        return os.environ.get(TOKEN) or None
+    try:
+        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        mode = stat.S_IMODE(file.stat().st_mode)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidProblem(f"the token in {file} cannot be read: {why}.") from None
+    if os.name == "posix" and mode & 0o077:
+        raise InvalidProblem(
+            f"others on this machine can read the token in {file}. Forbid that: chmod 600 {file}"
+        )
+    known = {words[0]: words[1] for words in lines if len(words) == 2 and words[0] in _KINDS}
+    if len(lines) == 1 and len(lines[0]) == 1:
+        return lines[0][0]
+    if len(known) != len(lines) or not known:
+        raise InvalidProblem(
+            f"{file} must hold a token and nothing else, or be the server's own file of them."
+        )
+    return known.get("write") or known["read"]
+
+
+@contextmanager
+def server_reporting(session: "Followed", output: Path | None) -> "Iterator[Callable[[Result], None]]":
+    """Write the server's report on a run when this ends, however it does."""
+    if output is not None and output.suffix.lower() == ".json":
+        raise InvalidProblem(f"--report is {output}; with --server a report is HTML: give a name in .html.")
+    try:
+        yield lambda _: None
+    except BaseException:
+        if output is not None:
+            try:
+                _write(session, output)
+            except (OSError, ShortlistError) as error:  # what went wrong before matters more
+                click.echo(f"The report could not be written: {error}", err=True)
+        raise
+    if output is not None:
+        _write(session, output)
+
+
+def _write(session: Any, output: Path) -> None:
+    write_whole(output, session.run.report())

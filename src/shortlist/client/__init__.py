@@ -1,0 +1,27 @@
+"""Runs that a server keeps: to plan, begin, measure for and watch from anywhere.
+
+::
+
+    from shortlist.client import Client
+
+    with Client("http://127.0.0.1:8765") as client:
+        run = client.begin(problem, name="prompts")
+        result = shortlist.drive(run.session(), measure)
+
+It needs httpx: ``pip install 'shortlist[client]'``.
+"""
+
+from shortlist.errors import InvalidProblem
+
+try:
+    import httpx as httpx
+except ImportError:
+    raise InvalidProblem(
+        "asking a server needs httpx, which is not installed. Use: pip install 'shortlist[client]'"
+    ) from None
+
+from shortlist.client.client import Client
+from shortlist.client.remote_run import RemoteRun
+from shortlist.client.remote_session import RemoteSession
+
+__all__ = ["Client", "RemoteRun", "RemoteSession"]

@@ -1,0 +1,61 @@
+"""Questions and results on their way between here and a server: the same, bit for bit, at both ends."""
+
+from typing import Any
+
+import numpy as np
+
+from shortlist.errors import StoreTrouble
+from shortlist.problem import Problem
+from shortlist.result import Arms, Result, Stop
+from shortlist.run.problem_file import question_of
+from shortlist.strategies import strategy_for
+from shortlist.unknown import Question
+
+_BOTH = ("m", "epsilon", "delta", "guarantee", "goal")
+
+
+def question_dict(problem: Question) -> dict[str, Any]:
+    """Return a question as a server takes it, with all its arms."""
+    asked = {part: getattr(problem, part) for part in _BOTH}
+    asked["names"] = None if problem.names is None else list(problem.names)
+    if isinstance(problem, Problem):
+        asked |= {"variances": problem.variances.tolist(), "noise": problem.noise}
+    else:
+        asked |= {"n": problem.n, "pilot": problem.pilot, "noise": "gaussian-unknown"}
+    return {key: value for key, value in asked.items() if value is not None}
+
+
+def question_from(data: dict[str, Any]) -> Question:
+    """Return the question that a server has told."""
+    parts = [*_BOTH, "names", "noise", *(("variances",) if "variances" in data else ("n", "pilot"))]
+    found = question_of({part: data[part] for part in parts if data.get(part) is not None})
+    check_digest(found, data)
+    return found
+
+
+def check_digest(problem: Question, data: dict[str, Any]) -> None:
+    """Make sure that both ends mean the same question."""
+    if data["digest"] != problem.digest:
+        raise StoreTrouble(
+            "the server understands the question otherwise than it is meant here: it has another version of "
+            "Shortlist. Use the same one on both sides."
+        )
+
+
+def result_from(problem: Question, data: dict[str, Any]) -> Result:
+    """Return the result that a server has told; what is promised is worked out here."""
+    stop = Stop[data["stop"].upper()]
+    means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
+    is_certified = stop is Stop.CERTIFIED
+    return Result(
+        problem=problem,
+        strategy=data["strategy"],
+        seed=data["seed"],
+        indices=np.array(data["indices"], dtype=np.int64),
+        stop=stop,
+        guarantee=strategy_for(data["strategy"], problem).guarantee(problem) if is_certified else None,
+        n_pulls=data["n_pulls"],
+        n_rounds=data["n_rounds"],
+        arms=Arms(np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means)),
+        n_scored=data["n_scored"],
+    )

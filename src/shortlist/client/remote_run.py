@@ -1,0 +1,184 @@
+"""A run that a server keeps: all that can be asked of it, and told to it."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.client.connection import Connection
+from shortlist.client.news import news
+from shortlist.client.questions import result_from
+from shortlist.client.telling import parts_of
+from shortlist.errors import Contradiction
+from shortlist.measure import summary_of
+from shortlist.result import Result
+from shortlist.run.addresses import path_of
+from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
+from shortlist.run.deciding import plain
+from shortlist.run.session import DAY
+from shortlist.run.worker_names import OVER_HTTP, own_name
+from shortlist.store.events import Scored
+from shortlist.tickets import Ticket, Tickets
+from shortlist.unknown import Question, Unknown
+
+if TYPE_CHECKING:
+    from shortlist.client.remote_session import RemoteSession
+
+_MOST_LETTERS = 10_000  # of a reason
+
+
+class RemoteRun:
+    """A run that a server keeps, as `Client.begin` and `Client.run` return it.
+
+    Attributes
+    ----------
+    name, problem, strategy, seed
+        Which run it is, what is asked, who decides, and the seed.
+    code
+        The letters by which tickets of this run are told from those of others.
+    """
+
+    def __init__(
+        self, connection: Connection, name: str, problem: Question, strategy: str, seed: int, code: str
+    ) -> None:
+        self._connection = connection
+        self.name, self.problem, self.strategy, self.seed, self.code = name, problem, strategy, seed, code
+
+    def __repr__(self) -> str:
+        return f"RemoteRun({self.url!r}, {self.problem!r}, {self.strategy!r}, seed={self.seed})"
+
+    @property
+    def url(self) -> str:
+        """The address of its page."""
+        return self._connection.url + path_of(self.name)
+
+    def session(self) -> "RemoteSession":
+        """Return what `shortlist.drive` takes in place of a `Session`, to measure for this run."""
+        from shortlist.client.remote_session import RemoteSession  # noqa: PLC0415  # it needs this module
+
+        return RemoteSession(self)
+
+    # --- asking and telling ---------------------------------------------------------------------------
+
+    def ask(self, limit: int | None = None, *, worker: str | None = None, lease: float = DAY) -> Tickets:
+        """Return tickets, reserved for a worker; see `Session.ask`.
+
+        There may be none while others hold them; `status` tells that from the end of the run.
+        """
+        wish = {"worker": worker or _this_process(), "lease": lease, "limit": limit}
+        data = self._post("ask", wish)
+        rows, first_pulls = data["tickets"], _whole(data["first_pulls"])
+        arms, counts = (_whole([row[key] for row in rows]) for key in ("arm", "pulls"))
+        return Tickets(self.problem, data["round"], arms, counts, first_pulls, data["needs_variances"])
+
+    def claim(self, tickets: Tickets, worker: str, lease: float) -> IntArray:
+        """Reserve these tickets for a worker, as far as they are free; return the arms that it has now."""
+        wish = {"worker": worker, "lease": lease, "round": tickets.round, "arms": tickets.arms.tolist()}
+        return _whole([row["arm"] for row in self._post("ask", wish)["tickets"]])
+
+    def tell(
+        self,
+        tickets: Ticket | Sequence[Ticket],
+        rewards: Any = None,
+        *,
+        means: float | Sequence[float] | FloatArray | None = None,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
+    ) -> dict[str, Any]:
+        """Tell the answers to one ticket or to several; see `Session.tell`.
+
+        Many are told in parts, each whole or not at all. Returns in numbers what came of them (`taken`,
+        `known`, `conflicting`), which `round` the run is at, and whether it `is_done`.
+        """
+        if isinstance(tickets, Ticket):
+            rewards = [rewards] if means is None else rewards
+            means = None if means is None else np.atleast_1d(means)
+        tickets = tickets_of(self.problem, tickets)
+        told, spreads = means_of(tickets, rewards, means), None
+        check_rounding(self.problem, told)
+        if tickets.needs_variances:
+            spreads = variances_of(tickets, rewards)
+        elif isinstance(self.problem, Unknown) and means is None:  # single tickets do not say whether they do
+            spreads = _spreads(tickets, rewards)
+        who, came = worker or _this_process(), {"taken": 0, "known": 0, "conflicting": 0}
+        for part in parts_of(self.code, tickets, told, spreads, scored):
+            data = self._post("tell", {"worker": who, **part})
+            self._warn(data["conflicts"])
+            came = data | {key: came[key] + data[key] for key in ("taken", "known", "conflicting")}
+        return came
+
+    def renew(self, worker: str | None = None, lease: float = DAY, **how: Any) -> None:
+        """Reserve what a worker has for longer."""
+        self._post("renew", {"worker": worker or _this_process(), "lease": lease}, **how)
+
+    def release(self, worker: str | None = None, **how: Any) -> None:
+        """Give back what a worker has and will not answer now."""
+        self._post("release", {"worker": worker or _this_process()}, **how)
+
+    def arrange(self, settings: dict[str, Any]) -> None:
+        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
+        self._post("arrange", {"settings": plain(settings)})
+
+    def suspend(self, reason: str, worker: str | None = None) -> None:
+        """Note why measuring stopped short."""
+        self._post("suspend", {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()})
+
+    # --- looking --------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """Return how far the run is: all that its page shows, as plain data."""
+        data: dict[str, Any] = self._connection.get(path_of(self.name) + ".json")
+        return data
+
+    def round(self, worker: str | None = None, known: int | None = None) -> dict[str, Any]:
+        """Return the round under way: its tickets, unless they are known, and which a worker may have."""
+        given = {"worker": worker, "known": known}
+        params = {key: value for key, value in given.items() if value is not None}
+        data: dict[str, Any] = self._connection.get(path_of(self.name, "round.json"), params=params)
+        return data
+
+    def result(self) -> Result:
+        """Return what the run has led to so far; it is the same as a `Session` here would have."""
+        return result_from(self.problem, self._connection.get(path_of(self.name, "result.json")))
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield how far the run is, as `status` does, now and whenever that changes, until it has ended."""
+        return news(self._connection, path_of(self.name, "events"))
+
+    def export(self) -> str:
+        """Return all answers as a sheet (CSV), which `shortlist tell` takes."""
+        return self._connection.text(path_of(self.name, "export.csv"))
+
+    def report(self) -> str:
+        """Return the report on the run: one HTML file."""
+        return self._connection.text(path_of(self.name, "report.html"))
+
+    def _post(self, what: str, wish: dict[str, Any], **how: Any) -> Any:
+        return self._connection.post(path_of(self.name, what), wish, **how)
+
+    def _warn(self, conflicts: list[dict[str, Any]]) -> None:
+        for one in conflicts:
+            arm = int(one["ticket"].rpartition("-a")[2])
+            warnings.warn(
+                f"{self.problem.name(arm)} (ticket {one['ticket']}) was told before with mean "
+                f"{one['kept']:g} and now with {one['refused']:g}; the first answer stands.",
+                Contradiction,
+                stacklevel=3,
+            )
+
+
+def _spreads(tickets: Tickets, rewards: Any) -> FloatArray:
+    """Return the sample variances of rewards; NaN where they are not given."""
+    pairs = zip(tickets, rewards, strict=True)
+    found = (summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in pairs)
+    return np.array([np.nan if variance is None else variance for variance in found])
+
+
+def _this_process() -> str:
+    return own_name(prefix=OVER_HTTP)
+
+
+def _whole(numbers: list[int]) -> IntArray:
+    return np.array(numbers, dtype=np.int64)

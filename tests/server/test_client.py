@@ -1,0 +1,427 @@
+"""The client against a real server: the same answers, to the last bit, and the same errors, word by word."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.client import Client, RemoteRun
+from shortlist.client.news import Said, parsed
+from shortlist.client.telling import parts_of
+from shortlist.measure.source import Call
+from shortlist.report.company_text import worker_words
+from shortlist.run.worker_names import OVER_HTTP, is_gone, own_name
+from tests.server.at_work import Server, serving
+
+TOKENS = {"write": "w" * 20, "read": "r" * 20}
+PROBLEM = sl.Problem(
+    m=2, epsilon=0.4, delta=0.1, variances=[0.3, 1.1, 0.7, 0.1 + 0.2], names=["a", "b", "c/d", "é"]
+)
+UNKNOWN = sl.Unknown(m=1, epsilon=1.0, delta=0.1, names=["x", "y", "z"], pilot=7, goal="minimise")
+QUESTIONS = [
+    PROBLEM,
+    PROBLEM.changed(noise="gaussian", guarantee="indifference", goal="minimise", names=None),
+    UNKNOWN,
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    file = folder / "tokens"
+    file.write_text("".join(f"{kind} {token}\n" for kind, token in TOKENS.items()), encoding="utf-8")
+    file.chmod(0o600)
+    with serving(folder, "--token-file", str(file), token=TOKENS["write"]) as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with server.client() as found:
+        yield found
+
+
+def rewards(seed: int, ticket: sl.Ticket) -> list[float]:
+    drawn = Call(seed, ticket.arm, ticket.count, ticket.first_pull).rng.normal(
+        ticket.arm / 3, 1, ticket.count
+    )
+    return [float(one) for one in drawn]
+
+
+def is_same(one: sl.Result, other: sl.Result) -> bool:
+    """Return whether two results are the same in every bit."""
+    return (
+        one.to_dict() == other.to_dict()
+        and one.arms.means.tobytes() == other.arms.means.tobytes()
+        and str(one) == str(other)
+        and one.guarantee == other.guarantee
+    )
+
+
+# --- asking and telling -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", QUESTIONS, ids=["names", "gaussian", "unknown"])
+def test_a_run_over_http_is_the_same_as_a_session(client: Client, problem: Any, request: Any) -> None:
+    here = sl.Session(problem, seed=7)
+    there = client.begin(problem, request.node.name, seed=7)
+    while tickets := here.ask():
+        asked = there.ask(worker="ann")
+        assert [*asked] == [*tickets]
+        assert asked.needs_variances == tickets.needs_variances
+        here.tell(tickets, [rewards(7, ticket) for ticket in tickets])
+        for ticket in asked[:2]:  # by themselves, they do not say whether variances are wanted
+            there.tell(ticket, rewards(7, ticket), worker="ann")
+        if len(asked) > 2:
+            there.tell(asked[2:], [rewards(7, ticket) for ticket in asked[2:]], worker="ann")
+    assert here.is_done
+    assert not there.ask(worker="ann")
+    assert is_same(there.result(), here.result)
+    assert there.result().is_answer
+
+
+@pytest.mark.parametrize("problem", QUESTIONS, ids=["names", "gaussian", "unknown"])
+def test_a_run_is_found_again_with_its_question(client: Client, problem: Any, request: Any) -> None:
+    name = request.node.name + "/.json"
+    begun = client.begin(problem, name, seed=3)
+    found = client.run(name)
+    assert found.problem.digest == problem.digest
+    assert found.problem == problem
+    assert (found.strategy, found.seed, found.code) == (begun.strategy, 3, begun.code)
+    assert name in [one["run"] for one in client.runs()]
+    assert client.plan(problem)["words"] == problem.words
+
+
+def test_a_budget_chooses_the_strategy_as_it_does_here(client: Client) -> None:
+    problem = sl.Problem(m=3, epsilon=0.5, delta=0.05, variances=[1.0] * 10)
+    budgets = [None, 1300]
+    here = [sl.Session(problem, budget=budget).strategy for budget in budgets]
+    there = [client.begin(problem, f"budget {b}", budget=b).strategy for b in budgets]
+    assert here == there
+    assert len(set(here)) == 2
+
+
+def test_tickets_are_reserved_renewed_and_given_back(client: Client) -> None:
+    run = client.begin(PROBLEM, "reserved", "single-stage")
+    mine = run.ask(3, worker="ann", lease=60)
+    assert [*run.ask(3, worker="ann")] == [*mine]
+    rest = run.ask(worker="bob")
+    assert sorted([*mine.arms.tolist(), *rest.arms.tolist()]) == [0, 1, 2, 3]
+    before = {one["worker"]: one["until"] for one in run.status()["holders"]}
+    run.renew("bob", 1e6)
+    after = {one["worker"]: one["until"] for one in run.status()["holders"]}
+    assert after["ann"] == before["ann"]
+    assert after["bob"] > before["bob"]
+    run.release("bob")
+    assert [*run.ask(worker="ann").arms] == [0, 1, 2, 3]
+
+
+def test_who_does_not_say_a_name_is_this_process(client: Client) -> None:
+    run = client.begin(PROBLEM, "nameless", "single-stage")
+    run.ask(1)
+    (holder,) = run.status()["holders"]
+    assert holder["worker"] == own_name(prefix=OVER_HTTP)
+    assert holder["words"] == f"process {os.getpid()} on {os.uname().nodename}, over HTTP"
+    run.suspend("the meter broke " * 5000)
+    assert run.status()["state"] == "suspended"
+
+
+def test_a_second_answer_is_a_contradiction(client: Client) -> None:
+    run = client.begin(PROBLEM, "twice", "single-stage")
+    (ticket,) = run.ask(1, worker="ann")
+    said = run.tell(ticket, means=0.5, worker="ann")
+    assert (said["taken"], said["known"], said["conflicting"]) == (1, 0, 0)
+    assert run.tell(ticket, means=0.5, worker="ann")["known"] == 1
+    with pytest.warns(sl.Contradiction, match=r"told before with mean 0\.5 and now with 0\.75; the first"):
+        assert run.tell(ticket, means=0.75, worker="ann")["conflicting"] == 1
+    assert run.status()["n_conflicts"] == 1
+
+
+def test_many_answers_are_told_in_parts(client: Client) -> None:
+    n = 4500
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=np.linspace(0.001, 0.01, n))
+    run = client.begin(problem, "many", "single-stage")
+    tickets = run.ask(worker="ann")
+    means = np.sin(np.arange(n))
+    scored = [sl.Scored(tickets[4000], -0.25, "x" * 5000)]
+    said = run.tell(tickets, means=means, worker="ann", scored=scored)
+    assert (said["taken"], said["is_done"]) == (n, True)
+    sizes = [(len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, means, None, scored)]
+    assert sizes == [(2000, 0), (2000, 0), (500, 1)]
+    result = run.result()
+    assert (result.arms.means == means * tickets.counts / tickets.counts).all()
+    assert result.n_scored == tickets[4000].count
+    assert run.export().count("\n") == n + 1
+
+
+def test_a_ticket_with_many_failures_is_a_part_of_its_own() -> None:
+    problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0, 1.0])
+    tickets = sl.Session(problem, "single-stage").ask()
+    scored = [sl.Scored(ticket, 0.0, "no") for ticket in tickets for _ in range(1500)]
+    sizes = [
+        (len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, np.zeros(3), None, scored)
+    ]
+    assert sizes == [(1, 1500)] * 3
+
+
+# --- errors -----------------------------------------------------------------------------------------
+
+
+def begun_again(store: Any) -> None:
+    sl.Session(PROBLEM, seed=1, store=store, name="changed")
+    sl.Session(PROBLEM.changed(epsilon=0.5), seed=2, store=store, name="changed")
+
+
+def test_errors_are_those_of_the_library(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(sl.ChangedRun) as here:
+        begun_again(tmp_path / "x.db")
+    client.begin(PROBLEM, "changed", seed=1)
+    with pytest.raises(sl.ChangedRun) as there:
+        client.begin(PROBLEM.changed(epsilon=0.5), "changed", seed=2)
+    assert str(here.value) == str(there.value)
+    with pytest.raises(sl.InvalidProblem) as here_too:
+        sl.Session(PROBLEM, "guessing")
+    with pytest.raises(sl.InvalidProblem) as there_too:
+        client.begin(PROBLEM, "other", "guessing")
+    assert str(here_too.value) == str(there_too.value)
+    with pytest.raises(sl.NoSuchRun, match="there is no run 'gone'"):
+        client.run("gone")
+
+
+def test_answers_that_cannot_be_taken_are_refused(client: Client) -> None:
+    run = client.begin(PROBLEM, "refused", "single-stage")
+    tickets = run.ask(worker="ann")
+    with pytest.raises(sl.MeasurementFailed, match="NaN and infinity are not rewards"):
+        run.tell(tickets[0], [float("nan")] * tickets[0].count)
+    with pytest.raises(sl.NotAsked, match="round 5 has not begun"):
+        run.claim(sl.Tickets(PROBLEM, 5, *np.zeros((3, 1), dtype=int)), "ann", 60)
+    other = sl.Ticket(3, 0, "a", 1, 0)
+    with pytest.raises(sl.InvalidAnswers, match="never asked for ticket"):
+        run.tell(other, [1.0])
+    run.arrange({"together": 1})
+    run.arrange({"together": 1})
+    with pytest.raises(sl.ChangedRun, match="together was 1, is 2"):
+        run.arrange({"together": 2})
+    with pytest.raises(sl.InvalidProblem, match="plain data"):
+        run.arrange({"together": object()})
+    assert run.result().n_pulls == 0
+
+
+def test_a_token_is_needed_where_one_is(server: Server) -> None:
+    with (
+        Client(server.url) as nobody,
+        pytest.raises(sl.InvalidProblem, match=r"show a token.*SHORTLIST_TOKEN"),
+    ):
+        nobody.runs()
+    with server.client("wrong" * 5) as wrong, pytest.raises(sl.InvalidProblem) as refused:
+        wrong.runs()
+    assert "wrongwrong" not in str(refused.value)
+    with server.client(TOKENS["read"]) as reader:
+        assert isinstance(reader.runs(), list)
+        with pytest.raises(sl.InvalidProblem, match="allows to look, and not to add"):
+            reader.begin(PROBLEM)
+        assert TOKENS["read"] not in repr(reader)
+    with server.client(f"{TOKENS['write']}\n") as writer:
+        assert TOKENS["write"] not in repr(writer.begin(PROBLEM).session())
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8765", "ftp://x", "http://", "http://x:99999", "http://x/?a=b", "runs.db"]
+)
+def test_an_address_must_be_one(url: str) -> None:
+    with pytest.raises(sl.InvalidProblem, match=r"give its address, such as http://127\.0\.0\.1:8765"):
+        Client(url)
+
+
+def test_secrets_do_not_belong_into_an_address() -> None:
+    with pytest.raises(sl.InvalidProblem) as refused:
+        Client("http://me:hush@host:8765")
+    assert "hush" not in str(refused.value)
+    for token in ("", "two words", "schlüssel", "a\x00b"):
+        with pytest.raises(sl.InvalidProblem, match="the token is empty, or has other than plain letters"):
+            Client("http://host", token)
+
+
+# --- servers that do not answer as they should ------------------------------------------------------
+
+
+@dataclass
+class Script:
+    """What a stand-in answers, one after the other, the last one for ever; and what it was asked."""
+
+    answers: list[tuple[int, dict[str, str], str]]
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@contextmanager
+def answering(*answers: tuple[int, dict[str, str], str]) -> Iterator[Script]:
+    """Yield a server that is none of ours."""
+    script = Script(list(answers))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            script.asked.append(self.path)
+            status, headers, body = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
+            self.send_response(status)
+            for name, value in (headers | {"content-length": str(len(body))}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        script.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield script
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+GOOD = (200, {}, '{"runs": []}')
+BUSY = (503, {}, "<h1>Bad gateway</h1>")
+
+
+def test_a_server_that_is_busy_is_asked_again() -> None:
+    said: list[str] = []
+    wait = (429, {"retry-after": "1"}, json.dumps({"error": {"kind": "TooManyRequests", "message": "wait."}}))
+    start = time.monotonic()
+    with (
+        answering(BUSY, (502, {}, ""), wait, GOOD) as script,
+        Client(script.url, on_wait=said.append) as client,
+    ):
+        assert client.runs() == []
+    assert len(script.asked) == 4
+    assert time.monotonic() - start > 1.0
+    assert len(said) == 1
+    assert said[0].endswith(" seconds.")
+
+
+def test_patience_comes_to_an_end() -> None:
+    with answering(GOOD, BUSY) as script, Client(script.url, patience=0.5) as client:
+        client.runs()
+        with pytest.raises(
+            sl.StoreTrouble, match=r"is in trouble: it answered with status 503\. Nothing told"
+        ):
+            client.runs()
+    assert 3 <= len(script.asked) <= 8
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "words"),
+    [
+        ((500, {}, "oops"), sl.StoreTrouble, "status 500"),
+        ((200, {}, "<html>"), sl.InvalidProblem, "is no Shortlist server"),
+        ((301, {"location": "https://x.y/"}, ""), sl.InvalidProblem, "has moved to https://x.y/; give that"),
+        ((404, {}, "<html>"), sl.InvalidProblem, "address of a Shortlist server"),
+        ((413, {}, ""), sl.InvalidProblem, "--max-body"),
+    ],
+)
+def test_other_answers_are_final(answer: Any, error: type[Exception], words: str) -> None:
+    with answering(answer) as script, Client(script.url) as client, pytest.raises(error, match=words):
+        client.runs()
+    assert len(script.asked) == 1
+
+
+def test_a_server_that_is_not_there_is_given_three_seconds() -> None:
+    with answering(GOOD) as script:
+        pass
+    start = time.monotonic()
+    with Client(script.url) as client, pytest.raises(sl.StoreTrouble) as error:
+        client.runs()
+    assert 1.0 < time.monotonic() - start < 6.0
+    assert f"the server at {script.url} could not be reached for " in str(error.value)
+    assert "See whether it runs" in str(error.value)
+
+
+def test_a_server_that_says_nothing_is_left() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            Client(url, timeout=0.3, patience=0.0) as client,
+            pytest.raises(sl.StoreTrouble, match="timed out"),
+        ):
+            client.runs()
+
+
+# --- news -------------------------------------------------------------------------------------------
+
+
+def test_events_are_read_as_the_standard_has_them() -> None:
+    lines = ["id: 3", "event: run", "data: {", "data:}", "", ": a comment", "", "id: 4", "data: cut off"]
+    assert [*parsed(lines)] == [Said("3", "run", "{\n}")]
+
+
+def test_news_come_until_the_run_has_ended_also_over_a_restart(server: Server, client: Client) -> None:
+    run = client.begin(PROBLEM, "watched", "single-stage")
+    seen = run.events()
+    first = next(seen)
+    assert (first["n_pulls"], first["is_done"]) == (0, False)
+    tickets = run.ask(worker="ann")
+    server.stop(signal.SIGKILL)
+    server.start()
+    run.tell(tickets, means=[0.0, 0.5, 1.0, 1.5])
+    rest = [*seen]
+    assert rest[-1]["is_done"]
+    assert rest[-1]["selected"] == ["é", "c/d"]
+    numbers = [first["n_events"], *(one["n_events"] for one in rest)]
+    assert numbers == sorted(set(numbers)), "something came twice"
+
+
+def test_news_of_what_is_not_there_are_refused(client: Client) -> None:
+    gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzf")
+    with pytest.raises(sl.NoSuchRun):
+        next(gone.events())
+
+
+# --- how it is installed, and who is who -------------------------------------------------------------
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_it_is_loaded_only_where_it_is_used() -> None:
+    look = "print({'httpx', 'shortlist.client'} & set(sys.modules))"
+    assert python(f"import sys, shortlist, shortlist.cli; {look}") == "set()"
+
+
+def test_what_is_missing_is_named() -> None:
+    code = (
+        "import sys; sys.modules['httpx'] = None\nimport shortlist\n"
+        "try:\n    import shortlist.client\nexcept shortlist.InvalidProblem as error:\n    print(error)"
+    )
+    assert python(code).endswith("pip install 'shortlist[client]'")
+
+
+def test_a_worker_elsewhere_is_never_taken_for_a_process_of_this_machine() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    for prefix, gone in (("run", True), ("http", False)):
+        name = own_name(prefix=prefix).replace(f":{os.getpid()}:", f":{ended.pid}:")
+        assert is_gone(name) == gone
+    words: Callable[[str], str] = worker_words
+    assert words("http@lab.example:12:0123ab~1") == "process 12 on lab.example, over HTTP"
+    assert words("run@lab.example:12:0123ab~1") == "process 12 on lab.example"
+    assert words("http@lab") == "http@lab"
