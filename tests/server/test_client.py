@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -258,17 +258,21 @@ def test_secrets_do_not_belong_into_an_address() -> None:
 # --- servers that do not answer as they should ------------------------------------------------------
 
 
+Answer: TypeAlias = tuple[int, dict[str, str], str]
+"""A status, headers and what is said."""
+
+
 @dataclass
 class Script:
     """What a stand-in answers, one after the other, the last one for ever; and what it was asked."""
 
-    answers: list[tuple[int, dict[str, str], str]]
+    answers: list[Answer]
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
 
 @contextmanager
-def answering(*answers: tuple[int, dict[str, str], str]) -> Iterator[Script]:
+def answering(*answers: Answer) -> Iterator[Script]:
     """Yield a server that is none of ours."""
     script = Script(list(answers))
 
@@ -296,8 +300,8 @@ def answering(*answers: tuple[int, dict[str, str], str]) -> Iterator[Script]:
             thread.join()
 
 
-GOOD = (200, {}, '{"runs": []}')
-BUSY = (503, {}, "<h1>Bad gateway</h1>")
+GOOD: Answer = (200, {}, '{"runs": []}')
+BUSY: Answer = (503, {}, "<h1>Bad gateway</h1>")
 
 
 def test_a_server_that_is_busy_is_asked_again() -> None:
