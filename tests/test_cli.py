@@ -444,7 +444,7 @@ def test_help_loads_nothing_heavy(command: list[str]) -> None:
         "from shortlist.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'scipy', 'dask', 'distributed', 'rich', 'matplotlib'}\n"
-        "heavy |= {'sqlalchemy', 'sqlite3', 'psycopg'}\n"
+        "heavy |= {'sqlalchemy', 'sqlite3', 'psycopg', 'httpx', 'fastapi', 'uvicorn'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

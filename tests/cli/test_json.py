@@ -20,8 +20,11 @@ STORED = {
 }
 
 
+WITHOUT = {"serve"}  # it has JSON at every address, and says nothing but where it is
+
+
 def test_every_command_is_tried() -> None:
-    assert STORED.keys() | test_cli.JSON_CALLS.keys() == set(test_cli.COMMANDS)
+    assert STORED.keys() | test_cli.JSON_CALLS.keys() | WITHOUT == set(test_cli.COMMANDS)
 
 
 @pytest.mark.parametrize("command", STORED)

@@ -38,6 +38,8 @@ here = pathlib.Path(__file__).parent
 
 def measure(arm, count, rng):
     time.sleep(0.002)
+    with (here / "calls").open("a") as file:
+        file.write("x")
     EXTRA
     return rng.normal(0.05 * arm, [1.0, 0.5][arm % 2], count)
 """
@@ -167,8 +169,10 @@ def test_three_workers_share_a_run(call: Calls, server: Server) -> None:
     workers = [Work(server, call.folder, "--name", "shared") for _ in range(3)]
     start_together(call, 3)
     results = [worker.ended() for worker in workers]
+    counts = told(server, "shared")
+    assert len(counts) == 3
+    assert len((call.folder / "calls").read_text()) == counts.total(), "something was measured twice"
     assert results == [alone(call)] * 3
-    assert len(told(server, "shared")) == 3
 
 
 def test_one_that_is_killed_is_stood_in_for(call: Calls, server: Server) -> None:

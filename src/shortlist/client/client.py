@@ -28,7 +28,8 @@ class Client:
     timeout
         How many seconds to wait for an answer.
     patience
-        For how many seconds to ask again a server that does not answer. One that never has is given three.
+        For how many seconds to ask again a server that does not answer. By default two minutes, and three
+        seconds where it never has: then the address may be wrong.
     on_wait
         Called with a sentence when the server has not answered for a second, and is going to be asked again.
 
@@ -45,7 +46,7 @@ class Client:
         token: str | None = None,
         *,
         timeout: float = 30.0,
-        patience: float = 120.0,
+        patience: float | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
         self._connection = Connection(url, token, timeout, patience, on_wait)

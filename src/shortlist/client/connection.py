@@ -17,7 +17,7 @@ from shortlist.client.refusals import AGAIN, refusal, unreachable
 from shortlist.errors import InvalidProblem, ShortlistError
 
 _FIRST, _LONGEST = 0.1, 5.0  # seconds between two tries
-_FIRST_CONTACT = 3.0  # seconds for a server that has never answered: its address may be wrong
+_PATIENCE, _FIRST_CONTACT = 120.0, 3.0  # seconds; one that has never answered may have another address
 _NOTABLE = 1.0  # seconds after which somebody may wonder
 _KEPT = 4.0  # seconds that an idle connection is kept; servers hang up after five
 
@@ -29,7 +29,7 @@ class Connection:
     """A server, as those see it who ask it something. Several threads may use it."""
 
     def __init__(
-        self, url: str, token: str | None, timeout: float, patience: float, on_wait: Wait | None
+        self, url: str, token: str | None, timeout: float, patience: float | None, on_wait: Wait | None
     ) -> None:
         self.url = _checked(url)
         self._patience, self._on_wait = patience, on_wait
@@ -68,9 +68,9 @@ class Connection:
 
     def tries(self, patience: float | None = None) -> "Tries":
         """Return how often and when to try something."""
-        patience = self._patience if patience is None else patience
+        usual = _PATIENCE if self._has_answered else _FIRST_CONTACT
         return Tries(
-            self.url, patience if self._has_answered else min(patience, _FIRST_CONTACT), self._on_wait
+            self.url, next(p for p in (patience, self._patience, usual) if p is not None), self._on_wait
         )
 
     def _send(
