@@ -129,6 +129,19 @@ def test_tickets_are_reserved_renewed_and_given_back(client: Client) -> None:
     assert [*run.ask(worker="ann").arms] == [0, 1, 2, 3]
 
 
+def test_a_round_says_what_a_worker_may_have_and_no_more_than_is_needed(client: Client) -> None:
+    run = client.begin(PROBLEM, "round", "single-stage")
+    whole = run.round("ann")
+    assert (whole["round"], whole["arms"], whole["free"]) == (0, [0, 1, 2, 3], [0, 1, 2, 3])
+    run.ask(worker="bob", lease=60)
+    known = run.round("ann", known=0)
+    assert "arms" not in known
+    assert (known["free"], known["n_open"]) == ([], 4)
+    assert [(one["worker"], one["n_tickets"]) for one in known["waiting_for"]] == [("bob", 4)]
+    assert run.round("bob", known=1)["arms"] == [0, 1, 2, 3]
+    assert run.round("bob", known=0)["free"] == [0, 1, 2, 3]
+
+
 def test_who_does_not_say_a_name_is_this_process(client: Client) -> None:
     run = client.begin(PROBLEM, "nameless", "single-stage")
     run.ask(1)
@@ -390,6 +403,18 @@ def test_news_come_until_the_run_has_ended_also_over_a_restart(server: Server, c
     assert rest[-1]["selected"] == ["é", "c/d"]
     numbers = [first["n_events"], *(one["n_events"] for one in rest)]
     assert numbers == sorted(set(numbers)), "something came twice"
+
+
+def test_what_was_seen_before_a_connection_broke_is_not_news() -> None:
+    def sent(*numbers: int) -> Answer:
+        texts = (json.dumps({"n_events": number, "is_done": number == 4}) for number in numbers)
+        lines = (f"id: {n}\nevent: run\ndata: {text}\n\n" for n, text in zip(numbers, texts, strict=True))
+        return 200, {"content-type": "text/event-stream"}, "".join(lines)
+
+    with answering(sent(2, 3), sent(3), BUSY, sent(3, 4)) as script, Client(script.url) as client:
+        run = RemoteRun(client._connection, "there", PROBLEM, "race", 0, "kqzf")
+        assert [one["n_events"] for one in run.events()] == [2, 3, 4]
+    assert script.asked == ["/runs/there/events"] * 4
 
 
 def test_news_of_what_is_not_there_are_refused(client: Client) -> None:

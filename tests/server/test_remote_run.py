@@ -148,6 +148,7 @@ def told(server: Server, name: str) -> Counter[str]:
         assert not session.conflicts
         tickets = Counter((one.round, arm) for one in session.events for arm in one.arms.tolist())
         assert max(tickets.values()) == 1
+        assert all(one.worker.startswith("http@") for one in session.events)
         return Counter(one.worker for one in session.events for _ in one.arms)
 
 
