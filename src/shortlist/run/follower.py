@@ -92,21 +92,25 @@ class Follower:
     def _append_all(self, wishes: "list[_Wish]") -> None:
         """Add to the log what several wish for, in one transaction; each learns what became of it."""
         events: list[Event] = []
+        n_counted = 0  # of these; each must count before the next wish is decided, and the last ones need not
 
         def decided(news: Sequence[Record], now: float) -> Sequence[Event]:
+            nonlocal n_counted
             self._take(news)
             for wish in wishes:
-                chosen = wish.chosen(now)
-                self._fold(chosen)
-                events.extend(chosen)
+                self._fold(events[n_counted:])
+                n_counted = len(events)
+                events.extend(wish.chosen(now))
             return events
 
         failure: BaseException | None = StoreTrouble("the write was broken off. Try again.")
         try:
-            self._note(self.store.append(self.run, self._last or 0, decided))
+            records = self.store.append(self.run, self._last or 0, decided)
+            self._fold(events[n_counted:])
+            self._note(records)
             failure = None
         except BaseException as error:
-            if events:  # they were counted, but are not in the log
+            if n_counted:  # they may not be in the log
                 self._history = self._last = None
             failure = error if isinstance(error, Exception) else failure
             raise
