@@ -47,6 +47,12 @@ SUITES = {
     "stores": ["tests/store"],
     "processes": ["tests/durable/test_processes.py"],
     "machine": ["tests/durable/test_machine.py"],
+    "server": [
+        "tests/server/test_safety.py",
+        "tests/server/test_api.py",
+        "tests/server/test_endurance.py",
+        "tests/server/test_schema.py",
+    ],
     "statistical": ["tests/statistical"],
     "panel": ["tests/panel"],
 }
@@ -62,12 +68,14 @@ _QUICKEST = (  # in this order where the first that catches a fault is enough
     "stores",
     "processes",
     "machine",
+    "server",
     "contract",
     "paper",
     "panel",
     "statistical",
 )
 _ABOUT_RUNS = ("sessions", "stores", "processes", "machine")
+_ABOUT_THE_SERVER = ("server",)
 TIME_LIMIT = 300  # a fault may make a strategy run for ever; that counts as caught
 
 
@@ -101,9 +109,11 @@ def caught_by(fault: Fault | None, sound: Path, *, is_first_enough: bool = False
 
 
 def _likeliest_first(fault: Fault | None) -> list[str]:
-    """Return all suites; those about runs come first for faults there."""
-    is_about_runs = fault is not None and fault.file.startswith(("run/", "store/"))
-    return sorted(_QUICKEST, key=lambda suite: suite in _ABOUT_RUNS, reverse=is_about_runs)
+    """Return all suites; those about runs, or about the server, come first for faults there."""
+    file = "" if fault is None else fault.file
+    about: tuple[str, ...] = _ABOUT_RUNS if file.startswith(("run/", "store/")) else ()
+    about = _ABOUT_THE_SERVER if file.startswith("server/") else about
+    return sorted(_QUICKEST, key=lambda suite: suite not in about)
 
 
 def _fails(paths: list[str], root: Path) -> bool:

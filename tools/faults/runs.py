@@ -108,8 +108,8 @@ FAULTS = (
     Fault(
         "follower: what others appended is not taken in",
         "run/follower.py",
-        "            self._take(news)\n            return decide(now)",
-        "            return decide(now)",
+        "            self._take(news)\n            for wish in wishes:",
+        "            for wish in wishes:",
     ),
     Fault(
         "round: a driver measures what others hold",

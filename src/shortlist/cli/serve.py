@@ -42,6 +42,13 @@ PORT = 8765
     type=click.IntRange(1, 1000),
     help="The most megabytes of one request.",
 )
+@click.option(
+    "--patience",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds to wait for a client that sends or reads nothing.",
+)
 def command(
     where: str,
     host: str,
@@ -51,6 +58,7 @@ def command(
     hosts: tuple[str, ...],
     rate: float,
     max_body: int,
+    patience: float,
 ) -> None:
     """Show the runs of a store in a browser, and take answers over HTTP.
 
@@ -71,7 +79,7 @@ def command(
     Ctrl-C ends it. Runs are not affected: they are in the store. Exit status: 0, or 2 the command is wrong, 4
     the store failed.
     """
-    from shortlist.server.serving import server_for
+    from shortlist.server.serving import listening, server_for
     from shortlist.server.settings import Limits, Settings, is_loopback
     from shortlist.server.tokens import Tokens
     from shortlist.store import open_store
@@ -80,12 +88,16 @@ def command(
     is_new = tokens is None and not is_loopback(host)
     if is_new:
         tokens = Tokens.new()
-    limits = Limits(rate=rate, burst=int(2 * rate), body=max_body * 2**20)
+    size = max_body * 2**20
+    limits = Limits(
+        rate=rate, burst=int(2 * rate), body=size, bodies=max(Limits.bodies, 3 * size), patience=patience
+    )
     names = frozenset(name.lower() for name in hosts)
     settings = Settings(tokens=tokens, hosts=names, is_read_only=read_only, limits=limits)
     if where == NOWHERE and read_only:
         raise InvalidProblem(f"nothing is in {NOWHERE}; with --read-only give the store that has the runs.")
-    _refuse_taken(host, port)
+    sockets = listening(host, port)
+    port = sockets[0].getsockname()[1]
     store = open_store(where, read_only=read_only)
     server = server_for(store, settings, host, port)
     said = f"Serving {shown(where)}; open http://{_called(host)}:{port}"
@@ -93,26 +105,10 @@ def command(
     if is_new and tokens is not None:
         click.echo(f"Token to add and look: {tokens.write}\nToken to look only:    {tokens.read}")
         click.echo("They are not shown again; --token-file keeps tokens of your own.")
-    server.run()
-    if not server.started:
-        raise InvalidProblem(f"the server could not listen at {host}, port {port}.")
+    server.run(sockets=sockets)
 
 
 def _called(host: str) -> str:
     if host in {"0.0.0.0", "::"}:
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host
-
-
-def _refuse_taken(host: str, port: int) -> None:
-    """Raise InvalidProblem if nobody can listen there: better now than in the words of a library."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((host, port))
-    except OSError as error:
-        raise InvalidProblem(
-            f"the server cannot listen at {host}, port {port}: {error.strerror or error}. Give another with "
-            f"--port or --host."
-        ) from None

@@ -5,14 +5,16 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from shortlist.server.desk import Desk
 from shortlist.server.guards import guarded
+from shortlist.server.replies import Api, described
 from shortlist.server.settings import Settings
 from shortlist.server.shapes import Refusal
 from shortlist.server.trouble import add_handlers
@@ -38,6 +40,8 @@ class House:
         Set when the server is about to end: streams end then.
     watches
         Who watches which run.
+    n_streams, n_thoughts
+        How many watch, and how many plans are being worked out or wait for it.
     """
 
     desk: Desk
@@ -45,6 +49,7 @@ class House:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     watches: dict[str, Watch] = field(default_factory=dict)
     n_streams: int = 0
+    n_thoughts: int = 0
     _writers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_WRITERS, thread_name_prefix="write")
     )
@@ -52,9 +57,29 @@ class House:
         default_factory=lambda: ThreadPoolExecutor(_READERS, thread_name_prefix="read")
     )
 
+    _thinker: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="think")
+    )
+
     async def write(self, do: Callable[[], T]) -> T:
         """Do something that adds to a log, beside others who do so."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, do)
+
+    async def think(self, do: Callable[[], T]) -> T:
+        """Work something out that may take long, one after the other; who only looks does not wait.
+
+        Raises
+        ------
+        HTTPException
+            If there is too much to do already.
+        """
+        if self.n_thoughts >= self.settings.limits.plans:
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many plans are asked for; try later.")
+        self.n_thoughts += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thinker, do)
+        finally:
+            self.n_thoughts -= 1
 
     async def read(self, do: Callable[[], T]) -> T:
         """Do something that only looks; those who add do not wait for it."""
@@ -64,6 +89,7 @@ class House:
         """Let go of threads and of the store."""
         self._writers.shutdown(cancel_futures=True)
         self._readers.shutdown(cancel_futures=True)
+        self._thinker.shutdown(cancel_futures=True)
         self.desk.store.close()
 
 
@@ -87,17 +113,18 @@ def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": Refusal} for status in (400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503)
     }
-    app = FastAPI(
+    app = Api(
         title="Shortlist",
-        version=version("shortlist"),
+        version="1",  # of what is described; which program answers is nobody's business
         description="Runs that pick the m best of n noisy arms: to watch, and to feed.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         responses=refusals,
+        redirect_slashes=False,
     )
     app.state.house = house
     add_handlers(app)
     for part in (feeding, reading, pages):
-        app.include_router(part.routes(house))
+        app.include_router(described(part.routes(house)))
     return app

@@ -1,30 +1,53 @@
 """What adds to runs: begin, ask, tell, and what else those who measure need."""
 
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import AfterValidator
 
 from shortlist.errors import InvalidAnswers, NotAsked
 from shortlist.report.exchange import asked_dict, begun_dict, told_dict
+from shortlist.run.addresses import path_of, run_of
 from shortlist.run.answering import ticket_numbers
 from shortlist.run.session import Session
 from shortlist.run.sheets import Entry, entries_of, read_sheet
 from shortlist.run.telling import run_with_code, tell_sheet
-from shortlist.server.addresses import path_of, run_of
 from shortlist.server.app import House
-from shortlist.server.shapes import Arrange, Ask, Begin, Failed, Release, Renew, Suspend, Tell
+from shortlist.server.shapes import (
+    MOST_LETTERS,
+    Arrange,
+    Ask,
+    Begin,
+    Failed,
+    Release,
+    Renew,
+    Suspend,
+    Tell,
+    checked_name,
+)
+from shortlist.server.strict_json import StrictRoute
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
 
 Run = Annotated[str, Path(description="The run's name; `/` is written `~1`, and `~` is written `~0`.")]
 
+Worker = Annotated[
+    str,
+    Query(max_length=MOST_LETTERS, description="Who measured."),
+    AfterValidator(lambda text: text and checked_name(text)),
+]
+
 
 def routes(house: House) -> APIRouter:
     """Return the routes of what adds to runs."""
-    router = APIRouter(tags=["feeding"])
+    router = APIRouter(tags=["feeding"], route_class=StrictRoute)
+
+    async def added(run: str, do: Callable[[Session], dict[str, Any]]) -> dict[str, Any]:
+        return await house.write(partial(house.desk.work, run_of(run), do))
 
     @router.post("/runs", status_code=HTTPStatus.CREATED, responses={200: {"description": "It was there."}})
     async def begin(wish: Begin, response: Response) -> dict[str, Any]:
@@ -37,61 +60,61 @@ def routes(house: House) -> APIRouter:
     @router.post("/runs/{run}/ask")
     async def ask(run: Run, wish: Ask) -> dict[str, Any]:
         """Reserve tickets for a worker; asking again returns the same ones."""
-        return await house.write(partial(_asked, house, run_of(run), wish))
+        return await added(run, partial(_asked, wish))
 
     @router.post("/runs/{run}/tell")
     async def tell(run: Run, told: Tell) -> dict[str, Any]:
         """Tell answers: all are taken, or none. Telling the same again does no harm."""
-        return await house.write(partial(_told, house, run_of(run), told))
+        return await added(run, partial(_told, told))
 
     @router.post(
         "/runs/{run}/sheet",
         openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
-    async def sheet(run: Run, request: Request, worker: str = "") -> dict[str, Any]:
+    async def sheet(run: Run, request: Request, worker: Worker = "") -> dict[str, Any]:
         """Tell the answers of a sheet, as `shortlist tell` takes it."""
         data = await request.body()
-        return await house.write(partial(_sheet_told, house, run_of(run), data, worker))
+        return await added(run, partial(_sheet_told, data, worker))
 
     @router.post("/runs/{run}/renew")
     async def renew(run: Run, wish: Renew) -> dict[str, Any]:
         """Reserve what a worker has for longer."""
-        return await house.write(partial(_done, house, run_of(run), "renew", wish.worker, wish.lease))
+        return await added(run, partial(_done, lambda one: one.renew(wish.worker, wish.lease)))
 
     @router.post("/runs/{run}/release")
     async def release(run: Run, wish: Release) -> dict[str, Any]:
         """Give back what a worker has and will not answer."""
-        return await house.write(partial(_done, house, run_of(run), "release", wish.worker))
+        return await added(run, partial(_done, lambda one: one.release(wish.worker)))
 
     @router.post("/runs/{run}/arrange")
     async def arrange(run: Run, wish: Arrange) -> dict[str, Any]:
         """Say how rewards are measured; refused if earlier ones were measured otherwise."""
-        return await house.write(partial(_done, house, run_of(run), "arrange", wish.settings))
+        return await added(run, partial(_done, lambda one: one.arrange(wish.settings)))
 
     @router.post("/runs/{run}/suspend")
     async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
         """Note why measuring stopped short."""
-        return await house.write(partial(_done, house, run_of(run), "suspend", wish.reason, wish.worker))
+        return await added(run, partial(_done, lambda one: one.suspend(wish.reason, wish.worker)))
 
     return router
 
 
 def _begun(house: House, wish: Begin) -> tuple[dict[str, Any], bool]:
-    is_new = wish.name not in house.desk.store.runs()
+    is_new = wish.name not in house.desk.runs()
     problem = wish.question.question()
     store, name, budget = house.desk.store, wish.name, wish.budget
-    session = Session(problem, wish.strategy, seed=wish.seed, store=store, name=name, budget=budget)
-    return begun_dict(session) | {"path": path_of(wish.name)}, is_new
+    with house.desk.discreet():
+        session = Session(problem, wish.strategy, seed=wish.seed, store=store, name=name, budget=budget)
+        return begun_dict(session) | {"path": path_of(wish.name)}, is_new
 
 
-def _asked(house: House, run: str, wish: Ask) -> dict[str, Any]:
-    with house.desk.session(run) as session:
-        if wish.arms is None:
-            tickets = session.ask(wish.limit, worker=wish.worker, lease=wish.lease)
-        else:
-            tickets = _claimed(session, wish)
-        with session.log.lock:
-            return asked_dict(session, tickets, wish.worker)
+def _asked(wish: Ask, session: Session) -> dict[str, Any]:
+    if wish.arms is None:
+        tickets = session.ask(wish.limit, worker=wish.worker, lease=wish.lease)
+    else:
+        tickets = _claimed(session, wish)
+    with session.log.lock:
+        return asked_dict(session, tickets, wish.worker)
 
 
 def _claimed(session: Session, wish: Ask) -> Tickets:
@@ -104,23 +127,18 @@ def _claimed(session: Session, wish: Ask) -> Tickets:
     return wanted.take(np.flatnonzero(session.claim(wanted, wish.worker, wish.lease)))
 
 
-def _told(house: House, run: str, told: Tell) -> dict[str, Any]:
+def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
-    with house.desk.session(run) as session:
-        scored = [_scored(session, entries, one) for one in told.scored]
-        return _taken(house, session, entries, told.worker, scored)
+    scored = [_scored(session, entries, one) for one in told.scored]
+    return _taken(session, entries, told.worker, scored)
 
 
-def _sheet_told(house: House, run: str, data: bytes, worker: str) -> dict[str, Any]:
-    entries = read_sheet(data)
-    with house.desk.session(run) as session:
-        return _taken(house, session, entries, worker, [])
+def _sheet_told(data: bytes, worker: str, session: Session) -> dict[str, Any]:
+    return _taken(session, read_sheet(data), worker, [])
 
 
-def _taken(
-    house: House, session: Session, entries: list[Entry], worker: str, scored: list[Scored]
-) -> dict[str, Any]:
-    store = house.desk.store
+def _taken(session: Session, entries: list[Entry], worker: str, scored: list[Scored]) -> dict[str, Any]:
+    store = session.log.store
     taken = tell_sheet(
         session, store, entries, worker, lambda code: run_with_code(store, code), scored=scored
     )
@@ -137,7 +155,7 @@ def _scored(session: Session, entries: list[Entry], failed: Failed) -> Scored:
     return Scored(Ticket(round, arm, name, failed.pulls, failed.first_pull), failed.score, failed.reason)
 
 
-def _done(house: House, run: str, what: str, *given: Any) -> dict[str, Any]:
-    with house.desk.session(run) as session:
-        getattr(session, what)(*given)
-        return {"run": run, "is_done": session.is_done}
+def _done(do: Callable[[Session], None], session: Session) -> dict[str, Any]:
+    """Do something to a run, and return how far it is."""
+    do(session)
+    return {"run": session.name, "is_done": session.is_done}

@@ -1,24 +1,24 @@
 """What stands before the server: nothing reaches it that it should not have to deal with.
 
-Each guard is an ASGI application around another one and sees to one thing. `guarded` puts them in order.
+Each guard is an ASGI application around another one and sees to one thing. `guarded` puts them in order:
+whoever may not do something is refused before anything of the request is read.
 """
 
-import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import TypeAlias
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shortlist.server.allowance import Allowance, client_of
+from shortlist.server.browsers import cookie_of, host_of, is_foreign
 from shortlist.server.settings import Settings
 from shortlist.server.tokens import Right
-from shortlist.server.trouble import answer
+from shortlist.server.trouble import answer, unforeseen
+from shortlist.server.whole import SAFE, Whole
 
 COOKIE = "shortlist"
 POLICY = (
@@ -27,7 +27,7 @@ POLICY = (
 )
 """What a page may load and do: our own scripts and nothing of anybody else."""
 
-_HEADERS = {
+HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -35,11 +35,11 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_SAFE = {"GET", "HEAD", "OPTIONS"}
-_OPEN_TO_ALL = ("/login", "/static/")  # what whoever has shown no token yet must be able to see
-_CHANGES_NOTHING = ("/plan", "/login", "/logout")  # though sent as POST
-_BODIES = ("application/json", "text/csv")
-_MOST_CLIENTS = 10_000  # addresses that are remembered
+"""What every answer has."""
+
+_LOGIN = "/login"
+_STATIC = "/static/"
+_CHANGES_NOTHING = ("/plan", _LOGIN, "/logout")  # though sent as POST
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
@@ -56,29 +56,42 @@ class Guard:
         self.app, self.settings = app, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it."""
+        """Pass a request on, or answer it; what else is sent along with it then is not read."""
         refusal = self.refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
+        if refusal is not None and scope["method"] not in SAFE:
+            refusal.headers["connection"] = "close"
         await (refusal or self.app)(scope, receive, send)
 
-    def refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:  # noqa: ARG002
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
         """Return the answer to a request that must go no further; None if it may."""
         return None
 
 
 class SafeHeaders(Guard):
-    """Tells browsers what pages may do, and to keep nothing of what is not ours to give away."""
+    """Tells browsers what pages may do, and to keep nothing; answers what nobody else does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and add to its answer."""
+        """Pass a request on, and add to its answer; there is nothing here but HTTP."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        is_begun = False
 
         async def with_headers(message: Message) -> None:
+            nonlocal is_begun
             if message["type"] == "http.response.start":
+                is_begun = True
                 headers = MutableHeaders(scope=message)
-                headers.update(_HEADERS)
+                headers.update(HEADERS)
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
-        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+        try:
+            await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
+        except Exception:
+            if scope["type"] == "http" and not is_begun:
+                await unforeseen()(scope, receive, with_headers)
+            raise  # to be noted by whoever runs this
 
 
 class FewEnough(Guard):
@@ -88,18 +101,17 @@ class FewEnough(Guard):
         super().__init__(app, settings)
         self.allowance = Allowance(settings.limits.rate, settings.limits.burst)
 
-    def refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:  # noqa: ARG002
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
         """Return the answer to one request too many."""
-        if self.allowance.take(_address(scope)):
+        if self.allowance.take(client_of(scope)):
             return None
-        said = "there were too many requests from your address; wait a second."
-        return answer(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", said, {"retry-after": "1"})
+        return _too_many("there were too many requests from your address; wait a second.", 1)
 
 
 class OwnName(Guard):
     """Refuses requests under a name that is not ours, as when a foreign name was made to lead here."""
 
-    def refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:  # noqa: ARG002
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
         """Return the answer to a request that was meant for somebody else."""
         given = headers.getlist("host")
         if len(given) == 1 and self.settings.is_own(host_of(given[0])):
@@ -114,182 +126,91 @@ class OwnName(Guard):
 class SameSite(Guard):
     """Refuses what pages of other sites send, or load from here; they may only lead a reader here."""
 
-    def refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a page of another site."""
-        if not _is_foreign(scope, headers):
+        if not is_foreign(scope["method"], headers):
             return None
         said = "the request comes from a page of another site."
         return answer(HTTPStatus.FORBIDDEN, "ForeignOrigin", said)
 
 
 class Known(Guard):
-    """Lets people do what their token allows, and nothing be added where runs are only to be looked at."""
+    """Lets people do what their token allows, and nothing be added where runs are only to be looked at.
+
+    Wrong tokens are counted, also those in cookies and in the form; whoever shows too many has to wait.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         super().__init__(app, settings)
         self.misses = Allowance(0.1, settings.limits.misses)
 
-    def refusal(self, scope: Scope, headers: Headers) -> ASGIApp | None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it; a browser is told to forget a cookie that is of no use."""
+        is_login = scope["type"] == "http" and scope["path"] == _LOGIN and scope["method"] == "POST"
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if is_login and message["status"] < HTTPStatus.BAD_REQUEST:
+                    self.misses.give_back(client_of(scope))
+                elif scope["state"].get("is_stale"):
+                    gone = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=strict"
+                    MutableHeaders(scope=message).append("set-cookie", gone)
+            await send(message)
+
+        await super().__call__(scope, receive, noted if scope["type"] == "http" else send)
+
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to somebody who may not do this."""
-        is_change = scope["method"] not in _SAFE and scope["path"] not in _CHANGES_NOTHING
+        scope.setdefault("state", {})
+        path, is_change = scope["path"], scope["method"] not in SAFE
+        is_login = path == _LOGIN and is_change
+        is_change = is_change and path not in _CHANGES_NOTHING
         if is_change and self.settings.is_read_only:
             return answer(HTTPStatus.FORBIDDEN, "ReadOnly", "runs can only be looked at here.")
-        if not self.misses.is_left(_address(scope)):
-            said = "there were too many wrong tokens from your address; wait a minute."
-            return answer(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", said, {"retry-after": "60"})
-        right = self._right(scope, headers)
-        scope.setdefault("state", {})["right"] = right
-        if scope["path"].startswith(_OPEN_TO_ALL) or right >= (Right.WRITE if is_change else Right.READ):
+        has_tokens = self.settings.tokens is not None
+        count = self.misses.take if is_login else self.misses.is_left  # a try counts until it has succeeded
+        if has_tokens and not count(client_of(scope)):
+            return _too_many("there were too many wrong tokens from your address; wait a minute.", 60)
+        right = scope["state"]["right"] = self._right(scope, headers)
+        is_open = path == _LOGIN or path.startswith(_STATIC)
+        if is_open or right >= (Right.WRITE if is_change else Right.READ):
             return None
-        if right is Right.READ:
-            said = "this token allows to look, and not to add anything. Use the one that does."
-            return answer(HTTPStatus.FORBIDDEN, "Forbidden", said)
-        if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
-            return RedirectResponse(f"/login?next={quote(scope['path'])}", HTTPStatus.SEE_OTHER)
-        said = "show a token: send the header `Authorization: Bearer TOKEN`."
-        return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
+        return _unknown(scope, headers, right)
 
     def _right(self, scope: Scope, headers: Headers) -> Right:
         tokens = self.settings.tokens
         if tokens is None:
             return Right.READ if self.settings.is_read_only else Right.WRITE
-        given = headers.get("authorization")
-        if given is None:
-            return tokens.right_of_cookie(_cookie(headers))
-        right = tokens.right_of(given.removeprefix("Bearer ").strip())
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        cookie = cookie_of(headers, COOKIE)
+        if scheme.lower() == "bearer":
+            right = tokens.right_of(given.strip())
+        elif cookie:
+            right = tokens.right_of_cookie(cookie)
+            scope["state"]["is_stale"] = right is Right.NOTHING
+        else:
+            return Right.NOTHING
         if right is Right.NOTHING:
-            self.misses.take(_address(scope))
+            self.misses.take(client_of(scope))
         return right
 
 
-class Whole(Guard):
-    """Lets only whole requests through: not too large, in time, and in a form that is known."""
+_Maker: TypeAlias = Callable[[ASGIApp, Settings], ASGIApp]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Receive a request, and pass it on."""
-        if scope["type"] != "http" or scope["method"] in _SAFE:
-            await self.app(scope, receive, send)
-            return
-        headers, limits = Headers(scope=scope), self.settings.limits
-        try:
-            body = await asyncio.wait_for(self._read(headers, receive), limits.patience)
-        except _UnknownForm:
-            refusal = _cut_off(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {' or '.join(_BODIES)}.")
-        except TimeoutError:
-            said = f"the request did not arrive within {limits.patience:g} seconds."
-            refusal = _cut_off(HTTPStatus.REQUEST_TIMEOUT, said)
-        except _TooLarge:
-            said = f"the request is larger than {limits.body:,} bytes; send it in parts."
-            refusal = _cut_off(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said)
-        except _Gone:
-            return
-        else:
-            await self.app(scope, _replayed(body, receive), send)
-            return
-        await refusal(scope, receive, send)
-
-    async def _read(self, headers: Headers, receive: Receive) -> bytes:
-        if headers.get("content-type", _BODIES[0]).partition(";")[0].strip().lower() not in _BODIES:
-            raise _UnknownForm
-        if int(headers.get("content-length", "0")) > self.settings.limits.body:  # h11 has checked the digits
-            raise _TooLarge
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self.settings.limits.body:
-                raise _TooLarge
-            if not message.get("more_body", False):
-                return b"".join(parts)
+GUARDS: list[_Maker] = [SafeHeaders, FewEnough, OwnName, SameSite, Known, Whole]
 
 
-GUARDS: list[type[Guard]] = [SafeHeaders, FewEnough, OwnName, SameSite, Known, Whole]
+def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:
+    """Return the answer to somebody whose token does not allow this, or who has none; browsers are led on."""
+    if right is Right.READ:
+        said = "this token allows to look, and not to add anything. Use the one that does."
+        return answer(HTTPStatus.FORBIDDEN, "Forbidden", said)
+    if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
+        path = scope["path"] if not scope["path"][1:].startswith(("/", "\\")) else "/"  # no other server
+        return RedirectResponse(f"{_LOGIN}?next={quote(path)}", HTTPStatus.SEE_OTHER)
+    said = "show a token: send the header `Authorization: Bearer TOKEN`."
+    return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
 
 
-class Allowance:
-    """So much per second for each client, and so much at once."""
-
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.rate, self.burst, self.clock = rate, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how much there was, and when
-
-    def is_left(self, client: str) -> bool:
-        """Return whether a client may have one."""
-        return self._now(client) >= 1.0
-
-    def take(self, client: str) -> bool:
-        """Return whether a client may have one, and count it."""
-        left = self._now(client)
-        is_left = left >= 1.0
-        self._left[client] = (left - 1.0 if is_left else left, self.clock())
-        self._left.move_to_end(client)
-        if len(self._left) > _MOST_CLIENTS:
-            self._left.popitem(last=False)
-        return is_left
-
-    def _now(self, client: str) -> float:
-        left, at = self._left.get(client, (self.burst, self.clock()))
-        return min(self.burst, left + self.rate * (self.clock() - at))
-
-
-class _UnknownForm(Exception):
-    """What is sent is neither JSON nor a sheet."""
-
-
-class _TooLarge(Exception):
-    """More is sent than is taken."""
-
-
-class _Gone(Exception):
-    """Nobody waits for an answer any more."""
-
-
-def _cut_off(status: HTTPStatus, said: str) -> ASGIApp:
-    """Return an answer after which no more is read."""
-    return answer(status, status.phrase.title().replace(" ", ""), said, {"connection": "close"})
-
-
-def host_of(given: str) -> str:
-    """Return the name in a header `Host`, without a port."""
-    try:
-        return (urlsplit(f"//{given}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
-def _is_foreign(scope: Scope, headers: Headers) -> bool:
-    """Return whether a page of another site sends this, by what browsers say of it."""
-    is_reading = scope["method"] in _SAFE
-    is_followed = is_reading and headers.get("sec-fetch-mode", "navigate") == "navigate"
-    if headers.get("sec-fetch-site", "none") not in {"same-origin", "none"} and not is_followed:
-        return True
-    origin = headers.get("origin")
-    if origin is None or (is_reading and is_followed):
-        return False
-    return urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return how the application receives a body that has been read."""
-    waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
-
-
-def _cookie(headers: Headers) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
-
-
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return client[0] if client else ""
+def _too_many(said: str, seconds: int) -> Response:
+    return answer(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", said, {"retry-after": str(seconds)})

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from shortlist.errors import StoreTrouble
 from shortlist.report.page import page as report_page
-from shortlist.server.addresses import path_of, run_of
+from shortlist.run.addresses import path_of, run_of
 from shortlist.server.app import House
 from shortlist.server.feeding import Run
 from shortlist.server.guards import COOKIE
@@ -84,9 +84,9 @@ def _add_files(router: APIRouter, house: House) -> None:
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str, request: Request) -> Response:
         kind = _KINDS.get(f".{name.rpartition('.')[2]}")
-        data = None if kind is None else await house.read(partial(_packed, name))
-        if data is None:
+        if kind is None:
             raise HTTPException(HTTPStatus.NOT_FOUND)
+        data = await house.read(partial(_packed, name))
         headers = {"cache-control": "public, max-age=3600", "vary": "accept-encoding"}
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(gzip.decompress(data), media_type=kind, headers=headers)
@@ -135,14 +135,14 @@ def _templates() -> Environment:
 
 
 @cache
-def _packed(name: str) -> bytes | None:
-    """Return a file that pages load, packed; None if it is none of ours."""
+def _packed(name: str) -> bytes:
+    """Return a file that pages load, packed; raise HTTPException if it is none of ours."""
     if name == "plotly.js":
         data = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
         return gzip.compress(data, 6)
     folder = files("shortlist.server").joinpath("static")
     if name not in {one.name for one in folder.iterdir()}:
-        return None
+        raise HTTPException(HTTPStatus.NOT_FOUND)  # which is not remembered, as an answer would be
     return gzip.compress(folder.joinpath(name).read_bytes(), 6)
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -12,21 +13,25 @@ import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from shortlist.plan import plan
 from shortlist.problem import Problem
 from shortlist.report.exchange import holders
 from shortlist.report.export import COLUMNS, answer_rows, export_dict
 from shortlist.report.moments import iso
+from shortlist.run.addresses import run_of
+from shortlist.run.follower import Follower
 from shortlist.run.holders import awaited
 from shortlist.run.printable import cell_of
-from shortlist.server.addresses import run_of
 from shortlist.server.app import House
 from shortlist.server.desk import Open
 from shortlist.server.feeding import Run
 from shortlist.server.shapes import Asked
 from shortlist.server.snapshot import snapshot
-from shortlist.server.watching import Watch
+from shortlist.server.strict_json import StrictRoute
+from shortlist.server.trouble import Busy
+from shortlist.server.watching import Seen, Watch
 from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
@@ -35,12 +40,12 @@ _AT_ONCE = 1000  # rows of a sheet that are sent together
 
 def routes(house: House) -> APIRouter:
     """Return the routes of what only looks."""
-    router = APIRouter(tags=["reading"])
+    router = APIRouter(tags=["reading"], route_class=StrictRoute)
 
     @router.post("/plan")
     async def plan_(asked: Asked) -> dict[str, Any]:
         """Return what every strategy promises for a question, and the pulls that none can do without."""
-        return await house.read(lambda: plan_dict(asked.question()))
+        return await house.think(lambda: plan_dict(asked.question()))
 
     @router.get("/runs/{run}/question.json")
     async def question(run: Run) -> dict[str, Any]:
@@ -64,14 +69,13 @@ def routes(house: House) -> APIRouter:
     @router.get("/runs/{run}/export.json")
     async def export_json(run: Run) -> JSONResponse:
         """Return a run with all its answers."""
-        found = await house.read(partial(house.desk.look, run_of(run), lambda one: export_dict(one.log)))
+        found = await house.read(lambda: export_dict(house.desk.copy(run_of(run))))
         return JSONResponse(found, headers=_attached(run, "json"))
 
     @router.get("/runs/{run}/export.csv", response_class=StreamingResponse)
     async def export_csv(run: Run) -> StreamingResponse:
         """Return all answers of a run as a sheet, which `shortlist tell` takes."""
-        found = await house.read(partial(house.desk.look, run_of(run), lambda one: one))
-        lines = _lines(found)
+        lines = _lines(await house.read(partial(house.desk.copy, run_of(run))))
 
         async def sent() -> AsyncIterator[str]:
             while part := await house.read(lambda: next(lines, "")):
@@ -86,7 +90,7 @@ def routes(house: House) -> APIRouter:
         await house.read(partial(house.desk.look, name, lambda _: None))  # raises NoSuchRun
         if house.n_streams >= house.settings.limits.streams:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many watch already; try later.")
-        return StreamingResponse(_sent(house, name), media_type="text/event-stream")
+        return Stream(house, name)
 
     return router
 
@@ -97,25 +101,42 @@ def plan_dict(question: Question) -> dict[str, Any]:
     return found.to_dict() | {"words": question.words}
 
 
-async def _sent(house: House, run: str) -> AsyncIterator[bytes]:
-    house.n_streams += 1
-    watch = house.watches.setdefault(run, Watch(partial(_news, house, run)))
-    try:
-        async for said in watch.stream(house.closing):
-            yield said
-    finally:
-        house.n_streams -= 1
-        if not watch.n_watchers and house.watches.get(run) is watch:
-            del house.watches[run]
+class Stream(StreamingResponse):
+    """News of a run for one who watches; however it ends, it is counted out."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, house: House, run: str) -> None:
+        self._house, self._run = house, run
+        watch = house.watches.get(run)
+        if watch is None or watch.is_over:
+            watch = house.watches[run] = Watch(partial(_news, house, run))
+        self._watch = watch
+        self._said = watch.stream(house.closing)
+        super().__init__(self._said)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send news until the reader goes away, the run is removed, or the server ends."""
+        self._house.n_streams += 1
+        try:
+            async with aclosing(self._said):
+                await super().__call__(scope, receive, send)
+        finally:
+            self._house.n_streams -= 1
+            if not self._watch.n_watchers and self._house.watches.get(self._run) is self._watch:
+                del self._house.watches[self._run]
 
 
-async def _news(house: House, run: str, n_events: int) -> dict[str, Any] | None:
+async def _news(house: House, run: str, seen: Seen) -> dict[str, Any] | None:
     def look() -> dict[str, Any] | None:
-        with house.desk.run(run) as found:
-            found.refresh()
-            return None if found.log.n_events == n_events else snapshot(found)
+        with house.desk.fresh(run) as found:
+            is_known = (found.log.history.began.code, found.log.n_events) == seen
+            return None if is_known else snapshot(found)
 
-    return await house.read(look)
+    try:
+        return await house.read(look)
+    except Busy:
+        return None  # later
 
 
 def _question(run: Open) -> dict[str, Any]:
@@ -167,12 +188,12 @@ def _result(run: Open) -> dict[str, Any]:
     }
 
 
-def _lines(run: Open) -> Iterator[str]:
+def _lines(log: Follower) -> Iterator[str]:
     """Yield a sheet in parts; names are put down so that no spreadsheet takes them for formulas."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for number, row in enumerate(answer_rows(run.log), 1):
+    for number, row in enumerate(answer_rows(log), 1):
         writer.writerow(row | {key: cell_of(row[key]) for key in ("name", "worker")})
         if number % _AT_ONCE == 0:
             yield text.getvalue()

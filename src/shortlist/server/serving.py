@@ -1,68 +1,90 @@
 """A server that listens: how it starts, and how it ends."""
 
-import asyncio
 import contextlib
+import signal
+import socket
+import time
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from shortlist.server.app import create_api
+from shortlist.errors import InvalidProblem
+from shortlist.server.app import House, create_api
+from shortlist.server.connections import Connection, connections_with
 from shortlist.server.guards import guarded
 from shortlist.server.settings import Settings
 from shortlist.store import Store
 
-_GRACE = 5  # seconds for what is under way when the server ends
-_HEADERS_WITHIN = 30.0  # seconds within which a client must have said what it wants
+_GRACE = 3  # seconds for what is under way when the server ends
+_WAITING = 2048  # connections that the system keeps until they are looked at
+_TICKS = 10  # of which each is a tenth of a second: how often connections are looked at
 
 
-class _Protocol(H11Protocol):
-    """Hangs up on clients who connect and then do not say what they want."""
+class Server(uvicorn.Server):
+    """Ends streams of events when it is asked to end; and connections on which nothing moves."""
 
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._hang_up = self.loop.call_later(_HEADERS_WITHIN, self._if_silent)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._hang_up.cancel()
-        super().connection_lost(exc)
-
-    def _if_silent(self) -> None:
-        if self.cycle is None:
-            self.transport.close()
-
-
-class _Server(uvicorn.Server):
-    """Ends streams of events when it is asked to end; they would go on for ever."""
-
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, house: House) -> None:
         super().__init__(config)
-        self._closing = closing
+        self.house = house
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._closing.set()
-        super().handle_exit(sig, frame)
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """End when a signal says so, without complaint; at once if Ctrl-C is pressed again."""
+        self.house.closing.set()
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after connections; return whether to end."""
+        if counter % _TICKS == 0:
+            now = time.monotonic()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.look(now)
+        return await super().on_tick(counter)
 
 
-def server_for(store: Store, settings: Settings, host: str, port: int) -> uvicorn.Server:
+def server_for(store: Store, settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Server:
     """Return a server of a store, which `run` starts; it ends with Ctrl-C or SIGTERM."""
     app: FastAPI = create_api(store, settings)
     config = uvicorn.Config(
         guarded(app, settings),
         host=host,
         port=port,
-        http=_Protocol,
+        http=connections_with(settings.limits),
         ws="none",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
         proxy_headers=False,
+        backlog=_WAITING,
     )
     raise_open_files()
-    return _Server(config, app.state.house.closing)
+    return Server(config, app.state.house)
+
+
+def listening(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at all addresses of a host; raise InvalidProblem if that cannot be done."""
+    found: list[socket.socket] = []
+    try:
+        for family, address in _addresses(host, port):
+            place = (address, found[0].getsockname()[1] if found else port)
+            found.append(socket.create_server(place, family=family, backlog=_WAITING))
+    except (OSError, UnicodeError) as error:
+        for one in found:
+            one.close()
+        why = getattr(error, "strerror", None) or str(error)
+        raise InvalidProblem(
+            f"the server cannot listen at {host}, port {port}: {why}. Give another with --port or --host."
+        ) from None
+    return found
+
+
+def _addresses(host: str, port: int) -> Sequence[tuple[socket.AddressFamily, str]]:
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return list(dict.fromkeys((family, str(place[0])) for family, *_, place in found))
 
 
 def raise_open_files() -> None:

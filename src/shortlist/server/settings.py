@@ -3,6 +3,7 @@
 import ipaddress
 import socket
 from dataclasses import dataclass, field
+from functools import cache
 
 from shortlist.server.tokens import Tokens
 
@@ -15,22 +16,32 @@ class Limits:
     ----------
     body
         The most bytes of a request.
+    bodies
+        The most bytes of all requests that are being received or dealt with.
     patience
-        Within how many seconds a request must have arrived whole.
+        Within how many seconds a request must have arrived whole, and how long an answer may lie waiting
+        before its reader has taken some of it.
     rate, burst
         Requests per second from one address in the long run, and at once.
     misses
         Wrong tokens from one address at once; after that, one every ten seconds.
     streams
         The most streams of events in all.
+    connections
+        The most connections from one address.
+    plans
+        The most plans that are being worked out or wait for it.
     """
 
     body: int = 10 * 2**20
+    bodies: int = 200 * 2**20
     patience: float = 30.0
     rate: float = 2000.0
     burst: int = 4000
     misses: int = 10
     streams: int = 2000
+    connections: int = 4000
+    plans: int = 8
 
 
 @dataclass(frozen=True)
@@ -69,8 +80,9 @@ def is_loopback(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
 
 
+@cache
 def own_names() -> frozenset[str]:
-    """Return the names of this machine."""
+    """Return the names of this machine, as it knows them itself: nobody else is asked."""
     name = socket.gethostname().lower()
     return frozenset({"localhost", name, f"{name}.local"})
 

@@ -4,18 +4,22 @@ Where the library has a word to say about a value, it says it: such a field is d
 read the OpenAPI document, and checked by the library.
 """
 
+import json
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
+from shortlist.run.deciding import FOLLOWS
 from shortlist.run.problem_file import question_of
 from shortlist.run.session import DAY
 from shortlist.unknown import Question
 
-_MOST_LETTERS = 200  # of the name of a run or a worker
+MOST_LETTERS = 200  # of the name of a run or a worker
 _MOST_ARMS = 1_000_000
+MOST = 2**53  # of pulls, and so of whatever is counted
+_MOST_SETTINGS = 100_000  # letters of how rewards are measured
 
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
@@ -26,13 +30,25 @@ def _as(schema: dict[str, Any], words: str = "") -> WithJsonSchema:
     return WithJsonSchema(schema | ({"description": words} if words else {}))
 
 
-def _name(text: str) -> str:
+def checked_name(text: str) -> str:
+    """Return a name, if it is one that can be printed."""
     if not text.strip() or not text.isprintable():
         raise InvalidProblem(f"the name {text!r} cannot be used; give one of letters that can be printed.")
     return text
 
 
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MOST_LETTERS), AfterValidator(_name)]
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return settings, if they are short; and say of themselves alone that they follow on others."""
+    size = len(json.dumps(given))
+    if size > _MOST_SETTINGS:
+        raise InvalidProblem(f"`settings` have {size:,} letters; they must have {_MOST_SETTINGS:,} at most.")
+    follows = given.get(FOLLOWS, {})
+    if not isinstance(follows, dict) or not follows.keys() <= given.keys():
+        raise InvalidProblem(f"`{FOLLOWS}` must be a table of settings that are there, too.")
+    return given
+
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MOST_LETTERS), AfterValidator(checked_name)]
 Seed: TypeAlias = Annotated[
     int, BeforeValidator(lambda value: whole_number(value, "seed", 0)), Field(ge=0, le=2**63 - 1)
 ]
@@ -85,7 +101,7 @@ class Begin(Strict):
 
     name: Name
     question: Asked
-    strategy: Annotated[str, Field(max_length=_MOST_LETTERS)] = "auto"
+    strategy: Annotated[str, Field(max_length=MOST_LETTERS)] = "auto"
     seed: Seed = 0
     budget: (
         Annotated[int, Field(ge=0, le=2**63 - 1, description="Of pulls; `auto` chooses by it.")] | None
@@ -99,10 +115,10 @@ class Ask(Strict):
     """
 
     worker: Name
-    limit: Annotated[int, Field(ge=0)] | None = None
+    limit: Annotated[int, Field(ge=0, le=MOST)] | None = None
     lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
-    round: Annotated[int, Field(ge=0)] | None = None
-    arms: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=_MOST_ARMS)] | None = None
+    round: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    arms: Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field(max_length=_MOST_ARMS)] | None = None
 
 
 _ANSWER = {
@@ -121,9 +137,9 @@ _ANSWER = {
 class Failed(Strict):
     """Pulls that failed every time they were tried, and what each counts as in an answer."""
 
-    ticket: Annotated[str, Field(max_length=_MOST_LETTERS)]
-    first_pull: Annotated[int, Field(ge=0, le=2**53)]
-    pulls: Annotated[int, Field(ge=1, le=2**53)]
+    ticket: Annotated[str, Field(max_length=MOST_LETTERS)]
+    first_pull: Annotated[int, Field(ge=0, le=MOST)]
+    pulls: Annotated[int, Field(ge=1, le=MOST)]
     score: float
     reason: Annotated[str, Field(max_length=10_000)]
 
@@ -152,7 +168,7 @@ class Release(Strict):
 class Arrange(Strict):
     """How rewards are measured, as plain data: a run can only go on with the same."""
 
-    settings: dict[str, Any]
+    settings: Annotated[dict[str, Any], AfterValidator(_settings)]
 
 
 class Suspend(Strict):

@@ -12,8 +12,8 @@ from shortlist.report.origin import resuming
 from shortlist.report.rows import Left, shown
 from shortlist.report.run_text import state_of, status_dict
 from shortlist.report.verdict import LABELS, basis, certificate, effort, headline, optimality
+from shortlist.run.addresses import path_of
 from shortlist.run.follower import Follower
-from shortlist.server.addresses import path_of
 from shortlist.server.desk import Open
 from shortlist.server.story import told_words
 

@@ -1,5 +1,7 @@
 """What is answered when something is wrong: one shape, in the words of the library."""
 
+import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -20,11 +22,17 @@ from shortlist.errors import (
     StoreTrouble,
 )
 
+
+class Busy(ShortlistError):
+    """Somebody else has been at it for so long that there is no waiting for it."""
+
+
 _STATUSES: list[tuple[type[ShortlistError], HTTPStatus]] = [
     (NoSuchRun, HTTPStatus.NOT_FOUND),
     (ChangedRun, HTTPStatus.CONFLICT),
     (CorruptLog, HTTPStatus.CONFLICT),
     (StoreTrouble, HTTPStatus.SERVICE_UNAVAILABLE),
+    (Busy, HTTPStatus.SERVICE_UNAVAILABLE),
     (NotAsked, HTTPStatus.CONFLICT),
     (InvalidAnswers, HTTPStatus.UNPROCESSABLE_ENTITY),
     (InvalidProblem, HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -33,10 +41,16 @@ _STATUSES: list[tuple[type[ShortlistError], HTTPStatus]] = [
 """Which status each error has; the first that fits counts."""
 
 _LONGEST = 300  # letters of something that was given and is repeated in a message
+_MOST_SAID = 2000  # letters of a message
+_CAUSE = re.compile(r" \(.*\)(?=\. What was told before is safe)", re.DOTALL)  # may name servers and users
+_SUBJECT = re.compile("^(Input|String|List|Value|Dictionary|Tuple) ")  # of what is said of a value
+_NOTES = logging.getLogger("shortlist.server")
 
 
 def trouble(status: int, kind: str, message: str) -> dict[str, Any]:
     """Return what is answered: a status, a word for programs, and a sentence for people."""
+    message = message if len(message) <= _MOST_SAID else message[:_MOST_SAID] + "..."
+    message = message.encode("utf-8", "backslashreplace").decode()  # half a letter cannot be sent
     return {"error": {"status": int(status), "kind": kind, "message": message}}
 
 
@@ -48,6 +62,26 @@ def answer(status: int, kind: str, message: str, headers: dict[str, str] | None 
 def status_of(error: ShortlistError) -> int:
     """Return the status of one of our errors."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
+
+
+def unforeseen() -> JSONResponse:
+    """Return the answer where the server itself is at fault; it does not say how."""
+    said = "something went wrong in the server, which has noted it in its log. What was told before is safe."
+    return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", said)
+
+
+def discreet(error: StoreTrouble, store: object) -> StoreTrouble:
+    """Return trouble with a store in words for everybody: they do not tell where the store is, nor whose.
+
+    Who runs the server can read the whole of it in the server's log.
+    """
+    where = repr(store).partition(": ")[2].removesuffix(">")
+    said = str(error)
+    public = _CAUSE.sub("", said.replace(where, "The store") if where else said)
+    if public == said:
+        return error
+    _NOTES.warning("%s", said)
+    return type(error)(public)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -72,8 +106,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _unforeseen(_: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-        said = "something went wrong in the server, which has noted it in its log. Nothing was changed."
-        return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", said)
+        return unforeseen()
 
 
 def words_of(errors: Any) -> str:
@@ -91,5 +124,5 @@ def words_of(errors: Any) -> str:
         return "the request is not valid JSON."
     given = repr(first.get("input"))
     given = given if len(given) <= _LONGEST else given[:_LONGEST] + "..."
-    said = str(first.get("msg", "it cannot be used")).removeprefix("Input ")
+    said = _SUBJECT.sub("", str(first.get("msg", "cannot be used")))
     return f"`{place}` is {given}; it {said}."

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeAlias
 
 from shortlist.errors import ShortlistError
@@ -10,12 +10,23 @@ from shortlist.errors import ShortlistError
 _BETWEEN = 1.0  # seconds between two looks at a run
 _SILENCE = 15.0  # seconds after which a word is sent, so that both ends know that the other is there
 
-Look: TypeAlias = Callable[[int], Awaitable[dict[str, Any] | None]]
-"""``look(n_events)`` returns what there is to say of a run, or None if no event has come since."""
+Seen: TypeAlias = tuple[str, int]
+"""As what a run was last seen: its code, and how many events it had."""
+
+Look: TypeAlias = Callable[[Seen], Awaitable[dict[str, Any] | None]]
+"""``look(seen)`` returns what there is to say of a run, or None if no event has come since."""
 
 
 class Watch:
-    """One run, and those who watch it; `n_watchers` says how many these are."""
+    """One run, and those who watch it.
+
+    Attributes
+    ----------
+    n_watchers
+        How many these are.
+    is_over
+        Whether there was trouble, and nothing will come after it.
+    """
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -23,9 +34,9 @@ class Watch:
         self._said = b""
         self.n_watchers = 0
         self._task: asyncio.Task[None] | None = None
-        self._is_over = False
+        self.is_over = False
 
-    async def stream(self, closing: asyncio.Event) -> AsyncIterator[bytes]:
+    async def stream(self, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
         """Yield what is sent to one who watches: the run as it is, and again whenever it has changed.
 
         Whoever reads slowly is sent the latest only, not all that has been.
@@ -39,7 +50,7 @@ class Watch:
                 if self._said != seen:
                     seen = self._said
                     yield seen
-                elif self._is_over:
+                elif self.is_over:
                     return
                 elif not await _within(self._news, _SILENCE, closing):
                     yield b": still here\n\n"
@@ -50,28 +61,29 @@ class Watch:
                 self._task = None
 
     async def _follow(self) -> None:
-        n_events = -1
-        while True:
-            try:
-                found = await self._look(n_events)
-            except ShortlistError as error:
-                self._say("trouble", {"kind": type(error).__name__, "message": str(error)}, n_events)
-                self._is_over = True
-                self._wake()
-                return
-            if found is not None:
-                n_events = found["n_events"]
-                self._say("run", found, n_events)
-                self._wake()
-            await asyncio.sleep(_BETWEEN)
+        """Look at the run again and again, until it is gone or cannot be read."""
+        seen: Seen = ("", -1)
+        try:
+            while True:
+                found = await self._look(seen)
+                if found is not None:
+                    seen = found["code"], found["n_events"]
+                    self._say("run", found, seen[1])
+                await asyncio.sleep(_BETWEEN)
+        except ShortlistError as error:
+            self._end(type(error).__name__, str(error))
+        except Exception:
+            self._end("InternalError", "something went wrong in the server.")
+            raise
+
+    def _end(self, kind: str, message: str) -> None:
+        self.is_over = True
+        self._say("trouble", {"kind": kind, "message": message}, -1)
 
     def _say(self, kind: str, data: dict[str, Any], number: int) -> None:
         text = json.dumps(data, allow_nan=False)
         self._said = f"id: {number}\nevent: {kind}\ndata: {text}\n\n".encode()
-
-    def _wake(self) -> None:
-        """Wake all who wait; whoever comes after waits for the next news."""
-        before, self._news = self._news, asyncio.Event()
+        before, self._news = self._news, asyncio.Event()  # whoever comes after waits for the next news
         before.set()
 
 

@@ -1,0 +1,121 @@
+"""Connections, and what is done about those on which nothing moves."""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any, ClassVar, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from shortlist.server.allowance import network_of
+from shortlist.server.guards import HEADERS
+from shortlist.server.settings import Limits
+from shortlist.server.trouble import answer
+
+_LINGER = 2.0  # seconds for a client to read an answer before it has sent all
+_SLOWEST = 1000  # bytes per second that a reader must take, if more lie waiting
+
+
+def connections_with(limits: Limits) -> type["Connection"]:
+    """Return the connections of a server."""
+    return type("ConnectionHere", (Connection,), {"limits": limits, "n_from": Counter()})
+
+
+class Connection(H11Protocol):
+    """Hangs up on clients who do not say what they want, or do not read what they are told.
+
+    A client that has got its answer before it has sent all may still read it: some send first and read then.
+    """
+
+    limits: ClassVar[Limits]
+    n_from: ClassVar[Counter[str]]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count it, unless its client has too many."""
+        super().connection_made(transport)
+        self._socket = transport
+        self.transport = cast(asyncio.Transport, _Lingering(self))
+        self.is_leaving = False
+        self._asking_since: float | None = time.monotonic()
+        self._stuck = (0, time.monotonic())  # how much was not read yet, and when
+        self._network = network_of(self.client[0]) if self.client else ""
+        self.n_from[self._network] += 1
+        if self.n_from[self._network] > self.limits.connections:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it out."""
+        self.n_from[self._network] -= 1
+        if not self.n_from[self._network]:
+            del self.n_from[self._network]
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what the client says; note since when it has been about to say what it wants."""
+        if self.is_leaving:
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._asking_since = None
+        elif self._asking_since is None:
+            self._asking_since = time.monotonic()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, if there is one."""
+        super().on_response_complete()
+        self._asking_since = None
+
+    def resume_writing(self) -> None:
+        """Note that the client has read something."""
+        self._stuck = (self._socket.get_write_buffer_size(), time.monotonic())
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """Answer what is no HTTP in the same shape as everything else."""
+        reply = answer(400, "BadRequest", "the request is not valid HTTP.", HEADERS | {"connection": "close"})
+        events: list[Any] = [
+            h11.Response(status_code=400, headers=reply.raw_headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(reply.body)),
+            h11.EndOfMessage(),
+        ]
+        for event in events:
+            self._socket.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def look(self, now: float) -> None:
+        """End it if nothing moves."""
+        left, (before, since) = self._socket.get_write_buffer_size(), self._stuck
+        is_late = now - since > self.limits.patience
+        if self._asking_since is not None and now - self._asking_since > self.limits.patience:
+            self._socket.abort()
+        elif left == 0 or (is_late and left <= before - _SLOWEST * self.limits.patience):
+            self._stuck = (left, now)
+        elif is_late:
+            self._socket.abort()
+
+    def leave(self) -> None:
+        """Close it; if there is more to come, let it pass for a moment: an answer would be lost otherwise."""
+        if self.conn.their_state not in (h11.SEND_BODY, h11.ERROR) or self._socket.is_closing():
+            self._socket.close()
+        elif not self.is_leaving:
+            self.is_leaving = True
+            self._socket.write_eof()
+            self._socket.resume_reading()
+            self.loop.call_later(_LINGER, self._socket.close)
+
+
+class _Lingering:
+    """A transport that is closed by the connection it belongs to."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        self._connection.leave()
+
+    def is_closing(self) -> bool:
+        return self._connection.is_leaving or self._connection._socket.is_closing()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection._socket, name)

@@ -1,0 +1,109 @@
+"""JSON as it is meant to be: no key twice, no NaN, no halves of letters, and no towers of brackets."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+_DEEPEST = 32  # brackets within brackets
+_SUSPECTS = ("\\ud", "\\u0000")  # how halves of letters, and signs that end texts elsewhere, get into JSON
+
+
+class Unclear(ValueError):
+    """Something is no JSON, or not all would read the same in it."""
+
+
+class StrictRoute(APIRoute):
+    """An address at which JSON is read strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handle = super().get_route_handler()
+
+        async def strictly(request: Request) -> Response:
+            return await handle(_StrictRequest(request.scope, request.receive))
+
+        return strictly
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        """Return what was sent; refuse what different readers would read differently."""
+        try:
+            return parsed(await self.body())
+        except Unclear as error:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {error}.") from None
+
+
+def parsed(data: bytes) -> Any:
+    """Return what JSON says; raise Unclear with a reason if it is not plain and clear."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise Unclear("it is no text in UTF-8") from None
+    try:
+        found = json.loads(text, object_pairs_hook=_table, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise Unclear(f"it is not valid JSON ({error.msg}, line {error.lineno})") from None
+    except RecursionError:
+        raise Unclear("its brackets are too deep") from None
+    except Unclear:
+        raise
+    except ValueError:
+        raise Unclear("a number has thousands of digits") from None
+    _refuse_depth(found)
+    lowered = text.lower()
+    if any(suspect in lowered for suspect in _SUSPECTS):
+        _refuse_letters(found)
+    return found
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise Unclear(f"the key {twice[:40]!r} is there twice")
+    return found
+
+
+def _refuse_constant(name: str) -> float:
+    raise Unclear(f"{name} is no number in JSON")
+
+
+def _refuse_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [part for whole in level for part in _parts(whole) if isinstance(part, list | dict)]
+        if not level:
+            return
+    raise Unclear("its brackets are too deep")
+
+
+def _refuse_letters(value: Any) -> None:
+    for text in _texts(value):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Unclear("half a letter (a lone surrogate) stands in a text") from None
+        if "\0" in text:
+            raise Unclear("a sign stands in a text that is none (\\u0000)")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            yield from one
+        waiting.extend(_parts(one))
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []

@@ -1,0 +1,416 @@
+"""Runs over HTTP: whoever asks and tells, however many they are, every answer counts once."""
+
+import contextlib
+import csv
+import io
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import httpx
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import shortlist as sl
+from shortlist.run.addresses import part_of, path_of, run_of
+from shortlist.server.app import create_app
+from shortlist.store import Leased, MemoryStore, Told, open_store
+from tests.server.calling import Caller
+from tests.server.serving import MANY, QUESTION, Served, client_at, served, trouble_of
+
+SLOW = 60.0
+CROWD = MANY | {"variances": [1.0] * 100}
+
+
+class Place(NamedTuple):
+    """A store, and a server of it."""
+
+    path: Path
+    server: Served
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server that several tests share; each has runs of its own."""
+    path = tmp_path_factory.mktemp("api") / "runs.db"
+    with served(path) as server:
+        yield Place(path, server)
+
+
+def mean_of(ticket: dict[str, Any]) -> float:
+    """Return what is measured for a ticket: always the same."""
+    noise = random.Random(ticket["seed"]).gauss(0.0, 1.0) / ticket["pulls"] ** 0.5
+    return float(ticket["arm"] / 20 + noise)
+
+
+def answers_of(tickets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"ticket": one["ticket"], "mean": mean_of(one)} for one in tickets]
+
+
+def told_in(path: Path, run: str = "trial") -> dict[str, float]:
+    """Return the answers that are in a store, after making sure that none counts twice."""
+    session = sl.Session.resume(path, run)
+    found: dict[str, float] = {}
+    for event in session.events:
+        for arm, mean in zip(event.arms.tolist(), event.means.tolist(), strict=True):
+            ticket = f"{session.code}-r{event.round}-a{arm}"
+            assert ticket not in found, "an answer counts twice"
+            found[ticket] = mean
+    session.close()
+    return found
+
+
+def worked(client: httpx.Client, worker: str, limit: int, acknowledged: dict[str, float]) -> bool:
+    """Ask for tickets and tell their answers once; return whether the run has ended."""
+    asked = client.post("/runs/trial/ask", json={"worker": worker, "limit": limit}).raise_for_status().json()
+    if not asked["tickets"]:
+        time.sleep(0.1)
+        return bool(asked["is_done"])
+    answers = answers_of(asked["tickets"])
+    told = client.post("/runs/trial/tell", json={"worker": worker, "answers": answers}).raise_for_status()
+    acknowledged |= {one["ticket"]: one["mean"] for one in answers}
+    assert told.json()["conflicting"] == 0
+    return bool(told.json()["is_done"])
+
+
+# --- one by one ---------------------------------------------------------------------------------------
+
+
+def test_a_run_from_its_question_to_its_answer() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        begun = client.post("/runs", json={"name": "a trial/1", "question": QUESTION, "seed": 5})
+        assert begun.status_code == 201
+        path = begun.json()["path"]
+        assert begun.headers["location"] == path == "/runs/a%20trial~11"
+        assert (
+            client.post("/runs", json={"name": "a trial/1", "question": QUESTION, "seed": 5}).status_code
+            == 200
+        )
+        changed = client.post("/runs", json={"name": "a trial/1", "question": QUESTION, "seed": 6})
+        assert "began with another question" in trouble_of(changed, 409)["message"]
+        for k in range(100):
+            asked = client.post(f"{path}/ask", json={"worker": "w"}).json()
+            if asked["is_done"]:
+                break
+            rewards = [
+                {"ticket": one["ticket"], "rewards": [float(one["arm"])] * one["pulls"]}
+                for one in asked["tickets"]
+            ]
+            told = client.post(f"{path}/tell", json={"worker": "w", "answers": rewards})
+            assert told.json()["taken"] == len(rewards), k
+            again = client.post(f"{path}/tell", json={"worker": "w", "answers": rewards})
+            assert (again.json()["taken"], again.json()["known"]) == (0, len(rewards))
+        assert client.get(f"{path}/result.json").json()["selected"] == ["arm-2"]
+        assert client.get(f"{path}.json").json()["is_done"]
+        kept = client.get(f"{path}/export.csv")
+        assert kept.headers["content-disposition"] == 'attachment; filename="a-trial-11.csv"'
+        rows = list(csv.DictReader(io.StringIO(kept.text)))
+        assert len(rows) == len(client.get(f"{path}/export.json").json()["answers"])
+
+
+def test_tickets_are_reserved_renewed_and_given_back() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION})
+
+        def ask(worker: str, **more: Any) -> dict[str, Any]:
+            found: dict[str, Any] = client.post("/runs/trial/ask", json={"worker": worker} | more).json()
+            return found
+
+        first = ask("a", limit=2)
+        assert [one["arm"] for one in first["tickets"]] == [0, 1]
+        assert ask("a", limit=2)["tickets"] == first["tickets"]
+        assert [one["arm"] for one in ask("b")["tickets"]] == [2]
+        waiting = ask("c")
+        assert waiting["tickets"] == []
+        assert {one["worker"] for one in waiting["waiting_for"]} == {"a", "b"}
+        assert ask("c", round=0, arms=[0, 2])["tickets"] == []
+        renewed = client.post("/runs/trial/renew", json={"worker": "a", "lease": 1e6})
+        assert renewed.json() == {"run": "trial", "is_done": False}
+        assert client.post("/runs/trial/release", json={"worker": "b"}).status_code == 200
+        assert [one["arm"] for one in ask("c", round=0, arms=[0, 2])["tickets"]] == [2]
+        assert client.get("/runs/trial/round.json", params={"worker": "a"}).json()["free"] == [0, 1]
+        client.post("/runs/trial/suspend", json={"worker": "a", "reason": "out of paper"})
+        assert client.get("/runs/trial.json").json()["suspended"] == "out of paper"
+
+
+def test_a_sheet_is_taken_whole_or_not_at_all() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION})
+        tickets = client.post("/runs/trial/ask", json={"worker": "a"}).json()["tickets"]
+        lines = [f"{one['ticket']},{one['arm']}" for one in tickets]
+
+        def tell(*rows: str) -> httpx.Response:
+            sheet = "\n".join(["ticket,mean", *rows])
+            kind = {"content-type": "text/csv"}
+            return client.post("/runs/trial/sheet", params={"worker": "a"}, content=sheet, headers=kind)
+
+        wrong = trouble_of(tell(lines[0], f"{tickets[1]['ticket']},x"), 422)
+        assert wrong["message"].startswith("line 3: the mean is 'x'")
+        assert client.get("/runs/trial.json").json()["n_pulls"] == 0
+        assert tell(*lines).json()["taken"] == 3
+
+
+# --- names as parts of addresses ----------------------------------------------------------------------
+
+NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12)
+ODD = st.text("./~%012ajson\\?#&;:+ é\u4e2d", min_size=1, max_size=8)
+
+
+@settings(max_examples=300)
+@given(NAMES | ODD)
+@example("a.json")
+@example("..")
+@example(".")
+@example("a/b")
+@example("~1")
+@example("~01")
+@example("%2F")
+@example("events")
+@example("a.json.json")
+@example("....json")
+@example("answer.json")
+@example("a/events")
+@example("/")
+@example("\u202e")
+def test_a_name_comes_back_from_its_address(name: str) -> None:
+    part = part_of(name)
+    assert part.isascii()
+    assert not set(part) & set("/?#\\ ")
+    assert part not in {".", ".."}
+    assert run_of(unquote(part)) == name
+    assert not unquote(part).endswith(".json"), "it would be taken for the plain data of another run"
+    assert str(httpx.URL(f"http://x{path_of(name, 'ask')}").raw_path, "ascii") == path_of(name, "ask")
+
+
+@settings(max_examples=200)
+@given(NAMES | ODD, NAMES | ODD)
+def test_no_name_is_mistaken_for_another(one: str, other: str) -> None:
+    parts = [unquote(part_of(name)) for name in (one, other)]
+    assert (parts[0] == parts[1]) == (one == other)
+    assert (path_of(one, "events") == path_of(other)) is False
+
+
+def test_every_name_leads_to_its_own_run() -> None:
+    names = [
+        *(
+            "a.json",
+            "a",
+            "..",
+            ".",
+            "a/b",
+            "~1",
+            "~",
+            "/",
+            "events",
+            "a/events",
+            "a/events.json",
+            "index.json",
+        ),
+        *(
+            "%2F",
+            "a%2Fb",
+            "a b",
+            "ä",
+            "中",
+            "a?b=c",
+            "a#b",
+            "a+b",
+            "a;b",
+            "a&b",
+            "<script>",
+            "a\\b",
+            "...",
+            "a.",
+        ),
+        *(
+            "report.html",
+            "a.html",
+            "export.csv",
+            "a~1b",
+            "a~b",
+            "login",
+            "static",
+            "A.JSON",
+            '"',
+            "'",
+            "=1+1",
+        ),
+    ]
+    with Caller(create_app(MemoryStore())) as client:
+        for name in names:
+            reply = client.post("/runs", json={"name": name, "question": QUESTION})
+            assert reply.status_code == 201, name
+            assert reply.json()["path"] == reply.headers["location"] == path_of(name)
+        for name in names:
+            path = path_of(name)
+            assert client.get(f"{path}.json").json()["run"] == name
+            assert client.get(f"{path}/round.json").json()["run"] == name
+            assert client.get(path).headers["content-type"].startswith("text/html"), name
+            assert client.post(f"{path}/ask", json={"worker": "a"}).json()["run"] == name
+            kept = client.get(f"{path}/export.json").headers["content-disposition"]
+            assert set(kept) <= set('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.;="  ')
+        assert {one["run"] for one in client.get("/index.json").json()["runs"]} <= set(names)
+
+
+# --- many at once -------------------------------------------------------------------------------------
+
+
+def test_fifty_threads_ask_and_tell(place: Place) -> None:
+    acknowledged: list[dict[str, float]] = [{} for _ in range(50)]
+    path, server = place
+    server.begin("trial", CROWD, "short-race")
+    end = time.monotonic() + SLOW
+
+    def work(k: int) -> None:
+        while not worked(client, f"w{k}", 1 + k % 3, acknowledged[k]) and time.monotonic() < end:
+            pass
+
+    with ThreadPoolExecutor(50) as pool, client_at(server.url, 50) as client:
+        list(pool.map(work, range(50)))
+    assert server.client.get("/runs/trial.json").json()["is_done"]
+    alone = sl.Session(sl.Problem(**CROWD), "short-race")
+    while tickets := alone.ask():
+        rows = sl_rows(alone, tickets)
+        alone.tell(tickets, means=[mean_of(row) for row in rows])
+    told = told_in(path)
+    everything = {ticket: mean for part in acknowledged for ticket, mean in part.items()}
+    assert sum(map(len, acknowledged)) == len(everything) == len(told), "no ticket was answered by two"
+    assert everything == told
+    session = sl.Session.resume(path, "trial")
+    assert session.result.selected == alone.result.selected
+    leases = [record.event for record in session.records if isinstance(record.event, Leased)]
+    given_out = Counter((lease.round, arm) for lease in leases for arm in lease.arms.tolist())
+    assert max(given_out.values()) == 1, "a ticket was given to two workers"
+    assert len({lease.worker for lease in leases}) > 10
+    session.close()
+
+
+def sl_rows(session: sl.Session, tickets: sl.Tickets) -> list[dict[str, Any]]:
+    from shortlist.run.sheets import ticket_rows
+
+    return list(ticket_rows(tickets, session.code, session.seed))
+
+
+def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    acknowledged: list[dict[str, float]] = [{} for _ in range(4)]
+    server = Served(path)
+    server.begin("trial", CROWD, "short-race")
+    port, is_over = server.port, threading.Event()
+
+    def work(k: int) -> None:
+        with client_at(f"http://127.0.0.1:{port}") as client:
+            while not is_over.is_set():
+                with contextlib.suppress(httpx.TransportError):
+                    if worked(client, f"w{k}", 2, acknowledged[k]):
+                        return
+                time.sleep(0.002)
+
+    def wait_for(n: int) -> None:
+        end = time.monotonic() + SLOW
+        while sum(map(len, acknowledged)) < n:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+
+    def known() -> dict[str, float]:
+        return {ticket: mean for part in acknowledged for ticket, mean in part.items()}
+
+    with ThreadPoolExecutor(4) as pool:
+        working = [pool.submit(work, k) for k in range(4)]
+        try:
+            wait_for(25)
+            server.kill()
+            n_before = len(known())
+            assert known().items() <= told_in(path).items(), "an acknowledged answer was lost"
+            server = Served(path, port=port)
+            wait_for(n_before + 25)
+        finally:
+            is_over.set()
+            server.stop()
+    for one in working:
+        one.result()
+    assert known().items() <= told_in(path).items()
+
+
+def test_two_servers_and_the_command_line_share_a_store(place: Place, tmp_path: Path) -> None:
+    path, one = place
+    file = tmp_path / "question.toml"
+    file.write_text(
+        "[problem]\nm = 1\nepsilon = 0.5\ndelta = 0.1\nscales = [1.0, 1.0, 1.0]\n[measure]\n"
+        'kind = "simulated"\nmeans = [0.0, 1.0, 2.0]\n',
+        encoding="utf-8",
+    )
+
+    def shortlist(*words: str, given: str = "") -> str:
+        command = [sys.executable, "-m", "shortlist", *words, "--store", str(path)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, input=given, check=False, env=os.environ
+        )
+        assert done.returncode in {0, 3}, done.stderr
+        return done.stdout
+
+    with served(path) as other:
+        one.begin("shared", MANY)
+        tickets = one.client.post("/runs/shared/ask", json={"worker": "a", "limit": 4}).json()["tickets"]
+        beside = other.client.post("/runs/shared/ask", json={"worker": "b", "limit": 4}).json()["tickets"]
+        assert not {t["arm"] for t in tickets} & {t["arm"] for t in beside}
+        told = {"worker": "a", "answers": answers_of(tickets)}
+        assert other.client.post("/runs/shared/tell", json=told).json()["taken"] == 4
+        assert one.client.post("/runs/shared/tell", json=told).json()["known"] == 4
+        sheet = "ticket,mean\n" + "".join(f"{t['ticket']},{mean_of(t)!r}\n" for t in beside)
+        (tmp_path / "answers.csv").write_text(sheet, encoding="utf-8")
+        shortlist("tell", "shared", str(tmp_path / "answers.csv"))
+        for server in (one, other):
+            facts = server.client.get("/runs/shared.json").json()
+            assert facts["n_tickets"] - facts["n_open"] == 8
+        shortlist("run", str(file), "--name", "simulated")
+        for server in (one, other):
+            facts = server.client.get("/runs/simulated.json").json()
+            assert facts["is_done"]
+            assert facts["selected"] == ["arm-2"]
+    assert len(told_in(path, "shared")) == 8
+
+
+def test_who_looks_does_not_wait_long_for_who_adds(place: Place) -> None:
+    path, server = place
+    server.begin("slow", MANY)
+    server.begin("other")
+    with (
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as lock,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        lock.execute("BEGIN IMMEDIATE")
+        waiting = pool.submit(server.client.post, "/runs/slow/ask", json={"worker": "a", "limit": 1})
+        time.sleep(0.5)
+        with client_at(server.url) as client:
+            began = time.monotonic()
+            assert client.get("/plan.json").status_code == 200
+            assert client.get("/runs/other.json").status_code == 200
+            assert time.monotonic() - began < 1.5
+            assert trouble_of(client.get("/runs/slow.json"), 503)["kind"] == "Busy"
+            assert time.monotonic() - began < 6.0
+        assert not waiting.done()
+        lock.execute("ROLLBACK")
+        assert waiting.result(timeout=SLOW).status_code == 200
+    assert server.client.get("/runs/slow.json").status_code == 200
+
+
+def test_told_events_say_who_told_them(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with Caller(create_app(open_store(path))) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION})
+        tickets = client.post("/runs/trial/ask", json={"worker": "a"}).json()["tickets"]
+        client.post("/runs/trial/tell", json={"worker": "ann", "answers": answers_of(tickets)})
+    records = [record.event for record in open_store(path).read("trial")]
+    assert [event.worker for event in records if isinstance(event, Told)] == ["ann"]
