@@ -1,11 +1,13 @@
 """``shortlist serve``: runs to watch in a browser, and to feed over HTTP."""
 
+import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import click
 
-from shortlist.cli.options import store_option
+from shortlist.cli.options import json_option, store_option
 from shortlist.cli.stores import NOWHERE, shown
 from shortlist.errors import InvalidProblem
 
@@ -49,6 +51,7 @@ PORT = 8765
     type=click.FloatRange(min=0, min_open=True),
     help="Seconds to wait for a client that sends or reads nothing.",
 )
+@json_option("where it serves, and new tokens,")
 def command(
     where: str,
     host: str,
@@ -59,6 +62,7 @@ def command(
     rate: float,
     max_body: int,
     patience: float,
+    as_json: bool,
 ) -> None:
     """Show the runs of a store in a browser, and take answers over HTTP.
 
@@ -79,7 +83,12 @@ def command(
     Ctrl-C ends it. Runs are not affected: they are in the store. Exit status: 0, or 2 the command is wrong, 4
     the store failed.
     """
-    from shortlist.server.serving import listening, server_for
+    try:
+        from shortlist.server.serving import listening, server_for
+    except ImportError as error:
+        raise InvalidProblem(
+            f"serving needs {error.name}, which is not installed. Use: pip install 'shortlist[server]'"
+        ) from None
     from shortlist.server.settings import Limits, Settings, is_loopback
     from shortlist.server.tokens import Tokens
     from shortlist.store import open_store
@@ -100,12 +109,22 @@ def command(
     port = sockets[0].getsockname()[1]
     store = open_store(where, read_only=read_only)
     server = server_for(store, settings, host, port)
-    said = f"Serving {shown(where)}; open http://{_called(host)}:{port}"
-    click.echo(f"{said}{' (read only)' if read_only else ''}. Ctrl-C ends it.")
-    if is_new and tokens is not None:
-        click.echo(f"Token to add and look: {tokens.write}\nToken to look only:    {tokens.read}")
-        click.echo("They are not shown again; --token-file keeps tokens of your own.")
+    facts = {"url": f"http://{_called(host)}:{port}", "store": shown(where), "read_only": read_only}
+    new = {"write": tokens.write, "read": tokens.read} if is_new and tokens is not None else None
+    if as_json:
+        click.echo(json.dumps(facts | {"tokens": new}))
+    else:
+        _say(facts, new)
     server.run(sockets=sockets)
+
+
+def _say(facts: dict[str, Any], tokens: dict[str, str] | None) -> None:
+    """Say where the server is and, this once, which tokens it wants."""
+    only = " (read only)" if facts["read_only"] else ""
+    click.echo(f"Serving {facts['store']}; open {facts['url']}{only}. Ctrl-C ends it.")
+    if tokens is not None:
+        click.echo(f"Token to add and look: {tokens['write']}\nToken to look only:    {tokens['read']}")
+        click.echo("They are not shown again; --token-file keeps tokens of your own.")
 
 
 def _called(host: str) -> str:

@@ -34,7 +34,7 @@ def arms_figure(report: Report) -> str:
     if not report.result.n_pulls:
         return ""
     chosen = shown(report)
-    scales = _means_scale(report, chosen), _pulls_scale(report, chosen)
+    scales = means_scale(report, chosen), _pulls_scale(report, chosen)
     drawing = "".join(_block(report, lines, scales) for lines in _blocks(report, chosen))
     return figure("Means and pulls of the arms", drawing, _legend(report), _table(report, chosen))
 
@@ -62,7 +62,7 @@ def _name(report: Report, row: Row | None) -> str:
     if row is None:
         return '<li class="cut" role="presentation"></li>'
     if isinstance(row, Left):
-        return f'<li class="left">{_left(report, row)}</li>'
+        return f'<li class="left">{left_words(report, row)}</li>'
     return f"<li>{markup.name(report.result.problem.name(row), 32, titled=True)}</li>"
 
 
@@ -92,7 +92,7 @@ def _means_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
         elif isinstance(line.row, Left):
             _span(picture, scale, means[line.row.arms], line.y)
         elif math.isnan(means[line.row]):
-            picture.text(0.5, line.y + 4, _unpulled(report), anchor="middle")
+            picture.text(0.5, line.y + 4, unpulled_words(report), anchor="middle")
         else:
             _interval(picture, scale, (means[line.row], widths[line.row]), line)
     return picture.render()
@@ -104,7 +104,7 @@ def _half_widths(report: Report) -> FloatArray:
     return 2 * np.nan_to_num(report.errors)
 
 
-def _means_scale(report: Report, chosen: Shown) -> Scale:
+def means_scale(report: Report, chosen: Shown) -> Scale:
     """Return a scale that holds all means, and intervals as long as they do not dwarf them."""
     result, epsilon = report.result, report.result.problem.epsilon
     arms = [arm for arm in chosen.arms if result.arms.pulls[arm]]
@@ -186,15 +186,16 @@ def _pulls_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _unpulled(report: Report) -> str:
+def unpulled_words(report: Report) -> str:
+    """Return what is said of an arm without pulls."""
     return "never pulled" if report.is_finished else "not pulled yet"
 
 
-def _left(report: Report, row: Left) -> str:
+def left_words(report: Report, row: Left) -> str:
     """Return how many arms a row stands for; those that were pulled have a band."""
     if report.result.arms.pulls[row.arms].any():
         return f"{len(row.arms):,} more {'arm' if len(row.arms) == 1 else 'arms'}"
-    return f"{len(row.arms):,} {_unpulled(report)}"
+    return f"{len(row.arms):,} {unpulled_words(report)}"
 
 
 def _legend(report: Report) -> str:
@@ -225,10 +226,10 @@ def _table(report: Report, chosen: Shown) -> str:
         side = above if place < n_above else below
         if isinstance(row, Left):
             total = int(result.arms.pulls[row.arms].sum())
-            rows.append([_left(report, row), side if total else "–", "", "", f"{total:,} in all"])
+            rows.append([left_words(report, row), side if total else "–", "", "", f"{total:,} in all"])
             continue
         mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
-        side = side if is_pulled or report.is_finished else _unpulled(report)
+        side = side if is_pulled or report.is_finished else unpulled_words(report)
         is_known = is_pulled and report.errors is not None
         width = mean_words(float(widths[row]), epsilon) if is_known else "–"
         cells = [mean_words(mean, epsilon), width, f"{result.arms.pulls[row]:,}"]

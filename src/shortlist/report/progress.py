@@ -61,13 +61,14 @@ def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -
             f"{rate:,.0f} pulls/s",
         ]
         if cap is not None and rate > 0:
-            parts.append(f"at most {_duration((cap - now.n_pulls) / rate)} left")
+            parts.append(f"at most {duration((cap - now.n_pulls) / rate)} left")
         return ", ".join(filter(None, parts))
 
     return words
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time in words: 12 s, 5 min, 3 h, or 4 days."""
     for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"

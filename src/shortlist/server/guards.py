@@ -207,7 +207,9 @@ def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:
         return answer(HTTPStatus.FORBIDDEN, "Forbidden", said)
     if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
         path = scope["path"] if not scope["path"][1:].startswith(("/", "\\")) else "/"  # no other server
-        return RedirectResponse(f"{_LOGIN}?next={quote(path)}", HTTPStatus.SEE_OTHER)
+        asked = scope.get("query_string", b"").decode("ascii", "replace")
+        wanted = quote(f"{quote(path)}?{asked}" if asked else quote(path))  # it is undone once on the way
+        return RedirectResponse(f"{_LOGIN}?next={wanted}", HTTPStatus.SEE_OTHER)
     said = "show a token: send the header `Authorization: Bearer TOKEN`."
     return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
 

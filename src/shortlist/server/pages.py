@@ -4,31 +4,39 @@ What a page shows is worked out once, as plain data; the page is drawn from thes
 """
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Awaitable
 from functools import cache, partial
+from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
-from shortlist.errors import StoreTrouble
+from shortlist.errors import ShortlistError, StoreTrouble
 from shortlist.report.page import page as report_page
+from shortlist.report.style import style
 from shortlist.run.addresses import path_of, run_of
 from shortlist.server.app import House
 from shortlist.server.feeding import Run
+from shortlist.server.forms import at, formed
 from shortlist.server.guards import COOKIE
 from shortlist.server.shapes import Strict
 from shortlist.server.snapshot import glance, report_of, snapshot
 from shortlist.server.tokens import Right, Tokens
+from shortlist.server.trouble import status_of
 
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _EXAMPLE = {"m": 3, "epsilon": 0.1, "delta": 0.05, "variances": [0.25] * 10}
+_TO_A_PAGE = 50  # runs
 _MONTH = 30 * 86_400  # seconds
+
+
+Page: TypeAlias = Annotated[int, Query(ge=1, le=1_000_000)]
 
 
 class Login(Strict):
@@ -42,9 +50,9 @@ def routes(house: House) -> APIRouter:
     router = APIRouter(tags=["pages"])
 
     @router.get("/index.json")
-    async def index_facts() -> dict[str, Any]:
-        """Return all runs, the latest first, and what each waits for."""
-        return {"runs": await house.read(partial(_glances, house))}
+    async def index_facts(page: Page | None = None) -> dict[str, Any]:
+        """Return runs, the latest first, and what each waits for: all of them, or a page of the list."""
+        return await house.read(partial(_glances, house, page))
 
     @router.get("/runs/{run}.json")
     async def run_facts(run: Run) -> dict[str, Any]:
@@ -56,19 +64,32 @@ def routes(house: House) -> APIRouter:
         """Return what the plan calculator starts with."""
         return {"example": _EXAMPLE}
 
-    def add(path: str, template: str, facts: Callable[..., Any]) -> None:
-        """Add the page that is drawn from what its twin returns."""
+    async def drawn(template: str, request: Request, facts: Awaitable[dict[str, Any]]) -> HTMLResponse:
+        """Return the page that shows what its twin returns; or what is wrong with it."""
+        try:
+            return HTMLResponse(_drawn(house, template, request, await facts))
+        except ShortlistError as error:
+            return HTMLResponse(
+                _drawn(house, "trouble.html", request, {"message": str(error)}), status_of(error)
+            )
 
-        async def drawn(request: Request) -> HTMLResponse:
-            return HTMLResponse(_drawn(template, request, await facts(**request.path_params)))
+    @router.get("/", include_in_schema=False)
+    async def index(request: Request, page: Page = 1) -> HTMLResponse:
+        return await drawn("index.html", request, index_facts(page))
 
-        router.add_api_route(path, drawn, methods=["GET"], include_in_schema=False, name=template)
+    @router.get("/runs/{run}", include_in_schema=False)
+    async def run_page(run: Run, request: Request) -> HTMLResponse:
+        return await drawn("run.html", request, run_facts(run))
+
+    @router.get("/runs/{run}/answer", include_in_schema=False)
+    async def answer_page(run: Run, request: Request) -> HTMLResponse:
+        return await drawn("answer.html", request, run_facts(run))
+
+    @router.get("/plan", include_in_schema=False)
+    async def plan_page(request: Request) -> HTMLResponse:
+        return await drawn("plan.html", request, plan_facts())
 
     router.get("/runs/{run}/answer.json")(run_facts)
-    add("/", "index.html", index_facts)
-    add("/runs/{run}", "run.html", run_facts)
-    add("/runs/{run}/answer", "answer.html", run_facts)
-    add("/plan", "plan.html", plan_facts)
     _add_files(router, house)
     _add_login(router, house)
     return router
@@ -86,8 +107,10 @@ def _add_files(router: APIRouter, house: House) -> None:
         kind = _KINDS.get(f".{name.rpartition('.')[2]}")
         if kind is None:
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        data = await house.read(partial(_packed, name))
-        headers = {"cache-control": "public, max-age=3600", "vary": "accept-encoding"}
+        data, mark = await house.read(partial(_packed, name))
+        headers = {"cache-control": "no-cache", "etag": mark, "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == mark:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(gzip.decompress(data), media_type=kind, headers=headers)
         return Response(data, media_type=kind, headers=headers | {"content-encoding": "gzip"})
@@ -96,7 +119,7 @@ def _add_files(router: APIRouter, house: House) -> None:
 def _add_login(router: APIRouter, house: House) -> None:
     @router.get("/login", include_in_schema=False)
     async def login_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(_drawn("login.html", request, {}))
+        return HTMLResponse(_drawn(house, "login.html", request, {}))
 
     @router.post("/login", include_in_schema=False)
     async def login(given: Login, request: Request) -> Response:
@@ -122,37 +145,53 @@ def _add_login(router: APIRouter, house: House) -> None:
         return response
 
 
-def _drawn(template: str, request: Request, facts: dict[str, Any]) -> str:
-    may_add = getattr(request.state, "right", Right.WRITE) is Right.WRITE
-    return _templates().get_template(template).render(facts=facts, may_add=may_add, path_of=path_of)
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("shortlist.server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+def _drawn(house: House, template: str, request: Request, facts: dict[str, Any]) -> str:
+    right = getattr(request.state, "right", Right.WRITE)
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            facts=facts,
+            may_add=right is Right.WRITE,
+            has_tokens=house.settings.tokens is not None,
+            is_known=right is not Right.NOTHING,
+        )
     )
 
 
 @cache
-def _packed(name: str) -> bytes:
-    """Return a file that pages load, packed; raise HTTPException if it is none of ours."""
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("shortlist.server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    found.filters |= {"at": at, "formed": formed, "path": path_of}
+    return found
+
+
+@cache
+def _packed(name: str) -> tuple[bytes, str]:
+    """Return a file that pages load, packed, and a mark of it; raise HTTPException if it is none of ours."""
+    folder = files("shortlist.server").joinpath("static")
     if name == "plotly.js":
         data = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-        return gzip.compress(data, 6)
-    folder = files("shortlist.server").joinpath("static")
-    if name not in {one.name for one in folder.iterdir()}:
+    elif name == "report.css":
+        data = style().encode()
+    elif name in {one.name for one in folder.iterdir()}:
+        data = folder.joinpath(name).read_bytes()
+    else:
         raise HTTPException(HTTPStatus.NOT_FOUND)  # which is not remembered, as an answer would be
-    return gzip.compress(folder.joinpath(name).read_bytes(), 6)
+    return gzip.compress(data, 6, mtime=0), f'"{sha256(data).hexdigest()[:20]}"'
 
 
-def _glances(house: House) -> list[dict[str, Any]]:
-    """Return all runs, the latest first, also those that cannot be read."""
-    found = []
-    for run in house.desk.runs():
+def _glances(house: House, page: int | None) -> dict[str, Any]:
+    """Return runs, the latest first, also those that cannot be read."""
+    found, names = [], house.desk.runs()
+    first, last = (0, len(names)) if page is None else ((page - 1) * _TO_A_PAGE, page * _TO_A_PAGE)
+    for run in names[first:last]:
         try:
             found.append(house.desk.look(run, lambda one: glance(one.log)))
         except StoreTrouble as error:
             said = {"state": "damaged", "label": "Damaged", "next": str(error), "is_done": False}
             found.append({"run": run, "path": path_of(run), **said})
-    return found
+    n_pages = 1 if page is None else max(1, -(-len(names) // _TO_A_PAGE))
+    return {"runs": found, "n_runs": len(names), "page": page or 1, "n_pages": n_pages}

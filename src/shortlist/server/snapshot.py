@@ -1,23 +1,36 @@
 """A run as its page shows it: plain data, fit for JSON, and small however large the run is."""
 
-import math
 import time
 from typing import Any
 
-from shortlist.report.company_text import worker_words
+from shortlist.report.amounts import large
+from shortlist.report.company_text import counted, worker_words
 from shortlist.report.facts import Report, report_of_history
+from shortlist.report.markup import plain_name, shortened, visible
 from shortlist.report.moments import iso
 from shortlist.report.next_step import next_step
 from shortlist.report.origin import resuming
-from shortlist.report.rows import Left, shown
+from shortlist.report.progress import duration
 from shortlist.report.run_text import state_of, status_dict
-from shortlist.report.verdict import LABELS, basis, certificate, effort, headline, optimality
+from shortlist.report.verdict import (
+    LABELS,
+    assumption,
+    basis,
+    certificate,
+    effort,
+    headline,
+    names_arms,
+    optimality,
+)
 from shortlist.run.addresses import path_of
 from shortlist.run.follower import Follower
+from shortlist.run.history import History
+from shortlist.server.arms_view import MOST_LETTERS, arms_view
 from shortlist.server.desk import Open
 from shortlist.server.story import told_words
 
 _MOST_LISTED = 50  # of conflicts, scored failures, rounds, workers and selected arms
+_LONGEST = 500  # letters of a reason
 
 
 def glance(log: Follower) -> dict[str, Any]:
@@ -35,6 +48,8 @@ def glance(log: Follower) -> dict[str, Any]:
         "code": history.began.code,
         "n_pulls": history.n_pulls,
         "worst_case_pulls": history.worst_case_pulls,
+        "share": share_of(history.n_pulls, history.worst_case_pulls),
+        "share_known": bool(history.worst_case_pulls),
         "changed": None if log.changed_at is None else iso(log.changed_at),
         "is_done": history.is_final,
     }
@@ -49,24 +64,40 @@ def snapshot(run: Open) -> dict[str, Any]:
         facts = glance(log) | {key: status[key] for key in status if key not in ("run", "state", "question")}
         for part in ("conflicts", "scored"):
             facts[f"n_{part}"], facts[part] = len(status[part]), status[part][-_MOST_LISTED:]
+        for score in facts["scored"]:
+            score["reason"] = shortened(score["reason"], _LONGEST)
         for holder in facts["holders"]:
             holder["words"] = worker_words(holder["worker"])
+        findings = [{"is_warning": one.is_warning, "words": one.words} for one in report.findings]
+        pace, suspended = _pace(log), facts["suspended"]
         return facts | {
             "problem": status["question"],
+            "suspended": None if suspended is None else shortened(_lines(suspended), 4 * _LONGEST),
+            "holders": facts["holders"][:_MOST_LISTED],
+            "n_holders": len(facts["holders"]),
             "headline": headline(report),
             "certificate": certificate(report),
             "basis": basis(report),
+            "assumption": assumption(report),
             "effort": effort(report),
             "optimality": optimality(report),
             "resume": report.resume,
-            "selected": [log.history.problem.name(int(arm)) for arm in report.result.indices[:_MOST_LISTED]],
+            "selected": _selected(report),
+            "names_arms": names_arms(report),
+            "winners": [{"name": name} for name in _winners(report)],
+            "progress": _progress(log.history, pace),
+            "gauge": _gauge(log.history.n_pulls, report.cap, facts["lower_bound"]),
+            "needs_variances": log.history.round.tickets.needs_variances,
             "n_selected": len(report.result.indices),
             "rivals": dict(report.rivals),
-            "pace": _pace(run),
-            "arms": _arms(report),
+            "pace": pace,
+            "arms": arms_view(report),
             "rounds": _rounds(report),
-            "workers": _workers(report),
-            "findings": [{"is_warning": one.is_warning, "words": one.words} for one in report.findings],
+            "workers": _workers(report, facts["holders"]),
+            "findings": findings,
+            "warnings": [one for one in findings if one["is_warning"]],
+            "notes": [one for one in findings if not one["is_warning"]],
+            "has_warnings": any(one["is_warning"] for one in findings),
             "log": [told_words(record, log.history) for record in reversed(run.tally.recent)],
             "made": iso(time.time()),
         }
@@ -79,29 +110,20 @@ def report_of(run: Open) -> Report:
     return report_of_history(history, origin, run.tally.workers, resume=resume)
 
 
-def _arms(report: Report) -> dict[str, Any]:
-    """Return the arms that are shown one by one, from the best; with the cut between in and out."""
-    chosen = shown(report)
-    rows: list[dict[str, Any]] = []
-    for row, is_above in [(row, True) for row in chosen.above] + [(row, False) for row in chosen.below]:
-        if isinstance(row, Left):
-            rows.append({"left_out": len(row.arms), "is_above": is_above})
-            continue
-        error = None if report.errors is None else _number(report.errors[row])
-        rows.append(
-            {
-                "arm": row,
-                "name": report.result.problem.name(row)[:_MOST_LETTERS],
-                "mean": _number(report.result.arms.means[row]),
-                "error": error,
-                "pulls": int(report.result.arms.pulls[row]),
-                "is_above": is_above,
-            }
-        )
-    return {"rows": rows, "n_above": report.n_above, "epsilon": report.result.problem.epsilon}
+def _lines(text: str) -> str:
+    return "\n".join(map(visible, text.splitlines()))
 
 
-_MOST_LETTERS = 120  # of the name of an arm
+def _selected(report: Report) -> list[str]:
+    """Return the names of the arms selected: of very many, the first ones."""
+    chosen = report.result.indices[:_MOST_LISTED]
+    return [plain_name(report.result.problem.name(int(arm)), MOST_LETTERS) for arm in chosen]
+
+
+def _winners(report: Report) -> list[str]:
+    """Return the names that stand below the headline."""
+    more = len(report.result.indices) - _MOST_LISTED
+    return [*_selected(report), *([f"and {more:,} more"] if more > 0 else [])] if names_arms(report) else []
 
 
 def _rounds(report: Report) -> list[dict[str, int]]:
@@ -115,21 +137,27 @@ def _rounds(report: Report) -> list[dict[str, int]]:
     ]
 
 
-def _workers(report: Report) -> list[dict[str, Any]]:
+def _workers(report: Report, holders: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return who has measured, and who has tickets now: those with most pulls first."""
+    held = {one["worker"]: one for one in holders}
+    done = {work.worker: work for work in report.workers}
+    names = [*done, *(name for name in held if name not in done)]
     return [
         {
-            "worker": worker_words(work.worker)[:_MOST_LETTERS],
-            "n_answers": work.n_answers,
-            "n_pulls": work.n_pulls,
-            "share": work.share,
+            "worker": plain_name(worker_words(name), 60),
+            "n_answers": done[name].n_answers if name in done else 0,
+            "n_pulls": done[name].n_pulls if name in done else 0,
+            "share": done[name].share if name in done else 0.0,
+            "n_held": held[name]["n_tickets"] if name in held else 0,
+            "until": held[name]["until"] if name in held else None,
         }
-        for work in report.workers[:_MOST_LISTED]
+        for name in sorted(names, key=lambda name: name not in held)[:_MOST_LISTED]
     ]
 
 
-def _pace(run: Open) -> dict[str, Any]:
+def _pace(log: Follower) -> dict[str, Any]:
     """Return how fast pulls have come since the run began, and how long it can last at that pace."""
-    log, cap = run.log, run.log.history.worst_case_pulls
+    cap = log.history.worst_case_pulls
     seconds = max((log.changed_at or 0.0) - (log.began_at or 0.0), 1e-9)
     rate = log.history.n_pulls / seconds if log.history.n_pulls else 0.0
     left = None
@@ -138,5 +166,31 @@ def _pace(run: Open) -> dict[str, Any]:
     return {"pulls_per_second": rate, "seconds_left_at_most": left}
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def share_of(pulls: float | None, cap: int | None) -> float | None:
+    """Return a number of pulls as a share of the most that there can be; None where that is unknown."""
+    return min(pulls / cap, 1.0) if cap and pulls is not None else None
+
+
+def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
+    """Return how far a run is, beside the most pulls that it can take and those that it cannot do without."""
+    return {
+        "made": share_of(pulls, cap),
+        "bound": share_of(bound, cap),
+        "bound_words": f"{bound:,.0f}" if bound else "",
+        "cap_words": large(cap) if cap else "",
+    }
+
+
+def _progress(history: History, pace: dict[str, Any]) -> str:
+    """Return in a line how far a run is."""
+    cap = history.worst_case_pulls
+    said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made"]
+    if history.is_final:
+        return f"{said[0]} in {counted(len(history.rounds) - 1, 'round')}"
+    round = history.round
+    pilot = ", the pilot" if round.tickets.needs_variances else ""
+    said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")
+    said.append(f"{round.n_missing:,} of its {counted(len(round.tickets), 'ticket')} not answered")
+    if history.suspended is None and pace["seconds_left_at_most"] is not None:
+        said.append(f"at most {duration(pace['seconds_left_at_most'])} left at the pace so far")
+    return "; ".join(said)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from shortlist.report.company_text import counted, worker_words
+from shortlist.report.markup import plain_name
 from shortlist.report.moments import iso
 from shortlist.run.history import History
 from shortlist.store import (
@@ -49,11 +50,12 @@ def _words(event: Event, history: History) -> str:
         case Told():
             return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
         case Conflict():
-            name = history.problem.name(event.arm)
+            name = plain_name(history.problem.name(event.arm))
             who = worker_words(event.worker)
             return f"{who} told {event.refused:g} for {name}; {event.kept:g} was told before and stands"
         case Scored():
-            return f"a pull of {event.ticket.name} failed and counts as {event.score:g}: {event.reason}"
+            name = plain_name(event.ticket.name)
+            return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
         case Suspended():
             return f"measuring stopped: {event.reason}"
         case Ended():

@@ -1,0 +1,152 @@
+/** Answers by hand: take tickets, type what was measured, send it. */
+import { show } from "./bind.js";
+import { Following, persist, talk } from "./connection.js";
+import { keep, kept } from "./drafts.js";
+import { counted, moment, name, sentence } from "./forms.js";
+import { Card } from "./ticket.js";
+
+/** @param {string} id @returns {any} */
+const get = (id) => document.getElementById(id);
+const main = /** @type {HTMLElement} */ (get("main"));
+const path = main.dataset.path ?? "";
+const room = `tickets.${main.dataset.code}`; // where the tickets of this run are kept on the device
+/** @type {Card[]} */
+let cards = [];
+
+function start() {
+  get("worker").value = kept("worker", "");
+  const kind = kept("kind", "mean");
+  for (const choice of document.querySelectorAll('input[name="kind"]')) {
+    const radio = /** @type {HTMLInputElement} */ (choice);
+    radio.checked = radio.value === kind;
+    radio.addEventListener("change", () => choose(radio.value));
+  }
+  get("worker").addEventListener("change", () => keep("worker", get("worker").value));
+  get("take").addEventListener("submit", doing(take));
+  get("release").addEventListener("click", doing(release));
+  get("answers").addEventListener("submit", doing(send));
+  deal(kept(room, { tickets: [] }));
+}
+
+/** What a button does, and nothing else meanwhile. @param {() => Promise<void>} what */
+function doing(what) {
+  return async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (main.dataset.busy) return;
+    main.dataset.busy = "1";
+    try {
+      await what();
+    } catch (error) {
+      tell("take-said", sentence(/** @type {Error} */ (error).message), true);
+    } finally {
+      delete main.dataset.busy;
+    }
+  };
+}
+
+/** @param {string} id @param {string} words @param {boolean} [isWrong] */
+function tell(id, words, isWrong = false) {
+  get(id).textContent = words;
+  get(id).classList.toggle("error", isWrong);
+}
+
+async function take() {
+  tell("take-said", "");
+  const worker = get("worker").value.trim();
+  const limit = get("limit").value.trim();
+  keep("worker", worker);
+  const wish = { worker, limit: /^\d+$/.test(limit) ? Number(limit) : limit };
+  const asked = await persist(() => talk(`${path}/ask`, wish));
+  const names = new Set(asked.tickets.map((/** @type {any} */ one) => one.ticket));
+  const before = cards.filter((card) => !card.isDone && !card.isEmpty && !names.has(card.ticket.ticket));
+  const { needs_variances } = asked;
+  const fresh = asked.tickets.map((/** @type {any} */ one) => ({ ...one, needs_variances }));
+  deal({ ...asked, tickets: [...before.map((card) => card.ticket), ...fresh] });
+  tell("take-said", words(asked));
+  if (asked.tickets.length) cards[0].focus();
+}
+
+/** @param {any} asked */
+function words(asked) {
+  const n = asked.tickets.length;
+  if (n) return `You have ${counted(n, "ticket")} of round ${asked.round}.`;
+  if (asked.is_done) return "The run has ended: nothing has to be measured any more.";
+  const others = asked.waiting_for.map(
+    (/** @type {any} */ one) =>
+      `${name(one.worker, 60)} (${counted(one.n_tickets, "ticket")} until ${moment(one.until)})`,
+  );
+  if (!others.length) return "There are no tickets to be had now.";
+  return `All open tickets are with others: ${others.slice(0, 5).join(", ")}. Try again later.`;
+}
+
+async function release() {
+  const worker = get("worker").value.trim();
+  await persist(() => talk(`${path}/release`, { worker }));
+  deal({ tickets: [] });
+  const rest = "What you typed is kept here, should you take the same tickets again.";
+  tell("take-said", `What you had is free for others. ${rest}`);
+}
+
+/** Show tickets, and keep them on the device. @param {any} asked */
+function deal(asked) {
+  cards = asked.tickets.map((/** @type {any} */ ticket) => new Card(ticket, () => count()));
+  get("tickets").replaceChildren(...cards.map((card) => card.element));
+  get("answers").hidden = !cards.length;
+  const until = asked.until ? `Reserved for you until ${moment(asked.until)}` : "";
+  get("reserved").textContent = until && `${until}. Answers are taken later, too.`;
+  const isPilot = cards.some((card) => card.ticket.needs_variances);
+  get("kind-mean").textContent = isPilot ? "mean and variance" : "the mean";
+  keep(room, cards.length ? asked : null);
+  choose(kept("kind", "mean"));
+  count();
+}
+
+/** @param {string} kind */
+function choose(kind) {
+  keep("kind", kind);
+  for (const card of cards) card.choose(kind);
+  count();
+}
+
+function count() {
+  const ready = cards.filter((card) => !card.isDone && !card.isEmpty).length;
+  get("send").textContent = ready ? `Send ${counted(ready, "answer")}` : "Send";
+}
+
+async function send() {
+  const ready = cards.filter((card) => !card.isDone && !card.isEmpty);
+  if (!ready.length) return tell("sent-said", "Nothing is filled in yet.", true);
+  tell("sent-said", "Sending …");
+  const worker = get("worker").value.trim() || "somebody";
+  const sums = { taken: 0, known: 0, conflicting: 0, wrong: 0 };
+  /** @type {any} */
+  let last = null;
+  for (const card of ready) {
+    const told = await card.send(worker, (body) => persist(() => talk(`${path}/tell`, body)));
+    if (told) last = told;
+    for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told?.[key] ?? 0;
+    if (!told) sums.wrong += 1;
+  }
+  const left = cards.filter((card) => !card.isDone);
+  keep(room, left.length ? { ...kept(room, {}), tickets: left.map((card) => card.ticket) } : null);
+  count();
+  tell("sent-said", summary(sums, left.length - sums.wrong, last), sums.wrong > 0);
+  ready.find((card) => !card.isDone)?.focus();
+}
+
+/** What came of all that was sent.
+ * @param {{taken: number, known: number, conflicting: number, wrong: number}} sums
+ * @param {number} open @param {any} last */
+function summary(sums, open, last) {
+  const parts = [`${sums.taken} taken`];
+  if (sums.known) parts.push(`${sums.known} known already`);
+  if (sums.conflicting) parts.push(`${sums.conflicting} in conflict`);
+  if (sums.wrong) parts.push(`${sums.wrong} not taken, see there`);
+  if (open) parts.push(`${open} still open`);
+  const said = `${parts.join(", ")}.`;
+  if (last?.is_done) return `${said} The run has ended.`;
+  return open || sums.wrong ? said : `${said} Take more tickets above.`;
+}
+
+new Following(path, (facts) => show(main, facts));
+if (get("take")) start();

@@ -1,0 +1,27 @@
+/** Shows a token to be let in, and goes on to where the reader wanted to go. */
+import { talk } from "./connection.js";
+import { sentence } from "./forms.js";
+
+/** Where to go on: a page of this server, and no other. @param {string} search */
+export function goal(search) {
+  const wanted = new URLSearchParams(search).get("next") ?? "/";
+  const isHere = /^\/(?![/\\])/.test(wanted) && new URL(wanted, location.origin).origin === location.origin;
+  return isHere ? wanted : "/";
+}
+
+const form = /** @type {HTMLFormElement | null} */ (document.getElementById("login"));
+const error = /** @type {HTMLElement} */ (document.getElementById("login-error"));
+
+form?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  error.textContent = "";
+  const token = /** @type {HTMLInputElement} */ (document.getElementById("token"));
+  try {
+    await talk("/login", { token: token.value });
+    location.assign(goal(location.search));
+  } catch (trouble) {
+    const words = /** @type {Error} */ (trouble).message;
+    error.textContent = sentence(words || "the server cannot be reached. Try again.");
+    token.select();
+  }
+});

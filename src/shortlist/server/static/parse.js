@@ -1,0 +1,105 @@
+/** Numbers and arms as people type them. What is no number is left as it is, for the library to say so. */
+
+import { count } from "./forms.js";
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const WITH_COMMA = /^[+-]?\d+,\d+$/;
+const TWO_WAYS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // 1,234 may be a little more than one, or more than a thousand
+const MOST_ARMS = 1_000_000;
+
+/** A number, the text itself if it is none, nothing if there is none. A decimal comma is taken for a point,
+ * which phones in many countries do not offer; unless the comma may as well divide thousands.
+ * @param {string} text @returns {number | string | undefined} */
+export function number(text) {
+  const cell = text.trim().replace("−", "-");
+  if (!cell) return undefined;
+  if (NUMBER.test(cell)) return Number(cell);
+  return WITH_COMMA.test(cell) && !TWO_WAYS.test(cell) ? Number(cell.replace(",", ".")) : cell;
+}
+
+/** Whether a number can be read in two ways. @param {string} text */
+export const isUnclear = (text) => TWO_WAYS.test(text.trim());
+
+/** All rewards of a ticket, separated by spaces, commas, semicolons or lines. Commas within numbers are
+ * decimal ones if so there are as many rewards as there should be, and otherwise not.
+ * @param {string} text @param {number} wanted @returns {(number | string)[]} */
+export function rewards(text, wanted) {
+  const all = cells(text, /[\s,;]+/);
+  const withCommas = cells(text, /[\s;]+|,\s+/);
+  const areNumbers = withCommas.every((cell) => NUMBER.test(cell) || WITH_COMMA.test(cell));
+  const isDecimal = withCommas.length === wanted && areNumbers;
+  if (all.length === wanted || !isDecimal) return all.map((cell) => number(cell) ?? cell);
+  return withCommas.map((cell) => Number(cell.replace(",", ".")));
+}
+
+/** @param {string} text @param {RegExp} between */
+const cells = (text, between) => text.trim().replaceAll("−", "-").split(between).filter(Boolean);
+
+/** The arms of a question, as POST /plan takes them. @param {string} text @param {boolean} isUnknown
+ * @returns {Record<string, any>} */
+export function arms(text, isUnknown) {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim());
+  if (isUnknown) return unknownArms(lines);
+  const header = lines.length ? heading(lines[0]) : null;
+  /** @type {any[]} */
+  const values = [];
+  /** @type {string[]} */
+  const names = [];
+  for (const line of header ? lines.slice(1) : lines) addLine(line, header, values, names);
+  const kind = header?.kind ?? "variances";
+  if (!names.some((name) => name !== undefined)) return { [kind]: values };
+  return { [kind]: values, names: values.map((_, place) => names[place] ?? `arm-${place}`) };
+}
+
+/** @param {string[]} lines */
+function unknownArms(lines) {
+  if (lines.length === 1 && /^\d+$/.test(lines[0].trim())) return { n: Number(lines[0]) };
+  const names = lines.map((line) => row(line)[0].trim());
+  return { names: ["name", "arm"].includes(names[0]?.toLowerCase()) ? names.slice(1) : names };
+}
+
+/** @param {string} line @param {{name: number, value: number} | null} header
+ * @param {any[]} values @param {string[]} names */
+function addLine(line, header, values, names) {
+  const many = /^(\S+)\s*[x×*]\s*(\d+)$/.exec(line.trim());
+  if (many) {
+    if (values.length + Number(many[2]) > MOST_ARMS) {
+      throw new Error(`there are more than ${count(MOST_ARMS)} arms, the most that can be sent.`);
+    }
+    for (let k = Number(many[2]); k > 0; k -= 1) values.push(number(many[1]));
+    return;
+  }
+  const found = row(line);
+  if (!header && (found.length === 1 || WITH_COMMA.test(line.trim()))) {
+    values.push(found.length === 1 ? number(line) : line.trim()); // 0,25 is no arm called 0
+    return;
+  }
+  const { name, value } = header ?? { name: 0, value: 1 };
+  if (name >= 0) names[values.length] = (found[name] ?? "").trim();
+  values.push(number(found[value] ?? "") ?? "");
+}
+
+/** Which columns a sheet has; null if its first line is no header. @param {string} line */
+function heading(line) {
+  const titles = row(line).map((cell) => cell.trim().toLowerCase());
+  for (const [title, kind] of [["variance", "variances"], ["scale", "scales"]]) {
+    const value = titles.indexOf(title);
+    if (value >= 0) return { kind, value, name: titles.findIndex((one) => one === "name" || one === "arm") };
+  }
+  return null;
+}
+
+/** The cells of a line of CSV; those in quotes may have commas. @param {string} line */
+function row(line) {
+  const n = (/** @type {string} */ sign) => line.split(sign).length;
+  const between = [",", ";", "\t"].reduce((best, one) => (n(one) > n(best) ? one : best));
+  /** @type {string[]} */
+  const found = [""];
+  let isQuoted = false;
+  for (const letter of line) {
+    if (letter === '"') isQuoted = !isQuoted;
+    else if (letter === between && !isQuoted) found.push("");
+    else found[found.length - 1] += letter;
+  }
+  return found;
+}

@@ -1,0 +1,207 @@
+/** The plan calculator: what is typed is planned, and can be begun. */
+import { Lost, notice, talk } from "./connection.js";
+import { count, counted, sentence } from "./forms.js";
+import { arms, number } from "./parse.js";
+
+const PAUSE = 250; // milliseconds without a key before the server is asked
+const LONGEST_LINK = 4000; // letters of arms that fit into an address
+const FIELDS = ["m", "epsilon", "delta", "goal", "noise", "guarantee", "arms"];
+const NUMBERS = ["m", "epsilon", "delta"];
+const LONGEST_BAR = 2.5; // times the best: longer bars are cut off
+
+/** @param {string} id @returns {any} */
+const get = (id) => document.getElementById(id);
+let timer = 0;
+/** @type {AbortController | null} */
+let asking = null;
+
+/** Take from the address what it says. */
+function fill() {
+  const given = new URLSearchParams(location.search);
+  const listed = given.get("variances")?.split(",").join("\n");
+  if (listed && !given.has("arms")) given.set("arms", listed);
+  for (const key of FIELDS) if (given.has(key)) set(get(key), given.get(key) ?? "");
+  if (get("name")) get("name").value = given.get("name") ?? "";
+}
+
+/** @param {any} field @param {string} value */
+function set(field, value) {
+  const isOffered = field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value);
+  if (isOffered) field.value = value;
+}
+
+/** @param {number} pause */
+function later(pause) {
+  clearTimeout(timer);
+  get("plan").setAttribute("aria-busy", "true");
+  timer = setTimeout(plan, pause);
+}
+
+/** The question as it is typed. */
+function question() {
+  /** @type {Record<string, any>} */
+  const asked = Object.fromEntries(NUMBERS.map((key) => [key, number(get(key).value)]));
+  for (const key of ["goal", "noise", "guarantee"]) asked[key] = get(key).value;
+  const isUnknown = asked.noise === "gaussian-unknown";
+  return { ...asked, ...arms(get("arms").value, isUnknown) };
+}
+
+async function plan() {
+  asking?.abort();
+  const own = (asking = new AbortController());
+  try {
+    const asked = question();
+    get("arms-read").textContent = read(asked);
+    link();
+    draw(await talk("/plan", asked, own.signal));
+    notice();
+    get("plan-error").textContent = "";
+    get("plan-found").classList.remove("stale");
+  } catch (error) {
+    if (own.signal.aborted) return;
+    fail(/** @type {Error} */ (error));
+  }
+  get("plan").setAttribute("aria-busy", "false");
+}
+
+/** @param {Error} error */
+function fail(error) {
+  get("plan-found").classList.add("stale");
+  if (error instanceof Lost) {
+    notice(error);
+    later(2000);
+  } else {
+    get("plan-error").textContent = sentence(error.message);
+  }
+}
+
+/** What was read of the arms. @param {Record<string, any>} asked */
+function read(asked) {
+  if (asked.n) return counted(asked.n, "arm");
+  const values = asked.variances ?? asked.scales;
+  if (!values) return `${counted(asked.names.length, "arm")}, by name`;
+  const sizes = values.filter((/** @type {any} */ one) => typeof one === "number");
+  const what = asked.scales ? "scales" : "variances";
+  if (!sizes.length) return counted(values.length, "arm");
+  const [low, high] = [least(sizes), -least(sizes.map((/** @type {number} */ one) => -one))];
+  const spread = low === high ? `all with ${what.slice(0, -1)} ${low}` : `${what} from ${low} to ${high}`;
+  return `${counted(values.length, "arm")}, ${spread}`;
+}
+
+/** @param {number[]} values */
+const least = (values) => values.reduce((a, b) => (b < a ? b : a));
+
+/** Let the address say what is planned, so that it can be sent to others. */
+function link() {
+  const said = new URLSearchParams(FIELDS.map((key) => [key, get(key).value]));
+  if (get("arms").value.length > LONGEST_LINK) said.delete("arms");
+  history.replaceState(null, "", `${location.pathname}?${said}`);
+}
+
+/** @param {any} found */
+function draw(found) {
+  get("plan-found").hidden = false;
+  get("plan-why").textContent = found.why;
+  const bound = found.lower_bound.pulls;
+  const floor = bound > 0 ? `; no algorithm can promise this with fewer than ${written(bound)}` : "";
+  get("plan-bound").textContent = floor;
+  const good = found.strategies.filter((/** @type {any} */ row) => row.is_certified);
+  const others = found.strategies.filter((/** @type {any} */ row) => !row.is_certified);
+  const caps = good.map((/** @type {any} */ row) => row.worst_case_pulls ?? 0);
+  const longest = Math.min(Math.max(...caps), LONGEST_BAR * (caps[0] ?? 1));
+  const rows = good.map((/** @type {any} */ row) => line(row, found.best, bound, longest));
+  get("plan-rows").replaceChildren(...rows);
+  get("plan-notes").replaceChildren(...others.map(note));
+  get("plan-others").hidden = !others.length;
+  offer(found.strategies);
+}
+
+/** @param {number} pulls */
+const written = (pulls) => (pulls >= 100 ? count(pulls) : pulls.toPrecision(3));
+
+/** @param {any} row @param {string} best @param {number} bound @param {number} longest */
+function line(row, best, bound, longest) {
+  const made = document.createElement("tr");
+  const first = document.createElement("th");
+  first.scope = "row";
+  first.append(row.strategy);
+  if (row.strategy === best) {
+    made.className = "best";
+    const mark = document.createElement("small");
+    mark.textContent = "best here";
+    first.append(" ", mark);
+  }
+  const gap = row.gap === null ? "" : `${row.gap.toFixed(row.gap < 10 ? 2 : 1)}`;
+  const rounds = row.rounds === null ? "no limit" : count(row.rounds);
+  const pulls = row.worst_case_pulls === null ? "unknown before the pilot" : count(row.worst_case_pulls);
+  made.append(first, bar(row.worst_case_pulls, bound, longest), ...[pulls, rounds, gap].map(cell));
+  return made;
+}
+
+/** @param {string} words */
+function cell(words) {
+  const made = document.createElement("td");
+  made.textContent = words;
+  return made;
+}
+
+/** @param {number | null} pulls @param {number} bound @param {number} longest */
+function bar(pulls, bound, longest) {
+  const made = document.createElement("td");
+  made.className = "bar-cell";
+  if (!pulls || !longest) return made;
+  const track = document.createElement("span");
+  track.className = "track clear";
+  const filled = document.createElement("span");
+  filled.className = pulls > longest ? "made over" : "made";
+  filled.style.width = `${Math.min(100, (100 * pulls) / longest)}%`;
+  track.append(filled);
+  if (bound > 0) {
+    const floor = document.createElement("span");
+    floor.className = "floor";
+    floor.style.left = `${Math.min(100, (100 * bound) / longest)}%`;
+    track.append(floor);
+  }
+  made.append(track);
+  return made;
+}
+
+/** @param {any} row */
+function note(row) {
+  const made = document.createElement("li");
+  const name = document.createElement("b");
+  name.textContent = row.strategy;
+  made.append(name, `: ${row.note}`);
+  return made;
+}
+
+/** Offer the strategies of a plan. @param {any[]} rows */
+function offer(rows) {
+  const select = get("strategy");
+  if (!select) return;
+  const before = select.value;
+  const names = ["auto", ...rows.map((row) => row.strategy)];
+  select.replaceChildren(...names.map((name) => new Option(name, name, false, name === before)));
+}
+
+/** @param {SubmitEvent} event */
+async function begin(event) {
+  event.preventDefault();
+  const error = get("begin-error");
+  error.textContent = "";
+  try {
+    const wish = { name: get("name").value, strategy: get("strategy").value, question: question() };
+    const begun = await talk("/runs", wish);
+    location.assign(begun.path);
+  } catch (trouble) {
+    const said = /** @type {Error} */ (trouble).message;
+    error.textContent = sentence(said || "the server cannot be reached. Try again.");
+    get("name").focus();
+  }
+}
+
+fill();
+get("question").addEventListener("input", () => later(PAUSE));
+get("question").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
+get("begin")?.addEventListener("submit", begin);
+plan();

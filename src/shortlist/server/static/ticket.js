@@ -1,0 +1,145 @@
+/** A ticket as a card: what is wanted, what was typed, and what came of it. */
+import { Refused } from "./connection.js";
+import { keep, kept } from "./drafts.js";
+import { counted, name, sentence } from "./forms.js";
+import { isUnclear, number, rewards } from "./parse.js";
+
+const FIELDS = ["mean", "variance", "rewards"];
+
+/** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean}} Ticket */
+
+export class Card {
+  /** @param {Ticket} ticket @param {() => void} onInput */
+  constructor(ticket, onInput) {
+    const pattern = /** @type {HTMLTemplateElement} */ (document.getElementById("ticket"));
+    this.element = /** @type {HTMLElement} */ (pattern.content.firstElementChild?.cloneNode(true));
+    this.ticket = ticket;
+    this.kind = "mean";
+    this.isDone = false;
+    this.find(".arm").textContent = name(ticket.name);
+    this.find(".wanted").textContent = `${counted(ticket.pulls, "pull")} wanted`;
+    this.find(".code").textContent = ticket.ticket;
+    this.find(".with-variance").hidden = !ticket.needs_variances;
+    this.find(".result").id = `${ticket.ticket}-result`;
+    const draft = kept(this.room, {});
+    for (const key of FIELDS) this.prepare(key, draft[key] ?? "", onInput);
+    this.read();
+  }
+
+  /** @param {string} selector @returns {any} */
+  find(selector) {
+    return this.element.querySelector(selector);
+  }
+
+  get room() {
+    return `draft.${this.ticket.ticket}`;
+  }
+
+  /** @param {string} key @param {string} value @param {() => void} onInput */
+  prepare(key, value, onInput) {
+    const field = this.find(`.${key}`);
+    field.id = `${this.ticket.ticket}-${key}`;
+    field.value = value;
+    field.setAttribute("aria-describedby", `${this.ticket.ticket}-result`);
+    this.find(`.${key}-label`).htmlFor = field.id;
+    field.addEventListener("input", () => {
+      keep(this.room, Object.fromEntries(FIELDS.map((one) => [one, this.find(`.${one}`).value])));
+      this.say("", "");
+      this.read();
+      onInput();
+    });
+  }
+
+  /** Whether the mean or all rewards are asked for. @param {string} kind */
+  choose(kind) {
+    this.kind = kind;
+    this.find(".means").hidden = kind !== "mean";
+    this.find(".all").hidden = kind !== "rewards";
+    const wanted = counted(this.ticket.pulls, "reward");
+    this.find(".rewards-label").textContent = `All ${wanted}, with spaces, commas or lines between`;
+    this.read();
+  }
+
+  get isEmpty() {
+    const used = this.kind === "rewards" ? ["rewards"] : ["mean", "variance"];
+    return used.every((key) => !this.find(`.${key}`).value.trim());
+  }
+
+  /** Say how what was typed is read, where that is not plain. */
+  read() {
+    const place = this.find(".read");
+    place.textContent = "";
+    if (this.isEmpty || this.isDone) return;
+    if (this.kind === "rewards") {
+      const found = rewards(this.find(".rewards").value, this.ticket.pulls);
+      const mean = found.reduce((/** @type {number} */ sum, one) => sum + Number(one), 0) / found.length;
+      const share = `${found.length} of ${counted(this.ticket.pulls, "reward")}`;
+      place.textContent = `${share}; their mean is ${rounded(mean)}`;
+    } else {
+      const readings = ["mean", "variance"].map((key) => reading(key, this.find(`.${key}`).value));
+      place.textContent = readings.filter(Boolean).join(" ");
+    }
+  }
+
+  /** What is sent. */
+  get answer() {
+    const { ticket, pulls } = this.ticket;
+    if (this.kind === "rewards") return { ticket, rewards: rewards(this.find(".rewards").value, pulls) };
+    const told = { ticket, mean: number(this.find(".mean").value) };
+    return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
+  }
+
+  /** Send the answer; return what came of it, or null if it was refused.
+   * @param {string} worker @param {(body: any) => Promise<any>} post */
+  async send(worker, post) {
+    this.say("Sending …", "");
+    try {
+      const told = await post({ worker, answers: [this.answer] });
+      this.finish(told);
+      return told;
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.say(error.message.replace(/^entry 1: /, ""), "error");
+      return null;
+    }
+  }
+
+  /** @param {any} told */
+  finish(told) {
+    this.isDone = true;
+    const [other] = told.conflicts;
+    const words = other && `${other.kept} was told before and stands; your ${other.refused} is noted.`;
+    if (other) this.say(`Conflict: ${words}`, "error");
+    else this.say(told.known ? "✓ Known: the same was told before." : "✓ Taken.", "good");
+    keep(this.room, null);
+    this.element.classList.add("done");
+    for (const key of FIELDS) this.find(`.${key}`).readOnly = true;
+    this.find(".read").textContent = "";
+  }
+
+  /** @param {string} words @param {string} kind */
+  say(words, kind) {
+    const place = this.find(".result");
+    place.textContent = sentence(words);
+    place.className = `result ${kind}`;
+    const isWrong = String(kind === "error" && !this.isDone);
+    for (const key of FIELDS) this.find(`.${key}`).setAttribute("aria-invalid", isWrong);
+  }
+
+  focus() {
+    this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus();
+  }
+}
+
+/** @param {string} key @param {string} text */
+function reading(key, text) {
+  const [large, small] = [text.replace(",", ""), text.replace(",", ".")];
+  if (isUnclear(text)) return `${text} can be read in two ways: write ${large}, or ${small}.`;
+  const isRead = text.includes(",") && typeof number(text) === "number";
+  return isRead ? `The ${key} is read as ${number(text)}.` : "";
+}
+
+/** @param {number} value */
+function rounded(value) {
+  return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "none: not all of them are numbers";
+}

@@ -1,0 +1,621 @@
+"""Pages of `shortlist serve`, used as people use them: in a browser, with a server that may die."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import pytest
+
+import shortlist as sl
+from shortlist.report.markup import plain_name
+from shortlist.server.app import create_app
+from shortlist.server.tokens import Tokens
+from shortlist.store import MemoryStore
+from tests.looking import LOOK, chromium
+from tests.report.samples import HOSTILE
+from tests.server.browser import Serving, fill, means_of
+
+pytest.importorskip("playwright")
+from playwright.sync_api import Page, expect
+
+PHONE, DESK, WALL = 390, 1280, 1920
+VIEWS: list[tuple[int, Literal["light", "dark"]]] = [
+    *((PHONE, "light"), (PHONE, "dark")),
+    *((DESK, "light"), (WALL, "light")),
+]
+RUNS = {
+    "certified": "certified",
+    "fresh": "fresh",
+    "being measured": "being%20measured",
+    "suspended": "suspended~1%CE%B1",
+    "large": "large",
+    "hostile": "%3Ci%3Ehostile%3C~1i%3E%20%26%20%27quoted%27",
+    "unknown variances": "unknown%20variances",
+}
+PAGES = {"list": "/", "plan": "/plan", "login": "/login", "damaged": "/runs/damaged"} | {
+    name: f"/runs/{part}" for name, part in RUNS.items()
+}
+AUDIT = """() => {
+  const unnamed = [...document.querySelectorAll('input, select, textarea')].filter(e => !e.labels.length);
+  const uncaptioned = [...document.querySelectorAll('table')].filter(e => !e.caption);
+  const unheard = [...document.querySelectorAll('img:not([alt]), [role=img]:not([aria-label])')];
+  const idle = [...document.querySelectorAll('a, button')].filter(e => e.offsetParent && !e.innerText.trim());
+  const levels = [...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]));
+  const jumps = levels.filter((level, k) => level > (levels[k - 1] ?? 0) + 1);
+  return [...unnamed, ...uncaptioned, ...unheard, ...idle].map(e => e.outerHTML.slice(0, 200)).concat(jumps);
+}"""
+
+FITS = """() => [...document.querySelectorAll('.plot')]
+  .filter(e => e.offsetParent && e.querySelector('svg'))
+  .every(e => Math.abs(e.querySelector('svg').clientWidth - e.clientWidth) < 2
+    && getComputedStyle(e.querySelector('.xtick text')).fill === getComputedStyle(e.closest('figure')
+      .querySelector('figcaption')).color)"""
+
+WAIT = 20_000  # milliseconds, of which hardly any are used
+expect.set_options(timeout=WAIT)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """Return a server that has a run of every kind, and at which tests begin others."""
+    store = tmp_path_factory.mktemp("serving") / "runs.db"
+    fill(store)
+    server = Serving(store)
+    yield server
+    server.close()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Any]:
+    """Return what tests share that do not need a browser of their own: it has Plotly at hand."""
+    with contextlib.closing(browser.new_context()) as context:
+        yield context
+
+
+@pytest.fixture
+def tab(browser: Any, shared: Any) -> Iterator[Open]:
+    """Return a function that opens a page; with `own`, in a browser that has seen nothing before.
+
+    Nothing may be loaded from elsewhere, nothing may be forbidden by the page's own policy, and the console
+    has nothing to say, but for requests that are `refused` on purpose.
+    """
+    opened: list[Any] = []
+    wrong: list[str] = []
+
+    def new(url: str, width: int = DESK, refused: str = r"\Z\A", own: bool = False, **how: Any) -> Page:
+        context = browser.new_context(**how) if own or how else shared
+        page: Page = context.new_page()
+        opened.append(page if context is shared else context)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.set_default_timeout(WAIT)
+        _watch(page, url, refused, wrong)
+        page.goto(url)
+        return page
+
+    yield new
+    for one in opened:
+        one.close()
+    assert wrong == []
+
+
+def _watch(page: Page, url: str, refused: str, wrong: list[str]) -> None:
+    host = "/".join(url.split("/")[:3])
+
+    def requested(request: Any) -> None:
+        if not request.url.startswith((host, "data:", "blob:")):
+            wrong.append(f"elsewhere: {request.url}")
+
+    def said(message: Any) -> None:
+        if message.type in {"error", "warning"} and not re.search(refused, message.text):
+            wrong.append(message.text)
+
+    page.on("request", requested)
+    page.on("console", said)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))
+
+
+def drawn(page: Page) -> None:
+    """Wait until the figures of a run are there."""
+    expect(page.locator("#rounds-plot .main-svg").first).to_be_visible()
+
+
+def spot(page: Page, choice: str) -> Any:
+    """Return the only element of that kind."""
+    return page.locator(choice)
+
+
+# --- how pages look ---------------------------------------------------------------------------------------
+
+
+def test_pages_can_be_read_at_any_width(serving: Serving, tab: Open) -> None:
+    page = tab(serving.url, PHONE, refused="status of 409")
+    for kind, path in PAGES.items():
+        page.set_viewport_size({"width": PHONE, "height": 900})
+        page.emulate_media(color_scheme="light")
+        page.goto(serving.url + path)
+        if kind in RUNS:
+            drawn(page)
+        if kind == "plan":
+            expect(spot(page, "#plan-rows tr").first).to_be_visible()
+        assert page.evaluate(AUDIT) == [], kind
+        for width, scheme in VIEWS:
+            page.set_viewport_size({"width": width, "height": 6000})
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.wait_for_function(FITS)
+            found = page.evaluate(LOOK)
+            assert found["sticking_out"] == [], (kind, width, scheme)
+            assert found["faint"] == [], (kind, width, scheme)
+            assert found["texts"] > (5 if kind in {"login", "damaged"} else 20)
+
+
+def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(serving: Serving, tab: Open) -> None:
+    page = tab(f"{serving.url}/runs/certified", PHONE)
+    drawn(page)
+    colours = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(
+            """() => {
+              const probe = document.createElement('i');
+              probe.style.color = 'var(--in)';
+              document.body.append(probe);
+              const wanted = getComputedStyle(probe).color;
+              probe.remove();
+              const drawn = document.querySelector('#arms-plot .scatterlayer .points path');
+              return getComputedStyle(drawn).fill === wanted;
+            }"""
+        )
+        colours.add(page.evaluate("getComputedStyle(document.querySelector('#arms-plot path.point')).fill"))
+    assert len(colours) == 2
+    rows, marks = page.evaluate(
+        """() => {
+          const middle = e => { const b = e.getBoundingClientRect(); return b.y + b.height / 2; };
+          return [[...document.querySelectorAll('.live .names li')].map(middle),
+                  [...document.querySelectorAll('#arms-plot .scatterlayer path.point')].map(middle)];
+        }"""
+    )
+    assert len(rows) == len(marks) == 10
+    assert rows == pytest.approx(marks, abs=2)
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(serving: Serving, tab: Open) -> None:
+    page = tab(f"{serving.url}/")
+    moving = []
+    for wish in ("no-preference", "reduce"):
+        page.emulate_media(reduced_motion=wish)
+        moving.append(
+            page.evaluate("getComputedStyle(document.querySelector('.track .made')).transitionDuration")
+        )
+    assert moving == ["0.4s", "0s"]
+
+
+def test_names_that_mean_harm_stay_text(serving: Serving, tab: Open) -> None:
+    page = tab(serving.url + PAGES["hostile"])
+    drawn(page)
+    shown = spot(page, ".live .names li").all_inner_texts()
+    assert sorted(shown) == sorted(" ".join(plain_name(name, 120).split()) for name in HOSTILE)
+    spot(page, "#arms-plot .scatterlayer path.point").nth(1).hover(force=True)
+    expect(spot(page, "#arms-plot .hoverlayer text.nums").first).to_contain_text("&amp; &lt;")
+    assert spot(page, "main").inner_text().count("<i>hostile</i>") >= 1
+    assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
+
+
+def test_names_that_mean_harm_stay_text_when_they_come_in_later(serving: Serving, tab: Open) -> None:
+    names = ["plain", "<img src=x onerror=alert(1)>", "<script>alert(2)</script>", "<i>last</i>"]
+    serving.begin("harm", 4, 1, names=names)
+    page = tab(f"{serving.url}/runs/harm")
+    expect(spot(page, ".live .names li").first).to_have_text("plain")
+    serving.finish("harm", {name: place / 4 for place, name in enumerate(names)})
+    expect(spot(page, ".live .names li")).to_have_text(names[::-1])
+    expect(spot(page, ".winners li")).to_have_text([names[-1]])
+    assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
+
+
+def test_what_cannot_be_read_is_said(serving: Serving, tab: Open) -> None:
+    page = tab(f"{serving.url}/", refused="status of 40[49]")
+    row = spot(page, ".run").filter(has_text="Damaged")
+    expect(row.locator(".state")).to_contain_text("Record 3 of run 'damaged' was damaged or altered")
+    row.get_by_role("link").click()
+    expect(spot(page, ".alert")).to_contain_text("Restore the store from a backup")
+    page.goto(f"{serving.url}/runs/nobody")
+    expect(spot(page, ".alert")).to_contain_text("there is no run 'nobody' in the store")
+
+
+def test_long_lists_come_in_pages_and_files_only_once() -> None:
+    store = MemoryStore()
+    for k in range(53):
+        sl.Session(
+            sl.Problem(m=1, epsilon=1, delta=0.1, variances=[1, 1]), "wnelim", store=store, name=f"r{k}"
+        )
+    app = create_app(store)
+
+    async def look() -> None:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://localhost"
+        ) as client:
+            first, second = [(await client.get(f"/index.json?page={page}")).json() for page in (1, 2)]
+            names = [run["run"] for run in first["runs"] + second["runs"]]
+            assert names == [f"r{k}" for k in range(52, -1, -1)]
+            assert (len(second["runs"]), first["n_runs"], first["n_pages"]) == (3, 53, 2)
+            assert (await client.get("/index.json")).json()["runs"] == first["runs"] + second["runs"]
+            assert 'href="/?page=2"' in (await client.get("/")).text
+            assert 'href="/?page=1"' in (await client.get("/?page=2")).text
+            for name in ("app.css", "report.css", "bind.js", "plotly.js"):
+                whole = await client.get(f"/static/{name}")
+                again = await client.get(f"/static/{name}", headers={"if-none-match": whole.headers["etag"]})
+                assert (whole.status_code, again.status_code, again.content) == (200, 304, b"")
+            assert (await client.get("/static/pages.py")).status_code == 404
+
+    with ThreadPoolExecutor(1) as apart:  # from the browser, which has a loop of its own here
+        apart.submit(asyncio.run, look()).result()
+
+
+# --- plan and begin ---------------------------------------------------------------------------------------
+
+
+def test_a_run_is_planned_and_begun(serving: Serving, tab: Open) -> None:
+    page = tab(
+        f"{serving.url}/plan?m=1&epsilon=0.3&variances=0.25,0.25,1&goal=minimise", refused="of 422|of 409"
+    )
+    expect(spot(page, "#m")).to_have_value("1")
+    expect(spot(page, "#goal")).to_have_value("minimise")
+    expect(spot(page, "#arms-read")).to_have_text("3 arms, variances from 0.25 to 1")
+    asked = sl.Problem(m=1, epsilon=0.3, delta=0.05, variances=[0.25, 0.25, 1], goal="minimise")
+    expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
+    page.fill("#delta", "2")
+    with pytest.raises(sl.InvalidProblem) as refusal:
+        sl.Problem(m=1, epsilon=0.3, delta=2, variances=[1])
+    expect(spot(page, "#plan-error")).to_have_text(str(refusal.value))
+    page.fill("#delta", "0.1")
+    page.fill("#arms", 'name,scale\nold,0.5\n"new, improved",0.5\n<b>third</b>,1')
+    expect(spot(page, "#arms-read")).to_have_text("3 arms, scales from 0.5 to 1")
+    asked = sl.Problem(m=1, epsilon=0.3, delta=0.1, variances=[0.25, 0.25, 1], goal="minimise")
+    expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
+    expect(spot(page, "#plan-error")).to_be_hidden()
+    expect(spot(page, "#plan-rows tr").first).to_contain_text(sl.plan(asked).best.strategy)
+    link = page.url
+    page.fill("#name", "trial / one")
+    page.select_option("#strategy", "wnelim")
+    page.click("#begin button")
+    page.wait_for_url("**/runs/trial*")
+    expect(spot(page, "h1")).to_have_text("0 pulls made, and nothing is certified yet")
+    begun = serving.facts("/runs/trial%20~1%20one/question.json")
+    assert begun["names"] == ["old", "new, improved", "<b>third</b>"]
+    assert (begun["goal"], begun["delta"], begun["variances"]) == ("minimise", 0.1, [0.25, 0.25, 1])
+    assert serving.facts("/runs/trial%20~1%20one.json")["strategy"] == "wnelim"
+    page.goto(link)  # what was planned can be sent to others
+    expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
+    page.fill("#m", "2")
+    page.fill("#name", "trial / one")
+    page.click("#begin button")
+    expect(spot(page, "#begin-error")).to_contain_text("m")
+    expect(spot(page, "#begin-error")).to_contain_text("trial / one")
+
+
+READ = [
+    ("number", ["0.5"], 0.5),
+    ("number", [" -1e3 "], -1000),
+    ("number", ["0,5"], 0.5),
+    ("number", ["0,125"], 0.125),
+    ("number", ["1,234"], "1,234"),
+    ("number", ["1,2340"], 1.234),
+    ("number", ["a"], "a"),
+    ("number", [" "], None),
+    ("rewards", ["1 2,3;4\n5", 5], [1, 2, 3, 4, 5]),
+    ("rewards", ["1,2,3", 3], [1, 2, 3]),
+    ("rewards", ["0,5 0,7", 2], [0.5, 0.7]),
+    ("rewards", ["0,5; 1,25", 2], [0.5, 1.25]),
+    ("rewards", ["1,2 3,4", 4], [1, 2, 3, 4]),
+    ("rewards", ["1 x", 2], [1, "x"]),
+    ("arms", ["0.25\n\n1\n", False], {"variances": [0.25, 1]}),
+    ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
+    ("arms", ["a,0.25\nb,4", False], {"variances": [0.25, 4], "names": ["a", "b"]}),
+    ("arms", ["Name;Scale\na;2", False], {"scales": [2], "names": ["a"]}),
+    ("arms", ["variance\n1", False], {"variances": [1]}),
+    ("arms", ["0,25\n0,5", False], {"variances": ["0,25", "0,5"]}),
+    ("arms", ["old\nnew", True], {"names": ["old", "new"]}),
+    ("arms", ["12", True], {"n": 12}),
+    ("arms", ["", False], {"variances": []}),
+]
+
+
+def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: Open) -> None:
+    page = tab(f"{serving.url}/login")
+    found = page.evaluate(
+        """async (calls) => {
+          const parse = await import('/static/parse.js');
+          return calls.map(([what, given]) => parse[what](...given) ?? null);
+        }""",
+        [[what, given] for what, given, _ in READ],
+    )
+    assert found == [wanted for *_, wanted in READ]
+
+
+# --- watching ---------------------------------------------------------------------------------------------
+
+
+def test_two_watch_a_run_to_its_end(serving: Serving, tab: Open) -> None:
+    serving.begin("watched")
+    pages = [tab(f"{serving.url}/runs/watched", own=is_other) for is_other in (False, True)]
+    means = means_of(6)
+    for page in pages:
+        expect(spot(page, "h1")).to_have_text("0 pulls made, and nothing is certified yet")
+        page.evaluate("window.isStillTheSame = true")
+    serving.post("/runs/watched/ask", worker="Ann", limit=2)
+    for page in pages:
+        expect(spot(page, ".company tbody tr").first).to_contain_text("Ann")
+    serving.post("/runs/watched/release", worker="Ann")
+    serving.measure("watched", means)
+    facts = serving.facts("/runs/watched.json")
+    for page in pages:
+        expect(spot(page, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
+        expect(spot(page, ".lead")).to_contain_text("So far nothing is certified")
+        expect(spot(page, ".state")).to_contain_text("tickets free in round 1")
+        drawn(page)
+    serving.finish("watched", means)
+    facts = serving.facts("/runs/watched.json")
+    for page in pages:
+        expect(spot(page, ".state")).to_have_text("Certified done: read the report")
+        expect(spot(page, "h1")).to_have_text("2 of 6 arms selected")
+        expect(spot(page, ".winners li")).to_have_text(["arm-0", "arm-1"])
+        expect(spot(page, "#spoken")).to_contain_text("Certified. 2 of 6 arms selected")
+        expect(page.get_by_text("Answer by hand")).to_be_hidden()
+        expect(spot(page, ".command")).to_be_hidden()
+        expect(page).to_have_title("watched: 2 of 6 arms selected")
+        expect(spot(page, ".log li")).to_have_count(len(facts["log"]))
+        page.wait_for_function(
+            "means => String(document.getElementById('arms-plot').data[0].x) === String(means)",
+            arg=[row["mean"] for row in facts["arms"]["rows"] if row["is_above"]],
+        )
+        assert page.evaluate("window.isStillTheSame")
+    first, second = (spot(page, "main").inner_text() for page in pages)
+    assert first.split() == second.split()
+
+
+def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: Open) -> None:
+    page = tab(serving.url + PAGES["suspended"])
+    for label in ("report", "answers (CSV)", "all of it (JSON)"):
+        with page.expect_download() as kept:
+            page.get_by_role("link", name=label, exact=True).click()
+        assert Path(kept.value.path()).stat().st_size > 500
+    expect(spot(page, "pre").first).to_contain_text("prompt C failed four times")
+    expect(spot(page, ".command")).to_have_text("shortlist ask 'suspended/α' --csv")
+    page.get_by_role("link", name="Read the report").click()
+    expect(spot(page, "h1")).to_have_text("280 pulls made, and nothing is certified yet")
+
+
+def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: Open) -> None:
+    serving.begin("listed one")
+    page = tab(f"{serving.url}/")
+    row = spot(page, ".run").filter(has_text="listed one")
+    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets free in round 0")
+    row.get_by_role("link").focus()
+    serving.begin("listed two")
+    serving.post("/runs/listed one/ask", worker="Ann")
+    expect(row.locator(".state")).to_have_text("Not finished wait: 6 tickets with 1 worker")
+    expect(spot(page, ".run").filter(has_text="listed two")).to_be_visible()
+    expect(row.get_by_role("link")).to_be_focused()
+    serving.post("/runs/listed one/release", worker="Ann")
+    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets free in round 0")
+
+
+# --- answers by hand --------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: Open) -> None:
+    serving.begin("lab", 4, 1, names=["north", "south", "x" * 10_000, "<b>west</b>"])
+    page = tab(f"{serving.url}/runs/lab/answer", PHONE, refused="of 422", has_touch=True)
+    page.fill("#worker", "Ann")
+    page.fill("#limit", "3")
+    page.click("#take [type=submit]")
+    cards = spot(page, ".ticket")
+    expect(cards).to_have_count(3)
+    expect(cards.nth(0)).to_contain_text("north")
+    assert spot(page, ".mean").first.get_attribute("inputmode") == "decimal"
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    cards.nth(0).locator(".mean").fill("0,5")
+    expect(cards.nth(0)).to_contain_text("The mean is read as 0.5.")
+    cards.nth(1).locator(".mean").fill("nothing")
+    page.reload()
+    expect(spot(page, "#worker")).to_have_value("Ann")
+    expect(cards.nth(0).locator(".mean")).to_have_value("0,5")
+    page.click("#send")
+    expect(cards.nth(0)).to_contain_text("✓ Taken.")
+    expect(cards.nth(1).locator(".result")).to_have_text("The mean is 'nothing'; it must be a number.")
+    expect(spot(page, "#sent-said")).to_have_text("1 taken, 1 not taken, see there, 1 still open.")
+    expect(cards.nth(1).locator(".mean")).to_be_focused()
+    page.check("input[value=rewards]")
+    pulls = serving.facts("/runs/lab/round.json")["pulls"][0]
+    cards.nth(1).locator(".rewards").fill("0.25 " * pulls)
+    expect(cards.nth(1)).to_contain_text(f"{pulls} of {pulls} rewards; their mean is 0.25")
+    cards.nth(2).locator(".rewards").fill("1 2 3")
+    page.click("#send")
+    expect(cards.nth(1)).to_contain_text("✓ Taken.")
+    expect(cards.nth(2).locator(".result")).to_contain_text(f"asks for {pulls} pulls of")
+    facts = serving.facts("/runs/lab.json")
+    assert (facts["n_open"], facts["n_pulls"]) == (2, 2 * pulls)
+    means = {row["name"]: row["mean"] for row in facts["arms"]["rows"]}
+    assert (means["north"], means["south"]) == (0.5, 0.25)
+    page.click("#release")
+    expect(cards).to_have_count(0)
+    assert serving.facts("/runs/lab.json")["holders"] == []
+
+
+def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: Open) -> None:
+    serving.begin("twice", 2, 1)
+    page = tab(f"{serving.url}/runs/twice/answer", PHONE, own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    cards = spot(page, ".ticket")
+    expect(cards).to_have_count(2)
+    serving.measure("twice", {"arm-0": 0.5, "arm-1": 0.25}, worker="Ann")
+    cards.nth(0).locator(".mean").fill("0.5")
+    cards.nth(1).locator(".mean").fill("0.75")
+    page.click("#send")
+    expect(cards.nth(0)).to_contain_text("Known: the same was told before.")
+    expect(cards.nth(1)).to_contain_text("Conflict: 0.25 was told before and stands; your 0.75 is noted.")
+    expect(spot(page, "#sent-said")).to_have_text(
+        "0 taken, 1 known already, 1 in conflict. Take more tickets above."
+    )
+    page.goto(f"{serving.url}/runs/twice")
+    expect(spot(page, ".urgent")).to_contain_text("1 answer contradicts an earlier one")
+
+
+def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: Open) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "names": ["old", "new"]}
+    serving.post("/runs", name="pilot", question=question)
+    page = tab(f"{serving.url}/runs/pilot/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    cards = spot(page, ".ticket")
+    expect(cards).to_have_count(2)
+    cards.nth(0).locator(".mean").fill("2")
+    page.click("#send")
+    expect(cards.nth(0).locator(".result")).to_contain_text("variance")
+    cards.nth(0).locator(".variance").fill("1.5")
+    page.click("#send")
+    expect(cards.nth(0)).to_contain_text("✓ Taken.")
+    assert serving.facts("/runs/pilot.json")["n_open"] == 1
+
+
+# --- when the server is gone ------------------------------------------------------------------------------
+
+
+def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: Open, tmp_path: Path) -> None:
+    server = Serving(tmp_path / "runs.db")
+    try:
+        server.begin("outage", 3, 1, "level-race")
+        pages = [
+            tab(f"{server.url}{path}", refused="net::")
+            for path in ("/", "/runs/outage", "/runs/outage/answer")
+        ]
+        runs, run, answer = pages
+        answer.fill("#worker", "Ann")
+        answer.click("#take [type=submit]")
+        expect(spot(answer, ".ticket")).to_have_count(3)
+        expect(spot(run, ".company tbody")).to_contain_text("Ann")
+        server.kill()
+        for page in pages:
+            expect(spot(page, "#notice")).to_have_text("Connection lost, trying again …")
+            expect(spot(page, "#notice")).to_be_visible()
+        for place, mean in enumerate(("0.9", "0.5", "0.1")):
+            spot(answer, ".mean").nth(place).fill(mean)
+        answer.click("#send")
+        expect(spot(answer, "#sent-said")).to_have_text("Sending …")
+        server.start()
+        for page in pages:
+            expect(spot(page, "#notice")).to_be_hidden()
+        expect(spot(answer, "#sent-said")).to_have_text("3 taken. Take more tickets above.")
+        facts = server.facts("/runs/outage.json")
+        assert [row["mean"] for row in facts["arms"]["rows"]] == pytest.approx([0.9, 0.5, 0.1])
+        expect(spot(run, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
+        expect(spot(runs, ".state")).to_contain_text("free in round 1")
+        server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1})
+        expect(spot(run, "h1")).to_have_text("1 of 3 arms selected")
+    finally:
+        server.kill()
+
+
+# --- who may do what, and without a mouse -----------------------------------------------------------------
+
+
+def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_path: Path) -> None:
+    tokens, file = Tokens.new(), tmp_path / "tokens"
+    file.write_text(f"write {tokens.write}\nread {tokens.read}\n")
+    file.chmod(0o600)
+    asked = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=[1, 1])
+    sl.Session(asked, store=str(tmp_path / "runs.db"), name="fresh").close()
+    server = Serving(tmp_path / "runs.db", "--token-file", str(file))
+    try:
+        page = tab(f"{server.url}/runs/fresh", refused="of 401")
+        page.wait_for_url(re.compile(r"/login\?next="))
+        page.fill("#token", "a wrong one")
+        page.keyboard.press("Enter")
+        expect(spot(page, "#login-error")).to_have_text("This is none of the tokens.")
+        page.fill("#token", tokens.read)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{server.url}/runs/fresh")
+        expect(page.get_by_text("Answer by hand")).to_have_count(0)
+        page.goto(f"{server.url}/runs/fresh/answer")
+        expect(spot(page, ".alert")).to_contain_text("You may only look here")
+        expect(spot(page, "form")).to_have_count(0)
+        page.goto(f"{server.url}/plan")
+        expect(spot(page, "#plan-rows tr").first).to_be_visible()
+        expect(spot(page, "#begin")).to_have_count(0)
+        page.click("#logout")
+        page.wait_for_url("**/login")
+        for place in ("//example.org/", "/\\example.org", "https://example.org/", "/\t/example.org"):
+            page.goto(f"{server.url}/login")
+            page.evaluate(
+                "place => history.replaceState(0, '', '/login?next=' + encodeURIComponent(place))", place
+            )
+            page.fill("#token", tokens.write)
+            page.keyboard.press("Enter")
+            page.wait_for_url(f"{server.url}/")
+        page.goto(f"{server.url}/runs/fresh")
+        expect(page.get_by_text("Answer by hand")).to_be_visible()
+        page.close()
+    finally:
+        server.close()
+
+
+def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Open) -> None:
+    page = tab(f"{serving.url}/", own=True)
+
+    def to(words: str) -> None:
+        """Go on with the tab key until something is reached that is called so; all on the way can be seen."""
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            name, outline = page.evaluate(
+                """() => {
+                  const e = document.activeElement, style = getComputedStyle(e);
+                  const name = e.labels?.[0]?.innerText ?? e.innerText;
+                  return [name.trim(), `${style.outlineStyle} ${parseFloat(style.outlineWidth)}`];
+                }"""
+            )
+            assert outline == "solid 3", name
+            if name == words:
+                return
+        raise AssertionError(f"{words} is never reached")
+
+    to("Skip to the content")
+    page.keyboard.press("Enter")
+    to("Plan a new run")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/plan*")
+    to("Select, m")
+    page.keyboard.type("1")
+    to("Arms")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("0.25 x 2")
+    to("Name of the run")
+    page.keyboard.type("by keys")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/by%20keys")
+    to("Answer by hand")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/answer")
+    to("Your name")
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    expect(spot(page, ".mean").first).to_be_focused()
+    page.keyboard.type("0.75")
+    page.keyboard.press("Enter")
+    expect(spot(page, ".ticket").first).to_contain_text("✓ Taken.")
+    assert serving.facts("/runs/by%20keys.json")["n_open"] == 1

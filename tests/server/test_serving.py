@@ -1,0 +1,29 @@
+"""How a server says where it is, and why it cannot start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.server.serving import served
+
+WITHOUT_FASTAPI = "import sys; sys.modules['fastapi'] = None; from shortlist.cli import main; main()"
+
+
+def test_programs_are_told_where_it_is_and_its_tokens(tmp_path: Path) -> None:
+    with served(tmp_path / "runs.db", "--json", "--host", "0.0.0.0") as server:
+        told = json.loads(server.said)
+        assert told["url"].endswith(f":{server.port}")
+        assert (told["store"], told["read_only"]) == (str(tmp_path / "runs.db"), False)
+        for kind in ("read", "write"):
+            shown = {"authorization": f"Bearer {told['tokens'][kind]}"}
+            assert server.client.get("/index.json", headers=shown).status_code == 200
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", WITHOUT_FASTAPI, "serve", "--store", str(tmp_path / "runs.db")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "serving needs fastapi" in done.stderr
+    assert "pip install 'shortlist[server]'" in done.stderr
+    assert not (tmp_path / "runs.db").exists()
