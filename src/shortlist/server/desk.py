@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from shortlist.errors import ShortlistError, StoreTrouble
+from shortlist.errors import ChangedRun, ShortlistError, StoreTrouble
 from shortlist.run.follower import Follower
 from shortlist.run.session import Session
 from shortlist.server.tally import Tally
@@ -80,6 +80,8 @@ class Desk:
             found = self._found(name)
             try:
                 yield found
+            except ChangedRun:
+                raise  # nothing is wrong with the store
             except StoreTrouble:
                 self.forget(name)
                 raise
