@@ -14,7 +14,7 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 	@$(PY) -m shortlist run examples/drilling.toml
 
 test: $(READY) lint   ## format, lint, types and the whole test suite
-	$(PY) -m pytest -n 2
+	$(PY) -m pytest -n 3   # many tests wait, for servers and browsers among others
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs
