@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, blocks, programs, shows, steps
-from tests.server.at_work import environment
+from tests.server.process import environment
 
 PAGE = "docs/server.md"
 PORTS = ("8765", "8766", "8767")

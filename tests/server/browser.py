@@ -1,13 +1,8 @@
 """Real servers for a real browser: processes that can be killed and started again, and what they serve."""
 
 import contextlib
-import os
 import signal
-import socket
 import sqlite3
-import subprocess
-import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,50 +13,23 @@ import numpy as np
 import shortlist as sl
 from shortlist.store import open_store
 from tests.report.samples import HOSTILE, problem
+from tests.server.process import ServerProcess
 
 
-def free_port() -> int:
-    """Return a port at which nobody listens."""
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return int(trial.getsockname()[1])
-
-
-class Serving:
-    """`shortlist serve` as a process; it can die and come back at the same address."""
+class Serving(ServerProcess):
+    """A server that runs, and what programs do with it."""
 
     def __init__(self, store: Path, *options: str) -> None:
-        self.store, self.options, self.port = store, options, free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__(store, *options)
         self.start()
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        command = [sys.executable, "-m", "shortlist", "serve", "--store", str(self.store)]
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port), *self.options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for _ in range(600):
-            try:
-                httpx.get(f"{self.url}/login")
-            except httpx.TransportError:
-                assert self.process.poll() is None, "the server ended"
-                time.sleep(0.05)
-            else:
-                return
-        raise AssertionError("the server does not answer")
 
     def kill(self) -> None:
         """Let it die without a word."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.stop(signal.SIGKILL)
 
     def close(self) -> None:
         """End it."""
-        self.process.terminate()
-        self.process.wait(20)
+        self.stop()
 
     def post(self, path: str, **body: Any) -> Any:
         """Send something as a program would; return what is answered."""

@@ -18,7 +18,8 @@ import shortlist as sl
 from shortlist.cli.remote import token_of
 from shortlist.store import Leased, Suspended
 from tests.cli.calling import Calls
-from tests.server.at_work import Server, environment, serving
+from tests.server.at_work import Server, serving
+from tests.server.process import environment
 
 QUESTION = """
 [problem]
