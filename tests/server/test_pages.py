@@ -326,6 +326,8 @@ READ = [
     ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
     ("arms", ["a,0.25\nb,4", False], {"variances": [0.25, 4], "names": ["a", "b"]}),
     ("arms", ["Name;Scale\na;2", False], {"scales": [2], "names": ["a"]}),
+    ("arms", ["name;scale\na;0,8\nb,c;1.5;", False], {"scales": [0.8, 1.5], "names": ["a", "b,c"]}),
+    ("arms", ["a;0,8\nb\t0,5\nc;2", False], {"variances": [0.8, 0.5, 2], "names": ["a", "b", "c"]}),
     ("arms", ["variance\n1", False], {"variances": [1]}),
     ("arms", ["0,25\n0,5", False], {"variances": ["0,25", "0,5"]}),
     ("arms", ["old\nnew", True], {"names": ["old", "new"]}),
@@ -344,6 +346,13 @@ def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: Open) -
         [[what, given] for what, given, _ in READ],
     )
     assert found == [wanted for *_, wanted in READ]
+
+
+@pytest.mark.parametrize("head", ["", "name,scale\n"])
+def test_a_decimal_comma_among_commas_is_no_other_number(serving: Serving, tab: Open, head: str) -> None:
+    page = tab(f"{serving.url}/plan")
+    spot(page, "#arms").fill(f"{head}a,0.5\nb,1,8")
+    expect(spot(page, "#plan-error")).to_contain_text("The line 'b,1,8' has 3 cells; it must have 2.")
 
 
 # --- watching ---------------------------------------------------------------------------------------------
