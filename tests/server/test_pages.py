@@ -537,11 +537,28 @@ def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: Open, tmp_path
         expect(spot(runs, ".state")).to_contain_text("free in round 1")
         server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1})
         expect(spot(run, "h1")).to_have_text("1 of 3 arms selected")
+        expect(spot(answer, "#take")).to_be_hidden()
     finally:
         server.kill()
 
 
 # --- who may do what, and without a mouse -----------------------------------------------------------------
+
+
+def test_where_runs_are_only_looked_at_no_token_brings_forms(tmp_path: Path) -> None:
+    tokens, file = Tokens.new(), tmp_path / "tokens"
+    file.write_text(f"write {tokens.write}\n")
+    file.chmod(0o600)
+    asked = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=[1, 1])
+    sl.Session(asked, store=str(tmp_path / "runs.db"), name="fresh").close()
+    server = Serving(tmp_path / "runs.db", "--token-file", str(file), "--read-only")
+    try:
+        with httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {tokens.write}"}) as client:
+            assert 'id="begin"' not in client.get("/plan").text
+            assert "Answer by hand" not in client.get("/runs/fresh").text
+            assert "look here; this server takes no answers." in client.get("/runs/fresh/answer").text
+    finally:
+        server.close()
 
 
 def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_path: Path) -> None:
@@ -562,7 +579,9 @@ def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_pa
         page.wait_for_url(f"{server.url}/runs/fresh")
         expect(page.get_by_text("Answer by hand")).to_have_count(0)
         page.goto(f"{server.url}/runs/fresh/answer")
-        expect(spot(page, ".alert")).to_contain_text("You may only look here")
+        expect(spot(page, ".alert")).to_have_text(
+            "You may only look here; answers need a token that allows to add."
+        )
         expect(spot(page, "form")).to_have_count(0)
         page.goto(f"{server.url}/plan")
         expect(spot(page, "#plan-rows tr").first).to_be_visible()
