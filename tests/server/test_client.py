@@ -241,6 +241,7 @@ def test_a_token_is_needed_where_one_is(server: Server) -> None:
         nobody.runs()
     with server.client("wrong" * 5) as wrong, pytest.raises(sl.InvalidProblem) as refused:
         wrong.runs()
+    assert "none of the tokens of this server" in str(refused.value)
     assert "wrongwrong" not in str(refused.value)
     with server.client(TOKENS["read"]) as reader:
         assert isinstance(reader.runs(), list)

@@ -326,6 +326,8 @@ READ = [
     ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
     ("arms", ["a,0.25\nb,4", False], {"variances": [0.25, 4], "names": ["a", "b"]}),
     ("arms", ["Name;Scale\na;2", False], {"scales": [2], "names": ["a"]}),
+    ("arms", ["name;scale\na;0,8\nb,c;1.5;", False], {"scales": [0.8, 1.5], "names": ["a", "b,c"]}),
+    ("arms", ["a;0,8\nb\t0,5\nc;2", False], {"variances": [0.8, 0.5, 2], "names": ["a", "b", "c"]}),
     ("arms", ["variance\n1", False], {"variances": [1]}),
     ("arms", ["0,25\n0,5", False], {"variances": ["0,25", "0,5"]}),
     ("arms", ["old\nnew", True], {"names": ["old", "new"]}),
@@ -344,6 +346,13 @@ def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: Open) -
         [[what, given] for what, given, _ in READ],
     )
     assert found == [wanted for *_, wanted in READ]
+
+
+@pytest.mark.parametrize("head", ["", "name,scale\n"])
+def test_a_decimal_comma_among_commas_is_no_other_number(serving: Serving, tab: Open, head: str) -> None:
+    page = tab(f"{serving.url}/plan")
+    spot(page, "#arms").fill(f"{head}a,0.5\nb,1,8")
+    expect(spot(page, "#plan-error")).to_contain_text("The line 'b,1,8' has 3 cells; it must have 2.")
 
 
 # --- watching ---------------------------------------------------------------------------------------------
@@ -528,11 +537,28 @@ def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: Open, tmp_path
         expect(spot(runs, ".state")).to_contain_text("free in round 1")
         server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1})
         expect(spot(run, "h1")).to_have_text("1 of 3 arms selected")
+        expect(spot(answer, "#take")).to_be_hidden()
     finally:
         server.kill()
 
 
 # --- who may do what, and without a mouse -----------------------------------------------------------------
+
+
+def test_where_runs_are_only_looked_at_no_token_brings_forms(tmp_path: Path) -> None:
+    tokens, file = Tokens.new(), tmp_path / "tokens"
+    file.write_text(f"write {tokens.write}\n")
+    file.chmod(0o600)
+    asked = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=[1, 1])
+    sl.Session(asked, store=str(tmp_path / "runs.db"), name="fresh").close()
+    server = Serving(tmp_path / "runs.db", "--token-file", str(file), "--read-only")
+    try:
+        with httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {tokens.write}"}) as client:
+            assert 'id="begin"' not in client.get("/plan").text
+            assert "Answer by hand" not in client.get("/runs/fresh").text
+            assert "look here; this server takes no answers." in client.get("/runs/fresh/answer").text
+    finally:
+        server.close()
 
 
 def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_path: Path) -> None:
@@ -553,7 +579,9 @@ def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_pa
         page.wait_for_url(f"{server.url}/runs/fresh")
         expect(page.get_by_text("Answer by hand")).to_have_count(0)
         page.goto(f"{server.url}/runs/fresh/answer")
-        expect(spot(page, ".alert")).to_contain_text("You may only look here")
+        expect(spot(page, ".alert")).to_have_text(
+            "You may only look here; answers need a token that allows to add."
+        )
         expect(spot(page, "form")).to_have_count(0)
         page.goto(f"{server.url}/plan")
         expect(spot(page, "#plan-rows tr").first).to_be_visible()

@@ -123,7 +123,9 @@ def _say(facts: dict[str, Any], tokens: dict[str, str] | None) -> None:
     only = " (read only)" if facts["read_only"] else ""
     click.echo(f"Serving {facts['store']}; open {facts['url']}{only}. Ctrl-C ends it.")
     if tokens is not None:
-        click.echo(f"Token to add and look: {tokens['write']}\nToken to look only:    {tokens['read']}")
+        if not facts["read_only"]:
+            click.echo(f"Token to add and look: {tokens['write']}")
+        click.echo(f"Token to look only:    {tokens['read']}")
         click.echo("They are not shown again; --token-file keeps tokens of your own.")
 
 

@@ -211,6 +211,8 @@ def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:
         wanted = quote(f"{quote(path)}?{asked}" if asked else quote(path))  # it is undone once on the way
         return RedirectResponse(f"{_LOGIN}?next={wanted}", HTTPStatus.SEE_OTHER)
     said = "show a token: send the header `Authorization: Bearer TOKEN`."
+    if headers.get("authorization"):
+        said = "what was shown is none of the tokens of this server; " + said
     return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
 
 

@@ -146,13 +146,14 @@ def _add_login(router: APIRouter, house: House) -> None:
 
 
 def _drawn(house: House, template: str, request: Request, facts: dict[str, Any]) -> str:
-    right = getattr(request.state, "right", Right.WRITE)
+    right, is_read_only = getattr(request.state, "right", Right.WRITE), house.settings.is_read_only
     return (
         _templates()
         .get_template(template)
         .render(
             facts=facts,
-            may_add=right is Right.WRITE,
+            may_add=right is Right.WRITE and not is_read_only,
+            is_read_only=is_read_only,
             has_tokens=house.settings.tokens is not None,
             is_known=right is not Right.NOTHING,
         )

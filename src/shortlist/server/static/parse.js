@@ -58,7 +58,7 @@ function unknownArms(lines) {
   return { names: ["name", "arm"].includes(names[0]?.toLowerCase()) ? names.slice(1) : names };
 }
 
-/** @param {string} line @param {{name: number, value: number} | null} header
+/** @param {string} line @param {{name: number, value: number, width: number, between: string} | null} header
  * @param {any[]} values @param {string[]} names */
 function addLine(line, header, values, names) {
   const many = /^(\S+)\s*[x×*]\s*(\d+)$/.exec(line.trim());
@@ -69,30 +69,42 @@ function addLine(line, header, values, names) {
     for (let k = Number(many[2]); k > 0; k -= 1) values.push(number(many[1]));
     return;
   }
-  const found = row(line);
+  const found = row(line, header?.between);
   if (!header && (found.length === 1 || WITH_COMMA.test(line.trim()))) {
     values.push(found.length === 1 ? number(line) : line.trim()); // 0,25 is no arm called 0
     return;
   }
-  const { name, value } = header ?? { name: 0, value: 1 };
+  const { name, value, width } = header ?? { name: 0, value: 1, width: 2 };
+  if (found.slice(width).some((cell) => cell.trim())) {
+    throw new Error(
+      `the line '${line.trim()}' has ${found.length} cells; it must have ${width}. Write decimals with a point, or ` +
+        "put semicolons between cells.",
+    );
+  }
   if (name >= 0) names[values.length] = (found[name] ?? "").trim();
   values.push(number(found[value] ?? "") ?? "");
 }
 
 /** Which columns a sheet has; null if its first line is no header. @param {string} line */
 function heading(line) {
-  const titles = row(line).map((cell) => cell.trim().toLowerCase());
+  const between = separator(line);
+  const titles = row(line, between).map((cell) => cell.trim().toLowerCase());
+  const name = titles.findIndex((one) => one === "name" || one === "arm");
   for (const [title, kind] of [["variance", "variances"], ["scale", "scales"]]) {
     const value = titles.indexOf(title);
-    if (value >= 0) return { kind, value, name: titles.findIndex((one) => one === "name" || one === "arm") };
+    if (value >= 0) return { kind, value, name, width: titles.length, between };
   }
   return null;
 }
 
-/** The cells of a line of CSV; those in quotes may have commas. @param {string} line */
-function row(line) {
+/** What parts the cells of a line; as many commas as others are decimal ones. @param {string} line */
+function separator(line) {
   const n = (/** @type {string} */ sign) => line.split(sign).length;
-  const between = [",", ";", "\t"].reduce((best, one) => (n(one) > n(best) ? one : best));
+  return ["\t", ";", ","].reduce((best, one) => (n(one) > n(best) ? one : best));
+}
+
+/** The cells of a line of CSV; those in quotes may have commas. @param {string} line @param {string} between */
+function row(line, between = separator(line)) {
   /** @type {string[]} */
   const found = [""];
   let isQuoted = false;

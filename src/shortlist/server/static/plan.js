@@ -50,6 +50,7 @@ async function plan() {
   asking?.abort();
   const own = (asking = new AbortController());
   try {
+    get("arms-read").textContent = ""; // until it is known what they are
     const asked = question();
     get("arms-read").textContent = read(asked);
     link();
