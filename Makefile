@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+# On two cores, too: many tests wait, for servers and browsers among others.
+TESTS_AT_ONCE ?= 3
 
 .PHONY: help demo test lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 
@@ -14,7 +16,7 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 	@$(PY) -m shortlist run examples/drilling.toml
 
 test: $(READY) lint   ## format, lint, types and the whole test suite
-	$(PY) -m pytest -n 3   # many tests wait, for servers and browsers among others
+	$(PY) -m pytest -n $(TESTS_AT_ONCE)
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs
