@@ -4,30 +4,13 @@ from typing import Any
 
 import httpx
 
-from shortlist.errors import (
-    ChangedRun,
-    CorruptLog,
-    InvalidAnswers,
-    InvalidProblem,
-    MeasurementFailed,
-    NoSuchRun,
-    NotAsked,
-    ShortlistError,
-    StoreTrouble,
-)
+from shortlist import errors
+from shortlist.errors import InvalidProblem, ShortlistError, StoreTrouble
 
 _OURS: dict[str, type[ShortlistError]] = {
-    kind.__name__: kind
-    for kind in (
-        ChangedRun,
-        CorruptLog,
-        InvalidAnswers,
-        InvalidProblem,
-        MeasurementFailed,
-        NoSuchRun,
-        NotAsked,
-        StoreTrouble,
-    )
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, ShortlistError)
 }
 AGAIN = {429, 502, 503, 504}
 """Statuses after which the same request may do better."""
