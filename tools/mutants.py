@@ -43,7 +43,11 @@ SUITES = {
         "tests/test_unknown.py",
     ],
     "bounds": ["tests/bounds"],
-    "sessions": ["tests/run/test_session.py", "tests/durable/test_sessions.py"],
+    "sessions": [
+        "tests/run/test_session.py",
+        "tests/run/test_printable.py",
+        "tests/durable/test_sessions.py",
+    ],
     "stores": ["tests/store"],
     "processes": ["tests/durable/test_processes.py"],
     "machine": ["tests/durable/test_machine.py"],

@@ -5,6 +5,7 @@ import hmac
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -587,6 +588,23 @@ def test_a_name_must_be_one(client: Caller, name: object) -> None:
         trouble_of(client.post("/runs/trial/sheet", content=f"ticket,mean\n{code}-r0-a0,1\n", **about), 422)
     assert [run["run"] for run in client.get("/index.json").json()["runs"]] == ["trial"]
     assert client.get("/runs/trial.json").json()["n_events"] == 1
+
+
+@pytest.mark.parametrize("way", ["sheet", "tell"])
+def test_a_hostile_name_does_not_keep_the_server_busy(way: str) -> None:
+    names = ["a" * 60, "b", "c"]
+    with client_of() as client:
+        begun = client.post("/runs", json={"name": "trial", "question": QUESTION | {"names": names}})
+        ticket, name = f"{begun.json()['code']}-r0-a0", "\ufffda" * 12 + "b"
+        start = time.perf_counter()
+        if way == "tell":
+            told = {"worker": "a", "answers": [{"ticket": ticket, "mean": 1.0, "name": name}]}
+            reply = client.post("/runs/trial/tell", json=told)
+        else:
+            sheet = f"ticket,mean,name\n{ticket},1,{name}\n".encode()
+            reply = client.post("/runs/trial/sheet", content=sheet, headers={"content-type": "text/csv"})
+        assert time.perf_counter() - start < 2.0
+        assert "the name is" in trouble_of(reply, 422)["message"]
 
 
 @pytest.mark.parametrize(

@@ -167,4 +167,28 @@ FAULTS = (
         "            self._history = self._last = None\n            raise",
         "            raise",
     ),
+    Fault(
+        "names: lost letters may stand for nothing",
+        "run/printable.py",
+        "wanted.find(part, end + 1)",
+        "wanted.find(part, end)",
+    ),
+    Fault(
+        "names: the end of a name may overlap what was found before it",
+        "run/printable.py",
+        "return end < len(wanted) - len(last)",
+        "return True",
+    ),
+    Fault(
+        "names: long texts are normalised",
+        "run/printable.py",
+        "if len(text) <= _LONGEST else text",
+        "if text else text",
+    ),
+    Fault(
+        "sheets: digits of a number can be divided in many ways",
+        "run/sheets.py",
+        r"[0-9]+(\.[0-9]*)?|",
+        r"[0-9]+\.?[0-9]*|",
+    ),
 )

@@ -6,6 +6,7 @@ import unicodedata
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LOST = "\ufffd"  # stands for a letter that could not be read
+_LONGEST = 500  # letters of a text that is normalised: Python takes quadratic time for many combining marks
 
 
 def printable(text: str) -> str:
@@ -43,12 +44,29 @@ def is_name(cell: str, name: str) -> bool:
     found, wanted = _plain(cell), {_plain(name), _plain(cell_of(name))}
     if found in wanted or _is_same_number(found, _plain(name)):
         return True
-    pattern = ".+".join(map(re.escape, re.split(f"{_LOST}+", found)))
-    return _LOST in found and any(re.fullmatch(pattern, one, re.DOTALL) for one in wanted)
+    return _LOST in found and any(_is_same_but_lost(found, one) for one in wanted)
+
+
+def _is_same_but_lost(found: str, wanted: str) -> bool:
+    """Return whether a text is another one of which letters were lost, one or more at each place.
+
+    Taking the first place where each part fits is enough, so no part is ever looked for twice.
+    """
+    first, *middle, last = re.split(f"{_LOST}+", found)
+    if not (wanted.startswith(first) and wanted.endswith(last)):
+        return False
+    end = len(first)  # of what has been found in `wanted`
+    for part in middle:
+        place = wanted.find(part, end + 1)
+        if place < 0:
+            return False
+        end = place + len(part)
+    return end < len(wanted) - len(last)
 
 
 def _plain(text: str) -> str:
-    return " ".join(printable(unicodedata.normalize("NFC", text)).split())
+    composed = unicodedata.normalize("NFC", text) if len(text) <= _LONGEST else text
+    return " ".join(printable(composed).split())
 
 
 def _is_same_number(one: str, other: str) -> bool:

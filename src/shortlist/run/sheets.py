@@ -20,7 +20,7 @@ from shortlist.tickets import Tickets
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
 """What a sheet of tickets says of each."""
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
 _ANSWERS = ("reward", "mean", "variance", "count")
 _LABELS = ("arm", "name", "pulls")

@@ -2,7 +2,7 @@
 
 import { count } from "./forms.js";
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const WITH_COMMA = /^[+-]?\d+,\d+$/;
 const TWO_WAYS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // 1,234 may be a little more than one, or more than a thousand
 const MOST_ARMS = 1_000_000;
