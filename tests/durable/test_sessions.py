@@ -452,6 +452,15 @@ def test_a_run_that_was_replaced_is_not_taken_for_the_one_that_was_read(place: P
     assert len(sl.Session.resume(store).records) == n_records
 
 
+def test_an_answer_is_not_taken_when_the_file_was_removed(tmp_path: Path) -> None:
+    session = sl.Session(PROBLEM, "race", seed=5, store=tmp_path / "runs.db")
+    tickets = session.ask()
+    (tmp_path / "runs.db").unlink()
+    with pytest.raises(StoreTrouble, match=r"was removed.* The answers of this call are not saved"):
+        session.tell(tickets, means=answers(tickets))
+    assert session.n_pulls == 0
+
+
 def test_taking_in_that_is_broken_off_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     session = begun(place.open())
     tickets = session.ask()

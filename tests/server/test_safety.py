@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -449,6 +450,21 @@ def test_nobody_learns_where_the_store_is(tmp_path: Path, caplog: pytest.LogCapt
                 assert said["message"].startswith("The store is "), said
                 assert str(tmp_path) not in reply.text
         assert "secret-place" in caplog.text, "who runs the server can find out"
+
+
+def test_answers_are_refused_when_the_file_of_the_store_was_removed(tmp_path: Path) -> None:
+    path = tmp_path / "secret-place.db"
+    with closing(open_store(path)) as store, client_of(store=store) as client:
+        begin(client)
+        ask = client.post("/runs/trial/ask", json={"worker": "a"})
+        path.unlink()
+        answer = {"ticket": ask.json()["tickets"][0]["ticket"], "mean": 0.5}
+        reply = client.post("/runs/trial/tell", json={"worker": "a", "answers": [answer]})
+        said = trouble_of(reply, 503)["message"]
+        assert "was removed" in said
+        assert "not saved" in said
+        assert "secret-place" not in said
+        assert str(tmp_path) not in said
 
 
 def test_nobody_learns_who_uses_which_database() -> None:

@@ -3,7 +3,7 @@
 import itertools
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -221,3 +221,66 @@ def test_a_reader_keeps_nobody_waiting(path: Path, store: Store) -> None:
     next(reader)
     store.append("a", 1000, lambda _news, _now: [told("w", 1000)])
     assert len(list(reader)) == 1000
+
+
+def replace_by_another(path: Path) -> None:
+    """Put another store in the place of a file, as one does who restores a backup."""
+    with closing(open_store(path.with_name("other.db"))) as other:
+        put(other, "a", told("w", 1))
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+    path.with_name("other.db").replace(path)
+
+
+LOSSES: dict[str, Callable[[Path], object]] = {
+    "removed": Path.unlink,
+    "moved": lambda path: path.rename(path.with_name("moved.db")),
+    "replaced": replace_by_another,
+    "log of writes removed": lambda path: Path(f"{path}-wal").unlink(),
+    "index of the log removed": lambda path: Path(f"{path}-shm").unlink(),
+}
+
+
+@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES.keys())
+def test_nothing_is_acknowledged_into_a_file_that_lost_its_name(
+    path: Path, store: Store, lose: Callable[[Path], object]
+) -> None:
+    put(store, "a", told("w", 1))
+    lose(path)
+    with pytest.raises(StoreTrouble, match=r"removed, or replaced.*not saved.*restore a backup.*repeat"):
+        put(store, "a", told("w", 2))
+    if path.exists():
+        return
+    with pytest.raises(StoreTrouble, match="removed, or replaced"):
+        put(store, "new", told("w", 2))
+    assert not path.exists(), "a store that was removed is not begun again unasked"
+
+
+def test_a_file_that_is_lost_during_a_write_is_noticed(path: Path, store: Store) -> None:
+    put(store, "a", told("w", 1))
+    with pytest.raises(StoreTrouble, match="not saved"):
+        store.append("a", 1, lambda _news, _now: path.unlink() or [told("w", 2)])  # type: ignore[func-returns-value]
+    with pytest.raises(StoreTrouble, match="removed, or replaced"):
+        store.runs()
+
+
+def test_a_file_that_is_put_back_is_gone_on_with(path: Path, store: Store) -> None:
+    put(store, "a", told("w", 1))
+    path.rename(path.with_name("moved.db"))
+    with pytest.raises(StoreTrouble, match="not saved"):
+        put(store, "a", told("w", 2))
+    path.with_name("moved.db").rename(path)
+    store.append("a", 1, lambda _news, _now: [told("w", 3)])
+    assert len(list(store.read("a"))) in (2, 3)
+
+
+def test_a_file_that_replaced_another_is_left_alone(path: Path, store: Store) -> None:
+    put(store, "a", told("w", 1), told("w", 2))
+    replace_by_another(path)
+    with closing(open_store(path)) as other:
+        put(other, "b", told("w", 1))
+        with pytest.raises(StoreTrouble, match="not saved"):
+            put(store, "a", told("w", 3))
+        store.close()
+        put(other, "b", told("w", 2))
+    assert open_store(path).runs() == ["a", "b"]

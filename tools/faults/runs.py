@@ -156,6 +156,24 @@ FAULTS = (
     ),
     Fault("postgres: the run is not locked", "store/postgres.py", '_LOCK = " FOR UPDATE"', '_LOCK = ""'),
     Fault(
+        "sqlite: a removed file goes unnoticed",
+        "store/sqlite.py",
+        "return connection.files not in (None, _files(self._path))",
+        "return False",
+    ),
+    Fault(
+        "sqlite: a removed log of writes goes unnoticed",
+        "store/sqlite.py",
+        'return _identity(path), _identity(f"{path}-wal"), _identity(f"{path}-shm")',
+        "return (_identity(path),)",
+    ),
+    Fault(
+        "sqlite: another file is taken for the one that was open",
+        "store/sqlite.py",
+        "if self._first is not None and _files(self._path)[0] != self._first[0]:",
+        "if False:",
+    ),
+    Fault(
         "log: a run that was replaced is taken for the one that was read",
         "store/log.py",
         "if isinstance(after, Record) and after.mark and after.mark != mark:",

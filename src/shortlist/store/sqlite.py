@@ -8,9 +8,10 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import sqlalchemy as sql
 
@@ -23,6 +24,9 @@ from shortlist.store.trouble import of_sqlite
 _USER_TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 )
+
+
+_Files: TypeAlias = tuple[tuple[int, int] | None, ...]
 
 
 class SqliteStore(SqlStore):
@@ -76,6 +80,24 @@ class SqliteStore(SqlStore):
     def _now(self, connection: sql.Connection) -> float:  # noqa: ARG002
         return (self._clock or time.time)()
 
+    @contextmanager
+    def _writing(self) -> Iterator[sql.Connection]:
+        file = None
+        try:
+            with super()._writing() as connection:
+                file = connection.connection.dbapi_connection
+                yield connection
+        except StoreTrouble:  # which may have come of that
+            self._refuse_moved(file)
+            raise
+        self._refuse_moved(file)
+
+    def _refuse_moved(self, connection: Any) -> None:
+        """Raise StoreTrouble if the file of a connection was removed or replaced."""
+        if connection is not None and self._file.has_moved(connection):
+            self._engine.dispose()
+            raise self._file.moved() from None
+
     def _prepare(self, read_only: bool) -> None:
         try:
             with closing(self._file.connect()) as connection:
@@ -86,23 +108,56 @@ class SqliteStore(SqlStore):
             raise of_sqlite(error, self._where) from None
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that remembers which files it has open: the database, its log of writes and its index."""
+
+    files: _Files | None = None  # where it only reads
+
+
 class _File:
-    """How the file is opened."""
+    """How the file is opened.
+
+    A file that is removed or replaced stays open under its old connections. What is committed there is lost,
+    so a writable store stays with the file it has first opened, and looks after each commit whether that
+    file, its log of writes (-wal) and the index of that (-shm) still have their names.
+    """
 
     def __init__(self, path: Path, read_only: bool, must_exist: bool, patience: float) -> None:
-        self._patience = patience
+        self._path, self._patience = path, patience
         self.is_frozen = read_only and _is_frozen(path)
-        mode = "ro" if read_only else "rw" if must_exist else "rwc"
-        self._uri = f"{path.as_uri()}?mode={mode}" + ("&immutable=1" if self.is_frozen else "")
+        self._is_read_only = read_only
+        self._mode = "ro" if read_only else "rw" if must_exist else "rwc"
+        self._first: _Files | None = None
 
     def connect(self) -> sqlite3.Connection:
         """Return a connection that begins no transaction by itself and syncs whatever it commits."""
+        if self._first is not None and _files(self._path)[0] != self._first[0]:
+            raise self.moved()
+        uri = f"{self._path.as_uri()}?mode={self._mode}" + ("&immutable=1" if self.is_frozen else "")
         connection = sqlite3.connect(
-            self._uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False
-        )
+            uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False,
+            factory=_Connection,
+        )  # fmt: skip
         connection.text_factory = _text
         connection.execute("PRAGMA synchronous = FULL")
+        if not self._is_read_only:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the log of writes
+            connection.files = _files(self._path)
+            self._first, self._mode = self._first or connection.files, "rw"
         return connection
+
+    def has_moved(self, connection: Any) -> bool:
+        """Return whether a file that a connection has open was removed or replaced."""
+        return connection.files not in (None, _files(self._path))
+
+    def moved(self) -> StoreTrouble:
+        """Return the error for a file that was removed or replaced."""
+        return StoreTrouble(
+            f"The store {self._path} was removed, or replaced by another file, while it was open. The "
+            f"answers of this call are not saved, and earlier ones may be lost with the file. Put the file "
+            f"back, with its -wal and -shm files, or restore a backup; then open the run again, look which "
+            f"answers it has, and repeat those that are missing."
+        )
 
     def log_ahead(self, connection: sqlite3.Connection) -> None:
         """Make the file keep a log of writes, so that readers and a writer do not wait for each other.
@@ -120,6 +175,19 @@ class _File:
                 if not is_busy or time.monotonic() > deadline:
                     raise
             time.sleep(random.uniform(0.001, 0.02))
+
+
+def _files(path: Path) -> _Files:
+    """Return what tells a database, its log of writes and its index from other files of the same names."""
+    return _identity(path), _identity(f"{path}-wal"), _identity(f"{path}-shm")
+
+
+def _identity(path: Path | str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin(connection: sql.Connection) -> None:
