@@ -1,188 +1,323 @@
-"""Plant faults one at a time and show which part of the test suite catches each.
+"""Plant faults one at a time and name a test that catches each.
 
-`make mutants` runs it; the table goes to benchmarks/results/mutants.md. It exits with 1 if any fault
-goes unseen. Faults are planted in a copy, never in the working tree. With names of source files or folders,
-as in `python -m tools.mutants bounds plan.py`, only the faults in those are planted, and their rows renewed.
-With `--first` the suites are tried one by one, and the first that catches a fault is enough.
+`make mutants` runs it; the table goes to benchmarks/results/mutants.md. The exit status is 1 if a fault goes
+unseen, or if a test fails without any fault. Faults are planted in copies, never in the working tree.
+
+The test that the table names is tried first. If it no longer catches the fault, or none is named yet, others
+are tried until one fails: those named for faults in the same file, those near that file, then all. A test
+counts only if it passes without the fault. A test that does not end counts too, and is marked.
+
+With names of source files or folders, as in `python -m tools.mutants bounds plan.py`, only the faults there
+are planted. `--keep` resumes an interrupted study: it keeps the rows whose fault, source file and test file
+are still the same.
 """
 
+import argparse
+import hashlib
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
 
 from tools.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.md"
-SUITES = {
-    "contract": ["tests/contract"],
-    "decisions": ["tests/proof/test_decisions.py"],
-    "ledger": ["tests/proof/test_ledger.py"],
-    "unknown": ["tests/proof/test_unknown.py"],
-    "race": ["tests/proof/test_race.py", "tests/proof/test_level_race.py"],
-    "oracles": ["tests/test_oracles.py", "tests/test_unknown_oracles.py"],
-    "paper": ["tests/paper"],
-    "units": [
-        "tests/test_arrays.py",
-        "tests/test_bechhofer.py",
-        "tests/test_convolution.py",
-        "tests/test_cut.py",
-        "tests/test_heterogeneity.py",
-        "tests/test_mixture.py",
-        "tests/test_pairwise.py",
-        "tests/test_plan.py",
-        "tests/test_level_course.py",
-        "tests/test_race_course.py",
-        "tests/test_ranking.py",
-        "tests/test_simulate.py",
-        "tests/test_swap.py",
-        "tests/test_unknown.py",
-    ],
-    "bounds": ["tests/bounds"],
-    "sessions": [
-        "tests/run/test_session.py",
-        "tests/run/test_printable.py",
-        "tests/durable/test_sessions.py",
-    ],
-    "stores": ["tests/store"],
-    "processes": ["tests/durable/test_processes.py"],
-    "machine": ["tests/durable/test_machine.py"],
-    "server": [
-        "tests/server/test_safety.py",
-        "tests/server/test_api.py",
-        "tests/server/test_endurance.py",
-        "tests/server/test_schema.py",
-    ],
-    "statistical": ["tests/statistical"],
-    "panel": ["tests/panel"],
+NEAR = {  # by folder of the sources: folders of tests, where "." is the root's own files
+    "bounds": ("bounds", "paper"),
+    "certificates": (".", "proof", "contract"),
+    "strategies": (".", "proof", "contract", "paper", "panel", "statistical"),
+    "measure": (".", "run"),
+    "run": ("run", "durable", "cli", "server"),
+    "store": ("store", "durable", "run"),
+    "report": ("report", "cli"),
+    "plot": ("plot",),
+    "doctor": (".",),
+    "client": ("server",),
+    "server": ("server",),
+    "cli": ("cli", "."),
+    ".": (".", "bounds", "contract"),
 }
-_QUICKEST = (  # in this order where the first that catches a fault is enough
-    "units",
-    "ledger",
-    "unknown",
-    "decisions",
-    "race",
-    "oracles",
-    "bounds",
-    "sessions",
-    "stores",
-    "processes",
-    "machine",
-    "server",
-    "contract",
-    "paper",
-    "panel",
-    "statistical",
-)
-_ABOUT_RUNS = ("sessions", "stores", "processes", "machine")
-_ABOUT_THE_SERVER = ("server",)
-TIME_LIMIT = 300  # a fault may make a strategy run for ever; that counts as caught
+TIME_LIMIT = 300.0
+"""Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
+
+UNSEEN = "UNSEEN"
+HANGS = " (does not end)"
+_ROW = re.compile(rf"^\| (.+) \| (?:`(.+)`({re.escape(HANGS)})?|{UNSEEN}) \| (\w+) \|$")
 
 
-def plant(fault: Fault, root: Path) -> None:
-    """Make one replacement in the copy at `root`; the text to replace must occur exactly once."""
-    path = root / "src" / "shortlist" / fault.file
-    source = path.read_text(encoding="utf-8")
-    if source.count(fault.old) != 1:
-        raise ValueError(
-            f"{fault.what}: {fault.old!r} occurs {source.count(fault.old)} times in {fault.file}"
-        )
-    path.write_text(source.replace(fault.old, fault.new), encoding="utf-8")
+class Row(NamedTuple):
+    """The test that fails with a fault planted, or does not end; and a checksum of what was tried.
+
+    The test is None where the fault goes unseen.
+    """
+
+    test: str | None
+    is_endless: bool
+    checksum: str
 
 
-def snapshot(root: Path) -> None:
-    """Copy what the tests need, so that work may go on in the tree meanwhile."""
-    for part in ("src", "tests", "tools", "docs", "examples"):
-        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", root)
+class Outcome(NamedTuple):
+    """What a run of pytest showed: seconds of the tests that passed, those that failed, the one that hung."""
+
+    passed: dict[str, float]
+    failed: list[str]
+    hung: str | None
+
+    @property
+    def first(self) -> str | None:
+        """Return the first test that failed or did not end."""
+        return next(iter(self.failed), self.hung)
 
 
-def caught_by(fault: Fault | None, sound: Path, *, is_first_enough: bool = False) -> list[str]:
-    """Return the suites, or the first suite, that fail with this fault (or none) planted in a copy."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "copy"
-        shutil.copytree(sound, root)
-        if fault is not None:
-            plant(fault, root)
-        failing = (suite for suite in _likeliest_first(fault) if _fails(SUITES[suite], root))
-        return [suite for suite in [next(failing, "")] if suite] if is_first_enough else list(failing)
+class Copy:
+    """A copy of the tree, in which tests run with one fault planted or none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tree = folder / "copy"
+        self._log = folder / "log"
+        self._chosen = folder / "chosen"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "_build")
+        shutil.copytree(ROOT, self._tree, ignore=ignored)
+        # Checked by content: by time and size, a fault planted within a second would not be noticed.
+        compiling = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "src"]
+        subprocess.run(compiling, cwd=self._tree, check=True)
+
+    @contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """Make one replacement, and undo it; the text to replace must occur exactly once."""
+        path = self._tree / "src" / "shortlist" / fault.file
+        source = path.read_text(encoding="utf-8")
+        if source.count(fault.old) != 1:
+            raise ValueError(
+                f"{fault.what}: {fault.old!r} occurs {source.count(fault.old)} times in {fault.file}"
+            )
+        path.write_text(source.replace(fault.old, fault.new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(source, encoding="utf-8")
+
+    def run(self, paths: list[str], *options: str, only: Iterable[str] = (), limit: float) -> Outcome:
+        """Run the tests under these paths, of them the chosen ones only if any are given.
+
+        A test that takes longer than `limit` seconds ends the run.
+        """
+        self._log.write_text("", encoding="utf-8")
+        self._chosen.write_text("\n".join(only), encoding="utf-8")
+        environment = os.environ | {
+            "PYTHONPATH": f"{self._tree / 'src'}{os.pathsep}{self._tree}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MUTANTS_LOG": str(self._log),
+            "MUTANTS_CHOSEN": str(self._chosen),
+        }
+        plugins = ["-p", "tools.mutants_log", "-p", "no:xdist"]
+        if not any("server" in path for path in paths):  # only its tests use it, and it takes long to load
+            plugins += ["-p", "no:schemathesis"]
+        command = [sys.executable, "-m", "pytest", "-q", *plugins, *options, *paths]
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command, cwd=self._tree, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+            is_ended = self._wait(process, limit)
+            with suppress(ProcessLookupError):  # it, or what tests started and left behind
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            output.seek(0)
+            said = output.read().decode(errors="replace")
+        entries = [line.split("\t") for line in self._log.read_text(encoding="utf-8").splitlines()]
+        failed = [test for what, test, _ in entries if what == "failed"]
+        passed = {
+            test: float(seconds) for what, test, seconds in entries if what == "ended" and test not in failed
+        }
+        started = [test for what, test, _ in entries if what == "started"]
+        is_missing = process.returncode == 4 and "not found: " in said
+        if is_ended and not failed and process.returncode not in (0, 5) and not is_missing:
+            raise RuntimeError(f"pytest ended with {process.returncode}\n{said[-2000:]}")
+        return Outcome(passed, failed, None if is_ended else (started or ["the collection"])[-1])
+
+    def _wait(self, process: subprocess.Popen[bytes], limit: float) -> bool:
+        """Return whether the process ended before one test took too long."""
+        size, since = 0, time.monotonic()
+        while time.monotonic() < since + limit:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
+                return True
+            if (now := self._log.stat().st_size) != size:
+                size, since = now, time.monotonic()
+        return False
 
 
-def _likeliest_first(fault: Fault | None) -> list[str]:
-    """Return all suites; those about runs, or about the server, come first for faults there."""
-    file = "" if fault is None else fault.file
-    about: tuple[str, ...] = _ABOUT_RUNS if file.startswith(("run/", "store/")) else ()
-    about = _ABOUT_THE_SERVER if file.startswith("server/") else about
-    return sorted(_QUICKEST, key=lambda suite: suite not in about)
+class Study:
+    """Which test catches which fault, with as many at once as there are copies."""
+
+    def __init__(self, copies: list[Copy], known: dict[str, str]) -> None:
+        self.broken: set[str] = set()  # tests that fail without a fault
+        self._known = known  # by fault, the test that caught it last
+        self._seconds: dict[str, float] = {}  # of tests that pass without a fault
+        self._copies: SimpleQueue[Copy] = SimpleQueue()
+        self._n_copies = len(copies)
+        for copy in copies:
+            self._copies.put(copy)
+
+    def rows(self, faults: list[Fault]) -> Iterator[tuple[Fault, Row, float]]:
+        """Plant these faults; yield each as it is decided, with its row and the seconds it took."""
+        self._try_without_fault({test for fault in faults for test in self._known_in(fault.file)})
+        with ThreadPoolExecutor(self._n_copies) as pool:
+            try:
+                for task in as_completed([pool.submit(self._decided, fault) for fault in faults]):
+                    yield task.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _known_in(self, file: str) -> list[str]:
+        return [
+            self._known[fault.what] for fault in FAULTS if fault.file == file and fault.what in self._known
+        ]
+
+    def _try_without_fault(self, tests: set[str]) -> None:
+        """Run these tests on the sound sources, in all copies at once; skip those that no longer exist."""
+        files = sorted({_file_of(test) for test in tests if (ROOT / _file_of(test)).exists()})
+
+        def run(share: list[str]) -> Outcome:
+            with self._copy() as copy:
+                return copy.run(share, only=tests, limit=TIME_LIMIT)
+
+        shares = [share for i in range(self._n_copies) if (share := files[i :: self._n_copies])]
+        with ThreadPoolExecutor(self._n_copies) as pool:
+            for outcome in pool.map(run, shares):
+                self._note(outcome)
+
+    def _note(self, outcome: Outcome) -> None:
+        self._seconds |= outcome.passed
+        self.broken |= {*outcome.failed, *([outcome.hung] if outcome.hung else [])}
+
+    def _decided(self, fault: Fault) -> tuple[Fault, Row, float]:
+        began = time.monotonic()
+        with self._copy() as copy:
+            row = self._row(fault, copy)
+        return fault, row, time.monotonic() - began
+
+    def _row(self, fault: Fault, copy: Copy) -> Row:
+        for tests, limit in self._to_try(fault):
+            while tests:
+                left_out = [f"--deselect={test}" for test in self.broken]
+                with copy.planted(fault):
+                    outcome = copy.run(tests, "-x", *left_out, limit=limit)
+                if outcome.first is None:
+                    break
+                if outcome.first not in self._seconds:
+                    self._note(copy.run([outcome.first], limit=TIME_LIMIT))
+                if outcome.first not in self.broken:
+                    return Row(outcome.first, outcome.hung is not None, checksum(fault, outcome.first))
+        return Row(None, False, checksum(fault, None))
+
+    def _to_try(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
+        """Yield tests, and the seconds that one of them may take: the likeliest and quickest first."""
+        known = [self._known[fault.what]] if fault.what in self._known else []
+        others = [test for test in dict.fromkeys(self._known_in(fault.file)) if test not in known]
+        for tests in (known, others):
+            sound = [test for test in tests if test in self._seconds]
+            yield sound, 30 + 10 * max((self._seconds[test] for test in sound), default=0.0)
+        near = _near(fault.file)
+        yield near, TIME_LIMIT
+        yield [path for path in _all_tests() if path not in near], TIME_LIMIT
+
+    @contextmanager
+    def _copy(self) -> Iterator[Copy]:
+        copy = self._copies.get()
+        try:
+            yield copy
+        finally:
+            self._copies.put(copy)
 
 
-def _fails(paths: list[str], root: Path) -> bool:
-    environment = os.environ | {
-        "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
-        "PYTHONDONTWRITEBYTECODE": "1",
+def _near(file: str) -> list[str]:
+    """Return the test files near a source file; those that share a word of its name come first."""
+    source = Path(file)
+    words = set(source.stem.split("_"))
+    folders = [f"tests/{folder}".removesuffix("/.") for folder in NEAR.get(source.parts[0], NEAR["."])]
+    near = [path for folder in folders for path in _all_tests() if str(Path(path).parent) == folder]
+    return sorted(near, key=lambda path: not words & set(Path(path).stem.split("_")))
+
+
+def _all_tests() -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def checksum(fault: Fault, test: str | None) -> str:
+    """Return a checksum of the fault, its source file and the test's file."""
+    paths = [ROOT / "src" / "shortlist" / fault.file, *([ROOT / _file_of(test)] if test else [])]
+    texts = [*fault, *(path.read_text(encoding="utf-8") for path in paths if path.exists())]
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=5).hexdigest()
+
+
+def read() -> dict[str, Row]:
+    """Return the rows of the table as last written, by fault."""
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    found = [match.groups() for match in map(_ROW.match, lines) if match]
+    return {
+        what: Row(test and test.replace(r"\|", "|"), bool(hangs), checksum)
+        for what, test, hangs, checksum in found
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:xdist", *paths]
-    try:
-        run = subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, timeout=TIME_LIMIT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    if run.returncode not in (0, 1):
-        raise RuntimeError(
-            f"{' '.join(paths)}: pytest ended with {run.returncode}\n{run.stdout.decode()[-2000:]}"
-        )
-    return run.returncode == 1
+
+
+def write(rows: dict[str, Row]) -> str:
+    """Write the table, in the order of the faults, and return its summary."""
+    known = {fault.what: rows[fault.what] for fault in FAULTS if fault.what in rows}
+    n_unseen = sum(row.test is None for row in known.values())
+    n_left = len(FAULTS) - len(known)
+    summary = f"{len(known) - n_unseen} of {len(FAULTS)} planted faults caught, {n_unseen} unseen"
+    summary += f", {n_left} not tried yet." if n_left else "."
+    lines = ["# Planted faults", "", summary, "", "| fault | caught by | checksum |", "|---|---|---|"]
+    for what, (test, is_endless, digest) in known.items():
+        named = "`" + test.replace("|", r"\|") + "`" + HANGS * is_endless if test else UNSEEN
+        lines.append(f"| {what} | {named} | {digest} |")
+    RESULTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return summary
 
 
 def main() -> None:
     """Plant the faults of the files named on the command line, or all; print and write the table."""
-    is_first_enough = "--first" in sys.argv
-    parts = [given for given in sys.argv[1:] if given != "--first"]
-    faults = [fault for fault in FAULTS if not parts or any(part in fault.file for part in parts)]
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants")
+    parser.add_argument("parts", nargs="*", help="source files or folders; all if none is named")
+    parser.add_argument("--keep", action="store_true", help="keep rows that no change concerns")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="how many faults at once")
+    given = parser.parse_args()
+    rows = read()
+    faults = [fault for fault in FAULTS if not given.parts or any(part in fault.file for part in given.parts)]
+    if given.keep:
+        faults = [fault for fault in faults if not _is_current(fault, rows.get(fault.what))]
     with tempfile.TemporaryDirectory() as folder:
-        snapshot(Path(folder))
-        _study(faults, Path(folder), is_first_enough)
+        copies = [Copy(Path(folder) / str(number)) for number in range(given.at_once)]
+        study = Study(copies, {what: row.test for what, row in rows.items() if row.test})
+        for number, (fault, row, seconds) in enumerate(study.rows(faults), start=1):
+            rows[fault.what] = row
+            mark = UNSEEN if row.test is None else "hangs " if row.is_endless else "caught"
+            print(f"[{number}/{len(faults)}] {mark} {seconds:4.0f} s  {fault.what}: {row.test}", flush=True)
+            write(rows)
+    print(write(rows))
+    if study.broken:
+        print("These tests fail without any fault; fix them:", *sorted(study.broken), sep="\n  ")
+    sys.exit(bool(study.broken) or any(rows[fault.what].test is None for fault in faults))
 
 
-def _study(faults: list[Fault], sound: Path, is_first_enough: bool) -> None:
-    if failing := caught_by(None, sound):
-        sys.exit(f"without any fault these suites fail: {', '.join(failing)}; mend them first")
-    rows = _rows_so_far()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda fault: caught_by(fault, sound, is_first_enough=is_first_enough), faults)
-        for fault, caught in zip(faults, found, strict=True):
-            rows[fault.what] = caught
-            print(f"{'caught' if caught else 'UNSEEN'}  {fault.what}: {', '.join(caught)}", flush=True)
-    known = {fault.what: rows[fault.what] for fault in FAULTS if fault.what in rows}
-    tally = ", ".join(f"{suite} {sum(suite in caught for caught in known.values())}" for suite in SUITES)
-    n_caught = sum(map(bool, known.values()))
-    summary = f"{n_caught} of {len(FAULTS)} planted faults caught. By suite: {tally}."
-    lines = [f"| fault | {' | '.join(SUITES)} |", "|---" * (len(SUITES) + 1) + "|"]
-    for what, caught in known.items():
-        lines.append(f"| {what} | {' | '.join('x' if suite in caught else '' for suite in SUITES)} |")
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join(["# Planted faults", "", summary, "", *lines, ""]), encoding="utf-8")
-    print(summary)
-    sys.exit(any(not rows[fault.what] for fault in faults))
-
-
-def _rows_so_far() -> dict[str, list[str]]:
-    """Return the table as last written: per fault the suites that caught it."""
-    if not RESULTS.exists():
-        return {}
-    cells = [
-        line.split("|")[1:-1] for line in RESULTS.read_text(encoding="utf-8").splitlines() if "|" in line
-    ]
-    suites = [cell.strip() for cell in cells[0][1:]]
-    return {
-        what.strip(): [suite for suite, mark in zip(suites, marks, strict=True) if mark.strip() == "x"]
-        for what, *marks in cells[2:]
-    }
+def _is_current(fault: Fault, row: Row | None) -> bool:
+    return row is not None and row.test is not None and row.checksum == checksum(fault, row.test)
 
 
 if __name__ == "__main__":
