@@ -33,21 +33,28 @@ from tools.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.md"
-NEAR = {  # by folder of the sources: folders of tests, where "." is the root's own files
-    "bounds": ("bounds", "paper"),
-    "certificates": (".", "proof", "contract"),
-    "strategies": (".", "proof", "contract", "paper", "panel", "statistical"),
-    "measure": (".", "run"),
-    "run": ("run", "durable", "cli", "server"),
-    "store": ("store", "durable", "run"),
-    "report": ("report", "cli"),
-    "plot": ("plot",),
-    "doctor": (".",),
-    "client": ("server",),
-    "server": ("server",),
-    "cli": ("cli", "."),
-    ".": (".", "bounds", "contract"),
+NEAR = {  # by folder of the sources: where to look for a test that catches a fault, the likeliest first
+    "bounds": ("bounds/*", "paper/*"),
+    "certificates": ("proof/test_ledger.py", "test_*.py", "proof/*"),
+    "strategies": (
+        "proof/*",
+        "test_*oracles.py",
+        "contract/*",
+        "test_*.py",
+        "paper/*",
+        "panel/*",
+        "statistical/*",
+    ),
+    "measure": ("test_*.py", "run/*"),
+    "run": ("run/*", "durable/*", "cli/*", "server/*"),
+    "store": ("store/*", "durable/*", "run/*"),
+    "report": ("report/*", "cli/*"),
+    "plot": ("plot/*",),
+    "client": ("server/*",),
+    "server": ("server/*",),
+    "cli": ("cli/*", "test_*.py"),
 }
+ELSEWHERE = ("test_*.py", "bounds/*", "contract/*")
 TIME_LIMIT = 300.0
 """Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
 
@@ -231,7 +238,7 @@ class Study:
             yield sound, 30 + 10 * max((self._seconds[test] for test in sound), default=0.0)
         near = _near(fault.file)
         yield near, TIME_LIMIT
-        yield [path for path in _all_tests() if path not in near], TIME_LIMIT
+        yield [path for path in _tests("**/*") if path not in near], TIME_LIMIT
 
     @contextmanager
     def _copy(self) -> Iterator[Copy]:
@@ -246,13 +253,13 @@ def _near(file: str) -> list[str]:
     """Return the test files near a source file; those that share a word of its name come first."""
     source = Path(file)
     words = set(source.stem.split("_"))
-    folders = [f"tests/{folder}".removesuffix("/.") for folder in NEAR.get(source.parts[0], NEAR["."])]
-    near = [path for folder in folders for path in _all_tests() if str(Path(path).parent) == folder]
-    return sorted(near, key=lambda path: not words & set(Path(path).stem.split("_")))
+    near = [path for pattern in NEAR.get(source.parts[0], ELSEWHERE) for path in _tests(pattern)]
+    return sorted(dict.fromkeys(near), key=lambda path: not words & set(Path(path).stem.split("_")))
 
 
-def _all_tests() -> list[str]:
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+def _tests(pattern: str) -> list[str]:
+    found = sorted((ROOT / "tests").glob(pattern))
+    return [str(path.relative_to(ROOT)) for path in found if re.fullmatch(r"test_\w+\.py", path.name)]
 
 
 def _file_of(test: str) -> str:
