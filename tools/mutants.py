@@ -37,8 +37,9 @@ NEAR = {  # by folder of the sources: where to look for a test that catches a fa
     "bounds": ("bounds/*", "paper/*"),
     "certificates": ("proof/test_ledger.py", "test_*.py", "proof/*"),
     "strategies": (
-        "proof/*",
+        "proof/test_ledger.py",
         "test_*oracles.py",
+        "proof/*",
         "contract/*",
         "test_*.py",
         "paper/*",
