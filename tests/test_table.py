@@ -1,6 +1,8 @@
 """Tables of recorded rewards: how they are read, and how their rows are dealt out."""
 
+import io
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -183,7 +185,7 @@ def test_an_array_has_arms_along_either_axis(tmp_path: Path, axis: int) -> None:
         (np.array([[1.0, 2.0], [np.nan, 1.0]]), 0, "has nan at index (1, 0)"),
         (np.ones((2, 3), dtype=bool), 0, "of type bool"),
         (np.array([["1", "2"], ["3", "4"]]), 0, "rewards must be real numbers"),
-        (np.array([[1, None], [2, 3]], dtype=object), 0, "cannot be read"),
+        (np.array([[1, None], [2, 3]], dtype=object), 0, "of type object"),
     ],
 )
 def test_arrays_that_are_no_table_are_refused(
@@ -230,5 +232,103 @@ def test_one_kind_of_file_under_the_name_of_the_other_is_refused(tmp_path: Path)
         read_npz(tmp_path / "t.npy", PROBLEM)
     with pytest.raises(sl.InvalidProblem, match="it is an archive"):
         read_npy(tmp_path / "t.npz", PROBLEM)
-    with pytest.raises(sl.InvalidProblem, match="cannot be read: Object arrays"):
+    with pytest.raises(sl.InvalidProblem, match="array 'b' holds values of type object"):
         read_npz(tmp_path / "t.npz", PROBLEM)
+
+
+def header(descr: str, shape: str, version: bytes = b"\x01\x00") -> bytes:
+    """Return the start of a .npy file with a header of our own."""
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + version + len(text).to_bytes(2 if version[0] == 1 else 4, "little") + text
+
+
+def packed(arrays: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return an archive of files."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, content in arrays.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def npy(values: object) -> bytes:
+    """Return an array as a .npy file."""
+    file = io.BytesIO()
+    np.save(file, values)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+class Trap:
+    """What must never be unpickled."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return pytest.fail, ("it was unpickled",)
+
+
+def overwritten(data: bytes, start: int, junk: bytes) -> bytes:
+    """Return a file with some bytes overwritten."""
+    return data[:start] + junk + data[start + len(junk) :]
+
+
+TABLE, FLAT = npy(np.ones((2, 100))), npy(np.arange(1000.0))
+DAMAGED = {
+    "empty.npy": b"",
+    "magic.npy": TABLE[:6],
+    "cut short.npy": TABLE[:500],
+    "another version.npy": header("'<f8'", "(2, 3)", b"\x09\x00"),
+    "a petabyte.npy": header("'<f8'", "(2, 100000000000000)"),
+    "beyond 64 bits.npy": header("'<f8'", "(2, 10000000000000000000000)"),
+    "negative.npy": header("'<f8'", "(-1, -1)") + b"0" * 64,
+    "boolean.npy": header("'<f8'", "(True, 2)") + b"0" * 64,
+    "words.npy": header("'<f8'", "('a', 2)"),
+    "brackets.npy": header("(" * 5000, "(2, 3)"),
+    "code.npy": header("__import__('os')", "(2, 3)"),
+    "long header.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b"x" * 100,
+    "objects.npy": npy(np.array([[Trap()] * 3] * 2, dtype=object)),
+    "pickle.npy": pickle.dumps(Trap()),
+    "empty.npz": b"",
+    "cut short.npz": packed({"a.npy": FLAT, "b.npy": FLAT})[:300],
+    "objects.npz": packed({"a.npy": npy(np.array([Trap()], dtype=object)), "b.npy": FLAT}),
+    "gigabytes.npz": packed({"a.npy": header("'<f8'", "(1250000000,)"), "b.npy": FLAT}),
+    "no arrays.npz": packed({"a.npy": b"hello", "b": b"hello"}),
+    "checksum.npz": overwritten(packed({"a.npy": FLAT, "b.npy": FLAT}), 1000, b"junk"),
+    "locked.npz": overwritten(packed({"a.npy": FLAT, "b.npy": FLAT}), 6, b"\x01").replace(
+        b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01", 1
+    ),
+    **{
+        f"method {method}.npz": overwritten(packed({"a.npy": FLAT, "b.npy": FLAT}, method), 80, b"\xff" * 99)
+        for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    },
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_tables_are_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(DAMAGED[name])
+    with pytest.raises(sl.InvalidProblem, match=f"{name}.* (cannot be read|of type object)") as caught:
+        (read_npy if name.endswith(".npy") else read_npz)(tmp_path / name, PROBLEM)
+    assert len(str(caught.value)) < 400
+
+
+def test_an_archive_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shortlist.measure.table_file._MOST_UNPACKED", 10_000)
+    small = packed({"a.npy": npy(np.zeros(500)), "b.npy": npy(np.zeros(500))}, zipfile.ZIP_DEFLATED)
+    (tmp_path / "t.npz").write_bytes(small)
+    assert [len(one) for one in read_npz(tmp_path / "t.npz", PROBLEM)] == [500, 500]
+    large = packed({"a.npy": npy(np.zeros(5000)), "b.npy": npy(np.zeros(500))}, zipfile.ZIP_DEFLATED)
+    (tmp_path / "t.npz").write_bytes(large)
+    with pytest.raises(sl.InvalidProblem, match="would unpack to 44,256"):
+        read_npz(tmp_path / "t.npz", PROBLEM)
+
+
+def test_a_table_of_any_type_and_order_is_read_as_numpy_reads_it(tmp_path: Path) -> None:
+    values = np.arange(12).reshape(2, 6) - 3
+    for kind in ("<f8", ">f8", "<f4", "<f2", "|i1", ">i8", "<u2"):
+        for table in (values.astype(kind), np.asfortranarray(values.astype(kind))):
+            np.save(tmp_path / "t.npy", table)
+            found = read_npy(tmp_path / "t.npy", PROBLEM)
+            assert np.array_equal(found, np.load(tmp_path / "t.npy").astype(float))
+    np.save(tmp_path / "t.npy", np.empty((2, 0)))
+    assert [len(one) for one in read_npy(tmp_path / "t.npy", PROBLEM)] == [0, 0]

@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent / "src" / "shortlist"
 LAYERS = [
     "errors",
+    "input_files",
     "arrays",
     "checks",
     "noise",

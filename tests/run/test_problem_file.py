@@ -152,6 +152,33 @@ def test_a_folder_is_no_problem_file(tmp_path: Path) -> None:
     assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[problem]\nm = " + "9" * 5000, "has a number with thousands of digits. Write numbers like"),
+        ("[problem]\nm = 0x" + "f" * 5000, "a number has more than 300 digits. Write numbers like"),
+        ("[problem]\nm = [[{a = 1" + "0" * 400 + "}]]", "a number has more than 300 digits"),
+        ("a = " + "[" * 100_000, "is not valid TOML: its brackets are too deep"),
+        ("[" + ".".join("a" * 100_000) + "]", "is not valid TOML: a key has more than 32 parts"),
+        ("[problem]\nx = { " + " . ".join("a" * 100_000) + " = 1 }", "a key has more than 32 parts"),
+        ("[problem]\nm = 1\0", "is not valid TOML"),
+        (PROBLEM + 'arms = "a\\u0000b"', "has a NUL character in it"),
+    ],
+    ids=range(8),
+)
+def test_numbers_and_towers_that_python_cannot_read_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    message = refusal(tmp_path, text)
+    assert said in message
+    assert len(message) < 500
+
+
+def test_a_large_file_is_no_problem_file(tmp_path: Path) -> None:
+    with (tmp_path / "large.toml").open("wb") as file:
+        file.truncate(1 << 30)  # a hole that takes no room
+    with pytest.raises(sl.InvalidProblem, match=r"large.toml cannot be read: it is larger than 256 MiB"):
+        read_problem_file(tmp_path / "large.toml")
+
+
 def test_broken_toml_is_placed(tmp_path: Path) -> None:
     message = refusal(tmp_path, "[problem]\nm = = 3\n")
     assert "not valid TOML" in message

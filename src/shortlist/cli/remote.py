@@ -12,6 +12,7 @@ import click
 from shortlist.cli.options import is_given
 from shortlist.cli.output import write_whole
 from shortlist.errors import InvalidProblem, ShortlistError
+from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 
 if TYPE_CHECKING:
     from shortlist.client import RemoteSession
@@ -59,11 +60,12 @@ def token_of(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get(TOKEN) or None
     try:
-        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        text = read_bytes(file, MOST_TOKEN_BYTES).decode()
         mode = stat.S_IMODE(file.stat().st_mode)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InvalidProblem(f"the token in {file} cannot be read: {why}.") from None
+    lines = [line.split() for line in text.splitlines() if line.strip()]
     if os.name == "posix" and mode & 0o077:
         raise InvalidProblem(
             f"others on this machine can read the token in {file}. Forbid that: chmod 600 {file}"

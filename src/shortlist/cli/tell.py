@@ -1,6 +1,5 @@
 """``shortlist tell``: answers to tickets, from a file."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,10 +82,10 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
 
 def _data(file: Path) -> bytes:
-    if str(file) == "-":
-        return sys.stdin.buffer.read()
+    from shortlist.input_files import read_bytes, read_stdin
+
     try:
-        return file.read_bytes()
+        return read_stdin() if str(file) == "-" else read_bytes(file)
     except OSError as error:
         raise InvalidAnswers(
             f"{file} cannot be read: {error.strerror}. Give the file with answers."

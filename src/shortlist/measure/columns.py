@@ -2,7 +2,10 @@
 
 import csv
 import io
+import itertools
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,20 +13,29 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
+from shortlist.input_files import MOST_TABLE_BYTES, read_bytes
+
+_MOST_LISTED = 8  # names in a message
 
 
-def text_of(path: Path) -> str:
-    """Return what a file of text holds; raise InvalidProblem, naming it, if it cannot be read."""
+def bytes_of(path: Path, most: int = MOST_TABLE_BYTES) -> bytes:
+    """Return what a file holds; raise InvalidProblem, naming it, if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_bytes(path, most)
     except FileNotFoundError:
         raise InvalidProblem(f"there is no file {path}; check the path.") from None
+    except OSError as error:
+        raise InvalidProblem(f"{path} cannot be read: {error.strerror}. Give another file.") from None
+
+
+def text_of(path: Path, most: int = MOST_TABLE_BYTES) -> str:
+    """Return what a file of text holds; raise InvalidProblem, naming it, if it cannot be read."""
+    try:
+        return io.TextIOWrapper(io.BytesIO(bytes_of(path, most)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
         raise InvalidProblem(
-            f"{path} cannot be read: it is not UTF-8 text ({error.reason}). Save it so."
+            f"{path} cannot be read: it is not UTF-8 text ({error.reason}). Save it as UTF-8."
         ) from None
-    except OSError as error:
-        raise InvalidProblem(f"{path} cannot be read: {error.strerror}.") from None
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,7 @@ class Columns:
             raise InvalidProblem(f"{path} must have a header line and one line per {rows_are}.")
         header = [name.strip() for name in rows[0][0]]
         if len(set(header)) < len(header):
-            twice = next(name for name in header if header.count(name) > 1)
+            twice = next(name for name, n in Counter(header).items() if n > 1)
             raise InvalidProblem(f"{path} has two columns {twice!r}; give each its own name.")
         for row, line in rows[1:]:
             if len(row) != len(header):
@@ -59,7 +71,7 @@ class Columns:
     def words(self, name: str) -> list[str]:
         """Return a column as it stands."""
         if name not in self.entries:
-            known = ", ".join(self.entries) or "none"
+            known = listed(self.entries)
             where = f"in {self.path}" if self.entries else "among the arms"
             raise InvalidProblem(f"there is no column {name!r} {where}; columns: {known}.")
         return self.entries[name]
@@ -93,3 +105,9 @@ class Columns:
                 f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}, no number. "
                 f"Write it like 1.5."
             ) from None
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first of some names, for a message."""
+    first = list(itertools.islice(names, _MOST_LISTED + 1))
+    return ", ".join(first[:_MOST_LISTED] + ["..."] * (len(first) > _MOST_LISTED)) or "none"

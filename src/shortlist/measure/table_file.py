@@ -1,18 +1,21 @@
 """Files of recorded rewards: CSV, one row per reward or one column per arm, and NumPy's .npy and .npz."""
 
+import io
+import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import one_of
+from shortlist.checks import is_whole, one_of
 from shortlist.errors import InvalidProblem
-from shortlist.measure.columns import Columns
+from shortlist.measure.columns import Columns, bytes_of, listed
 from shortlist.unknown import Question
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_MOST_UNPACKED, _MOST_RATIO = 4 << 30, 20  # bytes of an archive, or so many times its size
 
 
 def read_long(path: Path, problem: Question, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:
@@ -42,14 +45,12 @@ def read_wide(path: Path, problem: Question) -> list[FloatArray]:
 
 def read_npy(path: Path, problem: Question, axis: int = 0) -> list[FloatArray]:
     """Return the rewards of each arm from an array of two dimensions, arms along `axis`."""
-    if axis not in (0, 1) or isinstance(axis, bool):
+    if not is_whole(axis) or axis not in (0, 1):
         raise InvalidProblem(f"`axis` is {axis!r}; it must be 0 (a row per arm) or 1 (a column per arm).")
-    with _reading(path):
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.ndarray):
-            loaded.close()
-            raise ValueError("it is an archive, of which the name should end with .npz")
-    table = _numbers(loaded, str(path))
+    data = bytes_of(path)
+    if data.startswith(b"PK"):
+        raise InvalidProblem(f"{path} cannot be read: it is an archive. Name it .npz.")
+    table = _numbers(_array(data, str(path)), str(path))
     if table.ndim != 2 or table.shape[axis] != problem.n:
         raise InvalidProblem(
             f"{path} has shape {table.shape}; it must have two dimensions, with the {problem.n} arms along "
@@ -61,20 +62,23 @@ def read_npy(path: Path, problem: Question, axis: int = 0) -> list[FloatArray]:
 def read_npz(path: Path, problem: Question) -> list[FloatArray]:
     """Return the rewards of each arm from an archive with one flat array per arm, by its name."""
     names = [problem.name(arm) for arm in range(problem.n)]
-    with _reading(path):
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is no archive of arrays")
-        with np.load(path, allow_pickle=False) as arrays:
-            known, found = arrays.files, {name: arrays[name] for name in names if name in arrays}
+    data = bytes_of(path)
+    known = _members(data, path)
+    if lacking := [name for name in names if name not in known]:
+        raise InvalidProblem(f"{path} has no array {lacking[0]!r}; there are: {listed(known)}.")
+    size = sum(known[name].file_size for name in names)
+    if size > max(_MOST_UNPACKED, _MOST_RATIO * len(data)):
+        raise InvalidProblem(
+            f"{path} cannot be read: its {len(data):,} bytes would unpack to {size:,}. Write it with "
+            f"numpy.savez, which does not compress."
+        )
+    found = []
     for name in names:
-        if name not in found:
-            raise InvalidProblem(
-                f"{path} has no array {name!r}; there are: {', '.join(known[:5]) or 'none'}."
-            )
-        if found[name].ndim != 1:
-            raise InvalidProblem(f"{path}, array {name!r} has shape {found[name].shape}; it must be flat.")
-    return [_numbers(found[name], f"{path}, array {name!r}") for name in names]
+        where = f"{path}, array {name!r}"
+        found.append(_numbers(_array(_unpacked(data, known[name], where), where), where))
+        if found[-1].ndim != 1:
+            raise InvalidProblem(f"{where} has shape {found[-1].shape}; it must be flat.")
+    return found
 
 
 def read_csv(path: Path, problem: Question, layout: str, **names: str) -> list[FloatArray]:
@@ -84,24 +88,58 @@ def read_csv(path: Path, problem: Question, layout: str, **names: str) -> list[F
     return read_wide(path, problem)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what may go wrong in reading one of NumPy's files into one clear sentence."""
+def _members(data: bytes, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Return the arrays of an archive, by name."""
     try:
-        yield
-    except FileNotFoundError:
-        raise InvalidProblem(f"there is no file {path}; check the path.") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidProblem(f"{path} cannot be read: {error}. Write it with numpy.save or savez.") from None
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    except Exception:  # whatever a damaged directory leads to
+        raise _damaged(str(path), "it is no archive of arrays, or is damaged") from None
+
+
+def _unpacked(data: bytes, info: zipfile.ZipInfo, where: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.read(info)
+    except MemoryError:
+        raise InvalidProblem(f"{where} does not fit into memory. Record fewer rewards.") from None
+    except Exception as error:  # each method of compression has errors of its own
+        raise _damaged(where, f"it cannot be unpacked ({error})") from None
+
+
+def _array(data: bytes, where: str) -> Any:
+    """Return the array that a .npy file holds. Nothing is unpickled, and no more is read than there is."""
+    file = io.BytesIO(data)
+    try:
+        read_header = _HEADERS[np.lib.format.read_magic(file)]
+        shape, is_fortran, dtype = read_header(file)
+    except Exception:  # NumPy evaluates headers, so damaged ones fail in many ways
+        raise _damaged(where, "it is no array of NumPy, or its header is damaged") from None
+    _refuse_other_types(dtype, where)
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise _damaged(where, f"its header has the shape {shape}")
+    count, size = math.prod(shape), len(data) - file.tell()
+    if count * dtype.itemsize > size:
+        raise _damaged(where, f"it is cut short: {size:,} bytes hold no array of shape {shape}")
+    values = np.frombuffer(data, dtype, count, file.tell()) if count else np.empty(0, dtype)
+    return values.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _damaged(where: str, what: str) -> InvalidProblem:
+    return InvalidProblem(f"{where} cannot be read: {what}. Write it again with numpy.save or savez.")
+
+
+def _refuse_other_types(dtype: Any, where: str) -> None:
+    if dtype.kind not in "iuf":
+        raise InvalidProblem(
+            f"{where} holds values of type {dtype}; rewards must be real numbers. "
+            f"Save it with .astype(float)."
+        )
 
 
 def _numbers(values: Any, where: str) -> FloatArray:
-    if values.dtype.kind not in "iuf":
-        raise InvalidProblem(
-            f"{where} holds values of type {values.dtype}; rewards must be real numbers. "
-            f"Save it with .astype(float)."
-        )
-    numbers = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):  # infinity is refused below
+        numbers = np.asarray(values, dtype=np.float64)
     is_wrong = ~np.isfinite(numbers)
     if is_wrong.any():
         place = tuple(int(part) for part in np.argwhere(is_wrong)[0])

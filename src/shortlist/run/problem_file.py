@@ -16,6 +16,7 @@
 `docs/problem-files.md` says all that they may hold.
 """
 
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
+from shortlist.input_files import MOST_BYTES
 from shortlist.measure import BoundedSource, Source
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
@@ -40,6 +42,8 @@ T = TypeVar("T")
 UNKNOWN = "gaussian-unknown"
 _NOISES = ("sub-gaussian", "gaussian", UNKNOWN)
 _REQUIRED = {"m", "epsilon", "delta"}
+_LONG_KEY = re.compile(r"(?m)(?:^|[\[{,])[ \t]*(?:[\w-]+[ \t]*\.[ \t]*){32}")
+_NUMBERS = "Write numbers like 5, 0.25 or 1e-6."
 PROBLEM_KEYS = {
     *_REQUIRED,
     *("arms", "names", "n"),
@@ -109,12 +113,35 @@ def question_of(entries: dict[str, Any]) -> Question:
 
 def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
     try:
-        return parse(tomllib.loads(text_of(path)), path.parent)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
+        return parse(_entries(path), path.parent)
     except InvalidProblem as error:
         message = str(error)
         raise InvalidProblem(message if str(path) in message else f"{path}: {message}") from error.__cause__
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    """Return what a file of TOML holds; refuse what would take for ever to read, or no number can hold."""
+    text = text_of(path, MOST_BYTES)
+    if _LONG_KEY.search(text):
+        raise InvalidProblem(f"{path} is not valid TOML: a key has more than 32 parts.")
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise InvalidProblem(f"{path} is not valid TOML: its brackets are too deep.") from None
+    except ValueError:  # Python reads no number of more than 4300 digits
+        raise InvalidProblem(f"{path} has a number with thousands of digits. {_NUMBERS}") from None
+    _refuse_large(entries)
+    return entries
+
+
+def _refuse_large(value: Any) -> None:
+    """Refuse whole numbers that are beyond any float; they could not even be printed."""
+    if isinstance(value, int) and value.bit_length() > 1024:
+        raise InvalidProblem(f"a number has more than 300 digits. {_NUMBERS}")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_large(part)
 
 
 def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns, Declared | None]:

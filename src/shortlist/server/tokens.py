@@ -11,6 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from shortlist.errors import InvalidProblem
+from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 
 _LEAST = 16  # letters of a token
 _FORM = "Write one line `write TOKEN` and, for those who may only look, another `read TOKEN`"
@@ -40,7 +41,7 @@ class Tokens:
     def of_file(cls, path: Path) -> "Tokens":
         """Return the tokens in a file that nobody but its owner can read; raise InvalidProblem otherwise."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_bytes(path, MOST_TOKEN_BYTES).decode()
             mode = stat.S_IMODE(path.stat().st_mode)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sql
 
 from shortlist.errors import StoreTrouble
+from shortlist.input_files import kind_of
 from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
@@ -209,8 +210,12 @@ def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
 
 
 def _refuse_path(path: Path, must_exist: bool) -> None:
-    if path.is_dir():
-        raise StoreTrouble(f"The store {path} is a folder; it must be a file, such as {path / 'runs.db'}.")
+    if "\0" in str(path):  # where SQLite would take the name to end
+        raise StoreTrouble(f"The store {str(path)!r} cannot be opened: its name has a NUL character in it.")
+    kind = kind_of(path) if path.exists() else ""
+    if kind:
+        example = path / "runs.db" if kind == "a folder" else "runs.db"
+        raise StoreTrouble(f"The store {path} is {kind}; it must be a file, such as {example}.")
     if must_exist and not path.exists():
         raise StoreTrouble(f"There is no store {path}. Look whether the path is right.")
     if not path.parent.is_dir():
