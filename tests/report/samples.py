@@ -60,7 +60,7 @@ def fresh(question: Any, strategy: str = "auto", name: str = "trial", seed: int 
 
 def append(session: sl.Session, *events: Any) -> None:
     """Write events to the log of a session, whatever they are."""
-    session._log.append(lambda _: events)
+    session._log.append(lambda *_: events)
 
 
 @cache

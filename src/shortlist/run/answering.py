@@ -9,28 +9,39 @@ import numpy as np
 from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.measure import Summary, summary_of
 from shortlist.run.answers import check_rounding, variances_of
-from shortlist.run.history import Round
 from shortlist.run.printable import is_name
 from shortlist.run.session import Session
 from shortlist.run.sheets import Entry, ticket_text
 from shortlist.tickets import Tickets
 
-_ROUNDING = 1e-13  # of the largest reward
 _TICKET = re.compile(r"([a-z]+)-r([0-9]{1,18})-a([0-9]{1,18})")
 
 
 @dataclass(eq=False)
 class Answers:
-    """The answers to tickets of one round."""
+    """The answers to tickets of one round.
 
-    round: Round
+    Attributes
+    ----------
+    asked
+        All tickets of the round.
+    places
+        Which of them are answered.
+    summaries
+        The answers.
+    sizes
+        The largest reward of each answer, by its absolute value, as far as it is known.
+    """
+
+    asked: Tickets
     places: list[int] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
 
     @property
     def tickets(self) -> Tickets:
         """The tickets, in the order of the answers."""
-        return self.round.tickets.take(np.array(self.places))
+        return self.asked.take(np.array(self.places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +101,24 @@ class Sheet:
             rounds = session.history.rounds
             if number >= len(rounds):
                 raise _never_asked(next(iter(entries.values())))
-            answers = _fitted(entries, rounds[number])
+            answers = _fitted(entries, rounds[number].tickets)
             if answers.places:
                 yield answers
 
 
-def _fitted(entries: dict[int, Entry], round: Round) -> Answers:
+def _fitted(entries: dict[int, Entry], asked: Tickets) -> Answers:
     """Return the answers to tickets of one round."""
-    found = Answers(round)
-    places = {arm: place for place, arm in enumerate(round.tickets.arms.tolist())}
+    found = Answers(asked)
+    places = {arm: place for place, arm in enumerate(asked.arms.tolist())}
     for arm, entry in entries.items():
         if arm not in places:
             raise _never_asked(entry)
-        _check_labels(entry, round, places[arm])
+        _check_labels(entry, asked, places[arm])
         if not entry.is_open:
+            summary = _summary(entry, asked, places[arm])
             found.places.append(places[arm])
-            found.summaries.append(_summary(entry, round, places[arm]))
+            found.summaries.append(summary)
+            found.sizes.append(max(map(abs, entry.rewards or [summary.mean])))
     return found
 
 
@@ -117,9 +130,9 @@ def _never_asked(entry: Entry) -> InvalidAnswers:
     )
 
 
-def _check_labels(entry: Entry, round: Round, place: int) -> None:
+def _check_labels(entry: Entry, asked: Tickets, place: int) -> None:
     """Refuse an entry that speaks of another arm than its ticket, as if a column had been sorted alone."""
-    (ticket,) = round.tickets.take(slice(place, place + 1))
+    (ticket,) = asked.take(slice(place, place + 1))
     for (label, cell), where in entry.labels.items():
         wanted = {"arm": str(ticket.arm), "name": ticket.name, "pulls": str(ticket.count)}[label]
         if not is_name(cell, wanted):
@@ -150,9 +163,9 @@ def ticket_numbers(
     return int(parts[2]), int(parts[3])
 
 
-def _summary(entry: Entry, round: Round, place: int) -> Summary:
+def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
     """Return an answer as a summary, if the session will take it."""
-    tickets = round.tickets.take(slice(place, place + 1))
+    tickets = asked.take(slice(place, place + 1))
     (ticket,) = tickets
     if entry.rewards is not None and len(entry.rewards) != ticket.count:
         raise InvalidAnswers(
@@ -177,21 +190,7 @@ def _summary(entry: Entry, round: Round, place: int) -> Summary:
             variances_of(tickets, [answer])
     except MeasurementFailed as error:
         raise InvalidAnswers(f"{entry.where}: {error}") from None
-    return _as_known(answer, round, place, max(map(abs, entry.rewards or [answer.mean])))
-
-
-def _as_known(answer: Summary, round: Round, place: int, size: float) -> Summary:
-    """Return an answer as it was told before, if the two differ by no more than rounding.
-
-    Spreadsheets keep fifteen digits, and the mean of rewards in another order may have another last digit.
-    """
-    mean, variance = float(round.means[place]), answer.variance
-    if not abs(answer.mean - mean) <= _ROUNDING * size:
-        return answer
-    if round.spreads is not None and variance is not None:
-        known = float(round.spreads[place])
-        variance = known if abs(variance - known) <= _ROUNDING * (known + size * size) else variance
-    return Summary(answer.count, mean, variance)
+    return answer
 
 
 def _pulls(count: int) -> str:

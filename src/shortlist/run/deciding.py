@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.errors import ChangedRun, InvalidProblem
+from shortlist.errors import ChangedRun, InvalidProblem, NotAsked
 from shortlist.run.differences import changes_of_settings
 from shortlist.run.history import History, Round
 from shortlist.run.worker_names import is_gone
@@ -15,6 +15,7 @@ from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, 
 from shortlist.tickets import Tickets
 
 _SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
+_ROUNDING = 1e-13  # of the largest reward
 FOLLOWS = "follows"
 """The entry of settings that says which earlier ones they may take the place of, by their keys."""
 NOTED = "file"
@@ -77,20 +78,43 @@ def _leased(round: Round, places: IntArray, worker: str, until: float) -> list[E
 
 
 def answers(
-    round: Round,
-    places: IntArray,
-    means: FloatArray,
-    variances: FloatArray | None,
-    *,
-    worker: str = "",
+    history: History,
+    given: Told,
+    tickets: Tickets | None = None,
     scored: Sequence[Scored] = (),
+    sizes: FloatArray | None = None,
 ) -> list[Event]:
-    """Return what is new of some answers, and what differs from what was told before."""
-    arms, known = round.tickets.arms[places], round.means[places]
+    """Return what is new of some answers, and what differs from what was told before.
+
+    Parameters
+    ----------
+    history
+        What the log comes to.
+    given
+        The answers, of which some may be known.
+    tickets
+        What they answer, if that is to be compared with what the round asked for.
+    scored
+        Which of the pulls failed, and what they are counted as in the answers.
+    sizes
+        The largest reward of each answer, by its absolute value, if answers that differ by rounding only are
+        the same: spreadsheets keep fifteen digits, and a mean of rewards in another order has other ones.
+
+    Raises
+    ------
+    NotAsked
+        If the round did not ask for that.
+    """
+    round = history.find(given.round)
+    places = _answered(round, given, tickets)
+    arms, means, variances, worker = given.arms, given.means, given.variances, given.worker
+    known, rounding = round.means[places], 0.0 if sizes is None else _ROUNDING * sizes
     is_new = np.isnan(known)
-    is_other = ~is_new & (known != means)
-    if round.spreads is not None:
-        is_other |= ~is_new & (round.spreads[places] != variances)
+    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
+    if round.spreads is not None and variances is not None:
+        spreads = round.spreads[places]
+        rounding = 0.0 if sizes is None else _ROUNDING * (spreads + sizes * sizes)
+        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
     rows = zip(arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True)
     others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
     if not is_new.any():
@@ -100,6 +124,21 @@ def answers(
     new_arms = set(told.arms.tolist()) if scored else set()
     counted = [one for one in scored if one.ticket.arm in new_arms]
     return [*_opening(round), *counted, told, *others]
+
+
+def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
+    """Return where the tickets stand that are answered, if the round asked for just these."""
+    places = round.places(given.arms)
+    issued = round.tickets.take(places)
+    if tickets is not None and not (
+        np.array_equal(issued.counts, tickets.counts)
+        and np.array_equal(issued.first_pulls, tickets.first_pulls)
+    ):
+        raise NotAsked("these tickets ask for other pulls than the session did; tell what `ask` returned.")
+    if (round.spreads is None) != (given.variances is None):
+        what = "needs" if given.variances is None else "has no"
+        raise NotAsked(f"round {round.number} {what} sample variances.")
+    return places
 
 
 def end(history: History) -> list[Event]:

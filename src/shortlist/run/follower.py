@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from shortlist.errors import CorruptLog, NoSuchRun, StoreTrouble
@@ -11,15 +12,20 @@ from shortlist.store import Began, Ended, Event, Record, Store
 
 _AT_ONCE = 1 << 16  # records taken in together
 
-Choose: TypeAlias = Callable[[float], Sequence[Event]]
-"""``decide(now)`` returns what to append to the log as it stands at that time."""
+Choose: TypeAlias = Callable[[History, float], Sequence[Event]]
+"""``decide(history, now)`` returns what to append to a log that has come to `history` at that time.
+
+It must depend on nothing else that the log may change: what was read before may be out of date by then.
+"""
 
 
 class Follower:
     """The log of one run, with what it comes to so far. May be used by several threads.
 
     What several threads append at the same time is written in one transaction: a disk takes as long for many
-    events as for one. They are decided one after the other, each by what those before it have led to.
+    events as for one. They are decided one after the other, each by what those before it have led to; but
+    that is a copy, which becomes the history when the transaction has succeeded. So `history` never holds
+    what is not in the log.
 
     Attributes
     ----------
@@ -40,7 +46,7 @@ class Follower:
         self.ended_at: float | None = None
         self._history: History | None = None
         self.on_records: Callable[[Sequence[Record]], None] | None = None
-        self._waiting: deque[_Wish] = deque()
+        self._waiting: deque[_PendingAppend] = deque()
 
     @property
     def has_begun(self) -> bool:
@@ -56,7 +62,7 @@ class Follower:
     def history(self) -> History:
         """What the log comes to, as far as it has been read."""
         if self._history is None:
-            self.catch_up()  # it was forgotten when reading was broken off
+            self.catch_up()  # it was forgotten when reading was interrupted
         if self._history is None:
             known = self.store.runs()
             others = f"There are: {', '.join(known[:10])}." if known else "There are none yet."
@@ -76,92 +82,129 @@ class Follower:
                     some = []
             self._take(some)
 
-    def append(self, decide: Choose) -> None:
-        """Add to the log what `decide` makes of it as it stands, at the time that it is given.
+    def begin(self, began: Began) -> None:
+        """Begin the log with this event, unless it has begun."""
+        self._append(lambda history, _: [] if history is not None else [began])
 
-        If `decide` raises, nothing is added for it, and the error is raised here.
+    def append(self, decide: Choose) -> Sequence[Event]:
+        """Append to the log what `decide` makes of it as it stands, and return that.
+
+        If `decide` raises, nothing is appended for it, and the error is raised here. After a StoreTrouble the
+        events may be in the log or not; the next call decides by what is there.
         """
-        wish = _Wish(decide)
-        self._waiting.append(wish)
-        with self.lock:
-            if not wish.is_done:  # otherwise somebody who had the lock saw to it
-                self._append_all([self._waiting.popleft() for _ in range(len(self._waiting))])
-        if wish.error is not None:
-            raise wish.error
 
-    def _append_all(self, wishes: "list[_Wish]") -> None:
-        """Add to the log what several wish for, in one transaction; each learns what became of it."""
+        def decided(history: History | None, now: float) -> Sequence[Event]:
+            return decide(self.history if history is None else history, now)  # the former raises NoSuchRun
+
+        return self._append(decided)
+
+    def _append(self, decide: "_Decide") -> Sequence[Event]:
+        pending = _PendingAppend(decide)
+        try:
+            self._waiting.append(pending)
+            with self.lock:
+                if not pending.is_over:  # otherwise a thread that had the lock before wrote it, too
+                    self._append_all([self._waiting.popleft() for _ in range(len(self._waiting))])
+        except BaseException:  # nobody may write later what its caller has given up
+            with suppress(ValueError):
+                self._waiting.remove(pending)
+            raise
+        return pending.written()
+
+    def _append_all(self, group: "Sequence[_PendingAppend]") -> None:
+        """Append what several callers decide, in one transaction; each learns what became of it."""
         events: list[Event] = []
-        n_counted = 0  # of these; each must count before the next wish is decided, and the last ones need not
+        draft: History | None = None  # what the first of these events lead to, once they are written
+        n_drafted = 0
 
-        def decided(news: Sequence[Record], now: float) -> Sequence[Event]:
-            nonlocal n_counted
+        def decide_all(news: Sequence[Record], now: float) -> Sequence[Event]:
+            nonlocal draft, n_drafted
             self._take(news)
-            for wish in wishes:
-                self._fold(events[n_counted:])
-                n_counted = len(events)
-                events.extend(wish.chosen(now))
+            for pending in group:
+                if n_drafted < len(events):
+                    if draft is None and self._history is not None:
+                        draft = self._history.copy()
+                    draft = self._folded(draft, events[n_drafted:])
+                    n_drafted = len(events)
+                events.extend(pending.decided(draft or self._history, now))
             return events
 
-        failure: BaseException | None = StoreTrouble("the write was broken off. Try again.")
+        failure: Exception | None = _interrupted()
         try:
-            records = self.store.append(self.run, self._last or 0, decided)
-            self._fold(events[n_counted:])
-            self._note(records)
+            records = self.store.append(self.run, self._last or 0, decide_all)
+            self._take(records, draft, n_drafted)
             failure = None
-        except BaseException as error:
-            if n_counted:  # they may not be in the log
-                self._history = self._last = None
-            failure = error if isinstance(error, Exception) else failure
-            raise
+        except Exception as error:
+            failure = error
         finally:
-            for wish in wishes:
-                wish.is_done, wish.error = True, wish.error or failure
+            for pending in group:
+                pending.end(failure)
 
-    def _take(self, records: Sequence[Record]) -> None:
-        """Take records in."""
-        self._fold([record.event for record in records])
-        self._note(records)
+    def _take(self, records: Sequence[Record], draft: History | None = None, n_drafted: int = 0) -> None:
+        """Take in records that are in the log; the first few may be in a draft of the history already.
 
-    def _fold(self, events: Sequence[Event]) -> None:
-        """Let events count. If that is broken off, all is forgotten, to be read again."""
-        if not events:
+        If that is interrupted, all is forgotten, to be read again.
+        """
+        if not records:
             return
-        if self._history is None:
-            first, *events = events
-            if not isinstance(first, Began):
-                raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
-            self._history = History(first)
         try:
-            self._history.take(events)
+            self._history = self._folded(draft or self._history, [one.event for one in records[n_drafted:]])
+            self._last = records[-1]
+            self.began_at = self.began_at or records[0].at
+            self.changed_at = records[-1].at
+            self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)
+            if self.on_records is not None:
+                self.on_records(records)
         except BaseException:
             self._history = self._last = None
             raise
 
-    def _note(self, records: Sequence[Record]) -> None:
-        """Note how far the log goes, after its records have been counted."""
-        if not records:
-            return
-        self._last = records[-1]
-        if self.on_records is not None:
-            self.on_records(records)
-        self.began_at = self.began_at or records[0].at
-        self.changed_at = records[-1].at
-        self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)
+    def _folded(self, history: History | None, events: Sequence[Event]) -> History:
+        """Return a history after it has taken events, the first of which begins it if there is none."""
+        if history is None:
+            first, *events = events
+            if not isinstance(first, Began):
+                raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
+            history = History(first)
+        history.take(events)
+        return history
 
 
-class _Wish:
-    """What somebody wishes to append, and what became of it."""
+_Decide: TypeAlias = Callable[[History | None, float], Sequence[Event]]
 
-    def __init__(self, decide: Choose) -> None:
+
+class _PendingAppend:
+    """What a caller waits to have appended, and what became of it."""
+
+    def __init__(self, decide: _Decide) -> None:
         self._decide = decide
-        self.is_done = False
-        self.error: BaseException | None = None
+        self._events: Sequence[Event] = ()
+        self._error: Exception | None = None
+        self._is_written = False
+        self.is_over = False
 
-    def chosen(self, now: float) -> Sequence[Event]:
-        """Return the events; none if deciding failed, which is nobody else's matter."""
+    def decided(self, history: History | None, now: float) -> Sequence[Event]:
+        """Return the events; none if deciding failed, which concerns nobody else."""
         try:
-            return self._decide(now)
+            self._events = self._decide(history, now)
         except Exception as error:
-            self.error = error
-            return []
+            self._error = error
+        return self._events
+
+    def end(self, failure: Exception | None) -> None:
+        """Note that the transaction has succeeded, or why it has failed.
+
+        An error in deciding then does not count: it may be due to events that were not written.
+        """
+        self.is_over, self._is_written = True, failure is None
+        self._error = failure or self._error
+
+    def written(self) -> Sequence[Event]:
+        """Return the events if they are in the log; raise the error otherwise."""
+        if self._error is not None or not self._is_written:
+            raise self._error or _interrupted()
+        return self._events
+
+
+def _interrupted() -> StoreTrouble:
+    return StoreTrouble("The write was interrupted. Try again.")

@@ -5,6 +5,7 @@ is replayed are the same thing.
 """
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,13 @@ class Round:
         self.leases = Leases(len(tickets))
         self.is_logged = False
         self._order = np.argsort(tickets.arms)
+
+    def copy(self) -> "Round":
+        """Return a round that can take answers and leases without changing this one."""
+        other = copy(self)
+        other.means, other.leases = self.means.copy(), self.leases.copy()
+        other.spreads = None if self.spreads is None else self.spreads.copy()
+        return other
 
     @property
     def number(self) -> int:
@@ -129,6 +137,17 @@ class History:
         self.rounds: list[Round] = []
         self._open_round()
 
+    def copy(self) -> "History":
+        """Return a history that can take events without changing this one.
+
+        They share the rounds that are complete, which do not change any more.
+        """
+        other = copy(self)
+        other.rounds = [*self.rounds[:-1], self.round.copy()]
+        other.conflicts, other.scored = [*self.conflicts], [*self.scored]
+        other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
+        return other
+
     @property
     def round(self) -> Round:
         """The round under way; it asks for nothing once the strategy has ended."""
@@ -178,9 +197,8 @@ class History:
         match event:
             case Asked():
                 self._compare(event)
-            case Released():
-                round = self.find(event.round)
-                round.leases.release(round.places(event.arms), event.worker)
+            case Released() if event.round == self.round.number:
+                self.round.leases.release(self.round.places(event.arms), event.worker)
             case Conflict():
                 self.conflicts.append(event)
             case Scored():
@@ -191,7 +209,7 @@ class History:
                 self.suspended = event
             case Ended():
                 self._compare_end(event)
-            case Leased():
+            case Leased() | Released():
                 pass  # of a round that is over
             case _:
                 raise CorruptLog(f"a log has {type(event).__name__} where it does not belong.")

@@ -20,6 +20,14 @@ class Leases:
         self._until: FloatArray | None = None
         self._numbers: dict[str, int] = {}
 
+    def copy(self) -> "Leases":
+        """Return leases that can change without changing these."""
+        other = Leases(self._n)
+        if self._holders is not None and self._until is not None:
+            other._holders, other._until = self._holders.copy(), self._until.copy()
+        other._numbers = dict(self._numbers)
+        return other
+
     @property
     def workers(self) -> list[str]:
         """All who have held a ticket of this round."""

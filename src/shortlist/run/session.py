@@ -8,7 +8,7 @@ per call has any effect.
 import secrets
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
-from shortlist.errors import ChangedRun, Contradiction, InvalidProblem, NotAsked
+from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
 from shortlist.plan import resolve
 from shortlist.result import Result
 from shortlist.run import deciding
 from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
 from shortlist.run.differences import changes_of_question
-from shortlist.run.follower import Follower
-from shortlist.run.history import History, Round
+from shortlist.run.follower import Choose, Follower
+from shortlist.run.history import History
 from shortlist.run.holders import Holding, awaited
 from shortlist.run.worker_names import HERE, own_name
 from shortlist.store import (
@@ -133,10 +133,9 @@ class Session:
         session = cls(problem, strategy, seed=seed)
         for event in events:
             if isinstance(event, Told):
-                round = session._history.find(event.round)
-                session._accept(round, round.places(event.arms), event.means, event.variances)
+                session._accept(lambda history, _, told=event: deciding.answers(history, told))  # type: ignore[misc]
             elif isinstance(event, Conflict | Scored):
-                session._log.append(lambda _, event=event: [event])  # type: ignore[misc]
+                session._log.append(lambda *_, event=event: [event])
         return session
 
     def __repr__(self) -> str:
@@ -283,9 +282,9 @@ class Session:
             tickets, is_open = self.still_open()
             return tickets.take(np.flatnonzero(is_open)[:limit])
 
-        def decide(now: float) -> list[Event]:
+        def decide(history: History, now: float) -> list[Event]:
             nonlocal tickets
-            tickets, events = deciding.reservation(self._history.round, worker, now, lease, limit)
+            tickets, events = deciding.reservation(history.round, worker, now, lease, limit)
             return events
 
         tickets = self.asked
@@ -327,7 +326,8 @@ class Session:
         NotAsked
             If something was not asked for. Nothing of the call is then counted.
         StoreTrouble
-            If the log could not be written. Nothing of the call is then counted.
+            If the log could not be written. All of the call is then counted or nothing, which shows when the
+            store can be read again; tell the same once more.
         """
         for event in self.take(tickets, rewards, means=means, worker=worker, scored=scored):
             if isinstance(event, Conflict):
@@ -346,10 +346,12 @@ class Session:
         means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
-    ) -> list[Event]:
+        sizes: FloatArray | None = None,
+    ) -> Sequence[Event]:
         """Take answers as `tell` does; return what that added to the log: what is new, and conflicts.
 
-        It does not warn of conflicts.
+        It does not warn of conflicts. If `sizes` has the largest reward of each ticket, by its absolute
+        value, an answer that differs from an earlier one by rounding only is taken to be the same.
         """
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
@@ -357,18 +359,12 @@ class Session:
         tickets = tickets_of(self.problem, tickets)
         if tickets.round > self._history.round.number:
             self.refresh()
-        round = self._history.find(tickets.round)
-        places = round.places(tickets.arms)
-        issued = round.tickets.take(places)
-        if (issued.counts != tickets.counts).any() or (issued.first_pulls != tickets.first_pulls).any():
-            raise NotAsked(
-                "these tickets ask for other pulls than the session did; tell what `ask` returned."
-            )
-        told, variances = means_of(tickets, rewards, means), None
-        check_rounding(self.problem, told)
-        if issued.needs_variances:
-            variances = variances_of(tickets, rewards)
-        return self._accept(round, places, told, variances, worker=worker, scored=scored)
+        needs_variances = self._history.find(tickets.round).tickets.needs_variances
+        means = means_of(tickets, rewards, means)
+        check_rounding(self.problem, means)
+        variances = variances_of(tickets, rewards) if needs_variances else None
+        told = Told(tickets.round, tickets.arms, means, variances, worker)
+        return self._accept(lambda history, _: deciding.answers(history, told, tickets, scored, sizes))
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all requests of the round under way, and which of them have not been told.
@@ -394,8 +390,8 @@ class Session:
         """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
         found = np.full(len(tickets), True)
 
-        def decide(now: float) -> list[Event]:
-            round = self._history.find(tickets.round)
+        def decide(history: History, now: float) -> list[Event]:
+            round = history.find(tickets.round)
             found[:], events = deciding.claim(round, tickets.arms, worker, now, lease)
             return events
 
@@ -406,12 +402,12 @@ class Session:
     def renew(self, worker: str, lease: float) -> None:
         """Reserve what a worker has for longer."""
         if not self.is_private:
-            self._append(lambda now: deciding.renewal(self._history.round, worker, now + lease))
+            self._append(lambda history, now: deciding.renewal(history.round, worker, now + lease))
 
     def release(self, worker: str) -> None:
         """Give back what a worker has and will not answer now."""
         if not self.is_private:
-            self._append(lambda _: deciding.return_of_tickets(self._history.round, worker))
+            self._append(lambda history, _: deciding.return_of_tickets(history.round, worker))
 
     def awaited(self) -> list[Holding]:
         """Return for whom this process has to wait, if all open tickets are with others."""
@@ -426,24 +422,23 @@ class Session:
     def arrange(self, settings: dict[str, Any]) -> None:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
         given = deciding.plain(settings)
-        self._append(lambda _: deciding.arrangement(self.name, self._history.settings, given))
+        self._append(lambda history, _: deciding.arrangement(self.name, history.settings, given))
 
     def suspend(self, reason: str, worker: str = "") -> None:
         """Note why measuring stopped short."""
         if not self.is_private:
-            self._log.append(lambda _: [Suspended(reason, worker)])
+            self._log.append(lambda *_: [Suspended(reason, worker)])
 
     # --- the log --------------------------------------------------------------------------------------
 
-    def _append(self, decide: Callable[[float], Sequence[Event]]) -> None:
-        """Add to the log. Decisions among many arms take time: none is made while others wait to append."""
+    def _append(self, decide: Choose) -> Sequence[Event]:
+        """Append to the log. Decisions among many arms take time: most of it before others have to wait."""
         if self.problem.n >= _MANY_ARMS and not self.is_private:
             self._log.catch_up()
-        self._log.append(decide)
+        return self._log.append(decide)
 
     def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
-        began = Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist"))
-        self._log.append(lambda _: [] if self._log.has_begun else [began])
+        self._log.begin(Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist")))
 
     def _new_code(self) -> str:
         """Return letters that no other run of the store has."""
@@ -459,26 +454,10 @@ class Session:
     def _settle(self) -> None:
         """See to it that the log says so when the run has ended."""
         if deciding.end(self._history):
-            self._append(lambda _: deciding.end(self._history))
+            self._append(lambda history, _: deciding.end(history))
 
-    def _accept(
-        self,
-        round: Round,
-        places: IntArray,
-        means: FloatArray,
-        variances: FloatArray | None,
-        **about: Any,
-    ) -> list[Event]:
-        """Count what is new, and note what differs from what was told before; return both as events."""
-        if (round.spreads is None) != (variances is None):
-            what = "needs" if variances is None else "has no"
-            raise NotAsked(f"round {round.number} {what} sample variances.")
-        events: list[Event] = []
-
-        def decide(_: float) -> list[Event]:
-            events[:] = deciding.answers(round, places, means, variances, **about)
-            return events
-
-        self._append(decide)
+    def _accept(self, decide: Choose) -> Sequence[Event]:
+        """Append what is decided about answers and, if they end the run, that it has ended."""
+        events = self._append(decide)
         self._settle()
         return events

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from shortlist.errors import InvalidAnswers
 from shortlist.run.answering import Sheet
 from shortlist.run.session import Session
@@ -114,7 +116,8 @@ def _each(
 ) -> Iterator[tuple[int, int, list[Conflict]]]:
     """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
     for one in sheet.answers(session):
-        own = [score for score in scored if score.ticket.round == one.round.number]
-        events = session.take(one.tickets, one.summaries, worker=worker, scored=own)
+        own = [score for score in scored if score.ticket.round == one.asked.round]
+        sizes = np.array(one.sizes)
+        events = session.take(one.tickets, one.summaries, worker=worker, scored=own, sizes=sizes)
         new = sum(len(event.arms) for event in events if isinstance(event, Told))
         yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]
