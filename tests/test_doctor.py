@@ -20,7 +20,7 @@ from shortlist import cli
 from shortlist.doctor import Diagnosis, examine
 from shortlist.doctor.findings import durations
 from shortlist.doctor.trials import ArmTrials, Trial
-from shortlist.measure import BoundedSource, Call, FunctionSource, Summary, TableSource
+from shortlist.measure import Call, FunctionSource, Summary, TableSource
 from shortlist.report.doctor_text import diagnosis_text, span
 
 PROBLEM = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0, 4.0] * 10)
@@ -36,8 +36,9 @@ def diagnosed(measure: Callable[..., Any], problem: sl.Problem = PROBLEM, **more
 
 
 def bounded(measure: Callable[..., Any], **more: Any) -> Diagnosis:
-    problem = PROBLEM.changed(variances=[0.25] * 20)
-    return examine(BoundedSource(FunctionSource(measure), problem, 0.0, 1.0), problem, **more)
+    return diagnosed(
+        measure, PROBLEM.changed(variances=[0.25] * 20, noise="sub-gaussian", bounds=(0, 1)), **more
+    )
 
 
 def severities(diagnosis: Diagnosis) -> dict[str, str]:
@@ -150,7 +151,8 @@ def test_rewards_out_of_bounds_are_found_one_by_one_and_in_summaries() -> None:
     ):
         found = bounded(measure)
         assert severities(found)["bounds"] == "error"
-        assert "arm-0 returned 1.0001; rewards should lie between 0 and 1" in seen(found, "bounds")
+        assert "1.0001 of " in seen(found, "bounds")
+        assert "arm-0 is refused: rewards were declared to lie between 0 and 1" in seen(found, "bounds")
 
 
 def test_more_noise_than_declared_is_an_error() -> None:
@@ -303,9 +305,9 @@ def test_a_small_table_is_tried_as_far_as_it_goes(rows: int) -> None:
 
 def test_a_table_that_is_large_enough_is_fine() -> None:
     rng = np.random.default_rng(3)
-    problem = sl.Problem(m=1, epsilon=2.0, delta=0.1, variances=[1.0, 1.0])
+    problem = sl.Problem(m=1, epsilon=2.0, delta=0.1, variances=[1.0, 1.0], bounds=(-9, 9))
     table = TableSource.of(problem, [rng.normal(0.0, 1.0, 500) for _ in range(2)])
-    assert severities(examine(BoundedSource(table, problem, -9.0, 9.0), problem))["rows"] == "ok"
+    assert severities(examine(table, problem))["rows"] == "ok"
 
 
 # --- what is printed ------------------------------------------------------------------------------
@@ -388,7 +390,7 @@ def test_a_sound_program_is_healthy(tmp_path: Path) -> None:
     ("command", "said"),
     [
         ('["echo", "3"]', "All rewards of a, b and c are the same"),
-        ('["sh", "-c", "echo 1{seed}"]', "rewards should lie between 0 and 10"),
+        ('["sh", "-c", "echo 1{seed}"]', "rewards were declared to lie between 0 and 10"),
         ('["sh", "-c", "echo no sensor >&2; exit 3"]', "no sensor"),
     ],
 )

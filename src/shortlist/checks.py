@@ -111,6 +111,19 @@ def delta(given: object) -> float:
     return value
 
 
+def bounds(given: object) -> tuple[float, float]:
+    """Return between which two numbers all rewards lie."""
+    advice = "Give the least and the largest reward, such as (0.0, 1.0)."
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise InvalidProblem(f"`bounds` is {given!r}; it must hold two numbers. {advice}")
+    low, high = real_numbers(given, "bounds", advice).tolist()
+    if not (-_MOST <= low < high <= _MOST):
+        raise InvalidProblem(
+            f"`bounds` is {given!r}; both must be finite (1e100 at most), the smaller one first. {advice}"
+        )
+    return low, high
+
+
 def variances(given: ArrayLike) -> FloatArray:
     """Return variances as an array of its own that cannot be written to."""
     advice = "Give one positive number per arm, such as [1.0, 1.0, 4.0]."

@@ -273,7 +273,8 @@ def row_of(name: str, problem: Problem) -> Row:
     except InvalidProblem as caught:  # its pulls cannot be counted; another's may
         note, error = "more pulls than can be counted", caught
     if guarantee is None:
-        is_gaussian = strategy.guarantee(problem.changed(noise="gaussian")) is not None
+        gaussian = problem.changed(noise="gaussian", bounds=None, rewards=None)
+        is_gaussian = strategy.guarantee(gaussian) is not None
         note = "only for Gaussian rewards" if is_gaussian else "carries no guarantee"
     elif guarantee.scope is Scope.SCREENING:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"

@@ -4,7 +4,7 @@ import hashlib
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from shortlist.errors import InvalidProblem
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
-_PARTS = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee", "goal")
+_PARTS = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee", "goal", "bounds", "rewards")
 
 
 class Named:
@@ -28,6 +28,8 @@ class Named:
     epsilon: float
     names: Sequence[str] | None
     goal: str
+    bounds: tuple[float, float] | None = None
+    rewards: str | None = None
 
     @property
     def words(self) -> str:
@@ -80,6 +82,12 @@ class Problem(Named):
     goal
         "maximise": arms with large means are good; or "minimise": those with small ones. Where something is
         said of arms above or below others, "minimise" exchanges the two words.
+    bounds
+        ``(low, high)`` if every reward is known to lie between these two numbers. Bounds are part of the
+        question: they are stored with a run, and an answer that they rule out is refused, whoever gives it.
+        The variance proxies stay those of `variances`.
+    rewards
+        "bernoulli" if every reward is 0 or 1. Its bounds are (0, 1).
 
     Examples
     --------
@@ -100,6 +108,8 @@ class Problem(Named):
     noise: str = "sub-gaussian"
     guarantee: str = "pac"
     goal: str = "maximise"
+    bounds: tuple[float, float] | None = None
+    rewards: str | None = None
 
     def __init__(
         self,
@@ -111,6 +121,9 @@ class Problem(Named):
         noise: str = "sub-gaussian",
         guarantee: str = "pac",
         goal: str = "maximise",
+        *,
+        bounds: Sequence[float] | None = None,
+        rewards: str | None = None,
     ) -> None:
         checked = checks.variances(variances)
         values = {
@@ -122,9 +135,15 @@ class Problem(Named):
             "noise": checks.one_of(noise, "noise", ("sub-gaussian", "gaussian")),
             "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
             "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
+            "bounds": _checked_bounds(bounds, rewards),
+            "rewards": rewards,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
+        if self.noise == "gaussian" and self.bounds is not None:
+            raise InvalidProblem(
+                '`noise` is "gaussian", but rewards within bounds are not; leave out one of them.'
+            )
         _refuse_endless(self)
 
     @property
@@ -142,6 +161,8 @@ class Problem(Named):
         for word in (self.noise, self.guarantee, self.goal):
             if word in {"gaussian", "indifference", "minimise"}:  # what is usual leaves no mark
                 parts.update(f"\0{word}".encode())
+        if self.bounds is not None:
+            parts.update(f"\0{self.rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
         return parts.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,6 +175,8 @@ class Problem(Named):
             "noise": self.noise,
             "guarantee": self.guarantee,
             "goal": self.goal,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "rewards": self.rewards,
             "digest": self.digest,
         }
 
@@ -167,8 +190,8 @@ class Problem(Named):
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __reduce__(self) -> tuple[type["Problem"], tuple[Any, ...]]:
-        return Problem, tuple(getattr(self, part) for part in _PARTS)
+    def __reduce__(self) -> tuple[Callable[[], "Problem"], tuple[()]]:
+        return partial(Problem, **{part: getattr(self, part) for part in _PARTS}), ()
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximise" else f", goal={self.goal!r}"
@@ -215,6 +238,17 @@ def _too_many(pulls: float, purpose: str) -> InvalidProblem:
         f"neither made nor counted exactly. Ask for a larger `epsilon`, or check the units: `epsilon` "
         f"is in the units of the rewards, `variances` in their square."
     )
+
+
+def _checked_bounds(bounds: object, rewards: object) -> tuple[float, float] | None:
+    if rewards is None:
+        return None if bounds is None else checks.bounds(bounds)
+    checks.one_of(rewards, "rewards", ("bernoulli",))
+    if bounds is not None and checks.bounds(bounds) != (0.0, 1.0):
+        raise InvalidProblem(
+            f'`rewards` is "bernoulli", so every reward is 0 or 1, but `bounds` is {bounds!r}. Leave one out.'
+        )
+    return 0.0, 1.0
 
 
 def _refuse_endless(problem: Problem) -> None:

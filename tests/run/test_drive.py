@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.arrays import IntArray
-from shortlist.measure import BoundedSource, Calls, FunctionSource, generator_for, pooled, summary_of
+from shortlist.measure import Calls, FunctionSource, generator_for, pooled, summary_of
 from shortlist.report.progress import pull_words
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.pace import Pace
@@ -768,10 +768,9 @@ def test_a_reward_out_of_bounds_is_not_tried_again(on_failure: Any) -> None:
         calls.append(arm)
         return np.full(count, 2.0 if len(calls) == 1 else 0.5)
 
-    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[0.25, 0.25])
-    source = BoundedSource(FunctionSource(lucky), problem, 0.0, 1.0)
-    with pytest.raises(sl.MeasurementFailed, match="returned the reward 2, but `bounds`") as caught:
-        sl.select(source, problem, on_failure=on_failure)
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[0.25, 0.25], bounds=(0, 1))
+    with pytest.raises(sl.MeasurementFailed, match="the reward 2 of arm-0 is refused") as caught:
+        sl.select(lucky, problem, on_failure=on_failure)
     assert "times, each time" not in str(caught.value)
     assert calls.count(0) == 1
 

@@ -360,8 +360,7 @@ def test_bounds_give_every_arm_the_same_variance(tmp_path: Path) -> None:
     text = PROBLEM + "bounds = [-1, 5]\nn = 3\n" + SIMULATED + "means = [0.5, 0.2, 0.1]\n"
     found = read(tmp_path, text)
     assert known(found).variances.tolist() == [9.0] * 3
-    assert isinstance(found.source, BoundedSource)
-    assert (found.source.low, found.source.high) == (-1.0, 5.0)
+    assert found.problem.bounds == (-1.0, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -379,8 +378,8 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
     found = read(tmp_path, text)
     expected = 0.25 if p == 0.5 else (1 - 2 * p) / (2 * np.log((1 - p) / p))
     assert known(found).variances == pytest.approx([expected] * 2)
-    assert found.rewards == "bernoulli"
-    assert isinstance(found.source, BoundedSource)
+    assert found.rewards == found.problem.rewards == "bernoulli"
+    assert found.problem.bounds == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -390,17 +389,17 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("bounds = [0, 1]\nn = 2\nnames = ['a']\n", "stated twice, as 1 and as 2"),
         ("bounds = [0, 1]\nn = 0\n", "`n` is 0"),
         ("bounds = [1, 0]\nn = 2\n", "smaller one first"),
-        ("bounds = [0, inf]\nn = 2\n", "`high` is inf"),
+        ("bounds = [0, inf]\nn = 2\n", "`bounds` is [0, inf]; both must be finite"),
         ("bounds = [0]\nn = 2\n", "two numbers"),
         ("bounds = 1\nn = 2\n", "two numbers"),
         ("bounds = ['0', '1']\nn = 2\n", "real numbers"),
-        ("bounds = [0, 1]\nvariances = [1, 1]\n", "exactly once"),
+        ("variances = [1, 1]\nscales = [1, 1]\nbounds = [0, 1]\n", "exactly once"),
         ("bounds = [0, 1]\nrewards = 'bernoulli'\nn = 2\n", "exactly once"),
         ("rewards = 'poisson'\nn = 2\n", "must be one of: bernoulli"),
         ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
         ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
         ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),
-        ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` has a meaning only beside"),
+        ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` has a meaning only where"),
         ("variances = [1.0, 1.0]\nn = 2\n", "`n` is not needed"),
         ("bounds = [0, 1]\nn = 2\nnoise = 'gaussian'\n", "rewards within bounds are not"),
         ("variances = [1.0, 1.0]\ngoal = 'least'\n", "`goal` is 'least'"),
@@ -465,7 +464,7 @@ def test_a_function_is_imported_from_beside_the_file(
     assert sl.select(found.source, found.problem).selected == ("south",)
     again = pickle.loads(pickle.dumps(found.source))
     call = Call(0, 1, 3, 0)
-    assert again.answers([call]) == found.source.answers([call])
+    assert again.answers([call])[0].tolist() == found.source.answers([call])[0].tolist()
     for name in ("score", "helper"):
         sys.modules.pop(name, None)
 
@@ -473,11 +472,11 @@ def test_a_function_is_imported_from_beside_the_file(
 def test_other_processes_import_the_function_anew(tmp_path: Path) -> None:
     source = read_problem_file(with_score(tmp_path, "score.py:measure")).source
     code = "import pickle, sys; from shortlist.measure import Call;"
-    code += "print(pickle.load(sys.stdin.buffer).answers([Call(0, 1, 3, 0)])[0].mean)"
+    code += "print(pickle.load(sys.stdin.buffer).answers([Call(0, 1, 3, 0)])[0].mean())"
     done = subprocess.run(
         [sys.executable, "-c", code], input=pickle.dumps(source), capture_output=True, check=True
     )
-    assert float(done.stdout) == source.answers([Call(0, 1, 3, 0)])[0].mean
+    assert float(done.stdout) == source.answers([Call(0, 1, 3, 0)])[0].mean()
 
 
 @pytest.mark.parametrize(
@@ -507,21 +506,21 @@ def test_a_function_that_cannot_be_had_is_refused(tmp_path: Path, reference: str
 def test_a_reward_outside_the_bounds_stops_the_run(tmp_path: Path) -> None:
     found = read_problem_file(with_score(tmp_path, "score.py:outside"))
     with pytest.raises(
-        sl.MeasurementFailed, match="north returned the reward 11, but `bounds` says"
+        sl.MeasurementFailed, match="the reward 11 of north is refused: rewards were declared"
     ) as caught:
         sl.select(found.source, found.problem)
     assert "between 0 and 10" in str(caught.value)
 
 
 def test_a_reward_below_the_bounds_does_so_too(tmp_path: Path) -> None:
-    source = read_problem_file(with_score(tmp_path, "score.py:negative")).source
-    with pytest.raises(FinalFailure, match="north returned the reward -1e-09"):
-        source.answers([Call(0, 0, 5, 0)])
+    found = read_problem_file(with_score(tmp_path, "score.py:negative"))
+    with pytest.raises(FinalFailure, match="the reward -1e-09 of north"):
+        BoundedSource(found.source, found.problem).answers([Call(0, 0, 5, 0)])
 
 
 def test_the_mean_of_a_summary_may_be_off_by_rounding(tmp_path: Path) -> None:
-    source = read_problem_file(with_score(tmp_path, "score.py:at_the_edge")).source
-    assert source.answers([Call(0, 0, 5, 0)])[0].count == 5
+    found = read_problem_file(with_score(tmp_path, "score.py:at_the_edge"))
+    assert BoundedSource(found.source, found.problem).answers([Call(0, 0, 5, 0)])[0].count == 5
 
 
 def test_a_program_gets_the_columns_of_its_arm(tmp_path: Path) -> None:
@@ -542,7 +541,7 @@ def test_a_program_runs_in_the_folder_of_the_file(tmp_path: Path, monkeypatch: p
     for folder, expected in (("", 3.0), ('folder = "data"\n', 4.0)):
         write(tmp_path, TWO + command + folder)
         source = read_problem_file(Path("..") / path).source
-        assert source.answers([Call(0, 0, 1, 0)])[0].mean == expected
+        assert source.answers([Call(0, 0, 1, 0)]) == [[expected]]
 
 
 @pytest.mark.parametrize(
@@ -575,9 +574,8 @@ def test_a_command_that_cannot_be_run_is_refused_before_the_run(
 def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
     text = TWO + '[measure]\nkind = "table"\nfile = "sites.csv"\nlayout = "wide"\n'
     found = read(tmp_path, text, "question,north,south\n1,0,2\n2,,4\n")
-    assert isinstance(found.source, BoundedSource)
-    assert isinstance(found.source.source, TableSource)
-    assert found.source.source.answers([Call(0, 1, 2, 0)])[0].tolist() == [2.0, 4.0]
+    assert isinstance(found.source, TableSource)
+    assert found.source.answers([Call(0, 1, 2, 0)])[0].tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize(

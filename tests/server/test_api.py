@@ -30,6 +30,7 @@ from tests.server.calling import Caller
 from tests.server.serving import MANY, QUESTION, Served, client_at, served, trouble_of
 
 SLOW = 60.0
+CSV = {"content-type": "text/csv"}
 CROWD = MANY | {"variances": [1.0] * 100}
 
 
@@ -82,6 +83,39 @@ def worked(client: httpx.Client, worker: str, limit: int, acknowledged: dict[str
     acknowledged |= {one["ticket"]: one["mean"] for one in answers}
     assert told.json()["conflicting"] == 0
     return bool(told.json()["is_done"])
+
+
+# --- bounds -------------------------------------------------------------------------------------------
+
+
+def test_bounds_hold_over_http() -> None:
+    question = {"m": 1, "epsilon": 0.3, "delta": 0.1, "n": 2, "bounds": [0, 1]}
+    with Caller(create_app(MemoryStore())) as client:
+        begun = client.post("/runs", json={"name": "trial", "question": question}).json()
+        assert begun["problem"]["bounds"] == [0.0, 1.0]
+        asked = client.post("/runs/trial/ask", json={"worker": "w"}).json()["tickets"]
+        ticket, pulls = asked[0]["ticket"], asked[0]["pulls"]
+        wrong: list[dict[str, Any]] = [
+            {"mean": 240},
+            {"rewards": [0.5] * (pulls - 1) + [1.1]},
+            {"mean": 0.5, "variance": 2.0},
+        ]
+        for one in wrong:
+            answers = [{"ticket": asked[1]["ticket"], "mean": 0.5}, {"ticket": ticket, **one}]
+            told = client.post("/runs/trial/tell", json={"worker": "w", "answers": answers})
+            assert "entry 2: the " in trouble_of(told, 422)["message"]
+            assert "of arm-0 is" in trouble_of(told, 422)["message"]
+        sheet = client.post("/runs/trial/sheet", content=f"ticket,mean\n{ticket},240\n", headers=CSV)
+        assert "line 2: the mean 240 of" in trouble_of(sheet, 422)["message"]
+        failed = {"ticket": ticket, "first_pull": 0, "pulls": 1, "score": -5.0, "reason": "no signal"}
+        answers = [{"ticket": ticket, "mean": 0.5}]
+        told = client.post("/runs/trial/tell", json={"worker": "w", "answers": answers, "scored": [failed]})
+        assert "a failed pull of arm-0 was scored as -5" in trouble_of(told, 422)["message"]
+        status = client.get("/runs/trial.json").json()
+        assert status["n_pulls"] == 0
+        assert status["problem"]["bounds"] == [0.0, 1.0]
+        assert client.get("/runs/trial/export.json").json()["question"]["bounds"] == [0.0, 1.0]
+        assert "declared to lie between 0 and 1" in client.get("/runs/trial/report.html").text
 
 
 # --- one by one ---------------------------------------------------------------------------------------

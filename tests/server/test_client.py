@@ -36,6 +36,7 @@ QUESTIONS = [
     PROBLEM.changed(noise="gaussian", guarantee="indifference", goal="minimise", names=None),
     UNKNOWN,
 ]
+BOUNDED = [PROBLEM.changed(bounds=(-9, 9.5)), PROBLEM.changed(rewards="bernoulli")]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,9 @@ def test_a_run_over_http_is_the_same_as_a_session(client: Client, problem: Any, 
     assert there.result().is_answer
 
 
-@pytest.mark.parametrize("problem", QUESTIONS, ids=["names", "gaussian", "unknown"])
+@pytest.mark.parametrize(
+    "problem", [*QUESTIONS, *BOUNDED], ids=["names", "gaussian", "unknown", "bounds", "coins"]
+)
 def test_a_run_is_found_again_with_its_question(client: Client, problem: Any, request: Any) -> None:
     name = request.node.name + "/.json"
     begun = client.begin(problem, name, seed=3)
@@ -103,6 +106,20 @@ def test_a_run_is_found_again_with_its_question(client: Client, problem: Any, re
     assert (found.strategy, found.seed, found.code) == (begun.strategy, 3, begun.code)
     assert name in [one["run"] for one in client.runs()]
     assert client.plan(problem)["words"] == problem.words
+
+
+@pytest.mark.parametrize("problem", BOUNDED, ids=["bounds", "coins"])
+def test_bounds_hold_for_those_who_measure_elsewhere(client: Client, problem: Any, request: Any) -> None:
+    client.begin(problem, request.node.name, "wnelim")
+    run = client.run(request.node.name)
+    ticket = run.ask(worker="ann")[0]
+    assert ticket.count > 2
+    for told in ({"means": 240.0}, {"rewards": [0.0] * (ticket.count - 1) + [9.6]}):
+        with pytest.raises(sl.MeasurementFailed, match="of a is refused: rewards were declared to"):
+            run.tell(ticket, worker="ann", **told)
+    with pytest.raises(sl.MeasurementFailed, match="of a is refused: rewards were declared to"):
+        sl.drive(run.session(), lambda _arm, count, _rng: [0.0] * (count - 1) + [9.6])
+    assert client.run(request.node.name).status()["n_pulls"] == 0
 
 
 def test_a_budget_chooses_the_strategy_as_it_does_here(client: Client) -> None:

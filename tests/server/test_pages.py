@@ -282,6 +282,9 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: Open) -> None:
         sl.Problem(m=1, epsilon=0.3, delta=2, variances=[1])
     expect(spot(page, "#plan-error")).to_have_text(str(refusal.value))
     page.fill("#delta", "0.1")
+    page.fill("#bounds", "3 1")
+    expect(spot(page, "#plan-error")).to_contain_text("the smaller one first")
+    page.fill("#bounds", "1 3")
     page.fill("#arms", 'name,scale\nold,0.5\n"new, improved",0.5\n<b>third</b>,1')
     expect(spot(page, "#arms-read")).to_have_text("3 arms, scales from 0.5 to 1")
     asked = sl.Problem(m=1, epsilon=0.3, delta=0.1, variances=[0.25, 0.25, 1], goal="minimise")
@@ -297,6 +300,7 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: Open) -> None:
     begun = serving.facts("/runs/trial%20~1%20one/question.json")
     assert begun["names"] == ["old", "new, improved", "<b>third</b>"]
     assert (begun["goal"], begun["delta"], begun["variances"]) == ("minimise", 0.1, [0.25, 0.25, 1])
+    assert begun["bounds"] == [1.0, 3.0]
     assert serving.facts("/runs/trial%20~1%20one.json")["strategy"] == "wnelim"
     page.goto(link)  # what was planned can be sent to others
     expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
@@ -322,6 +326,11 @@ READ = [
     ("rewards", ["0,5; 1,25", 2], [0.5, 1.25]),
     ("rewards", ["1,2 3,4", 4], [1, 2, 3, 4]),
     ("rewards", ["1 x", 2], [1, "x"]),
+    ("bounds", [""], {}),
+    ("bounds", [" 0/1 "], {"rewards": "bernoulli"}),
+    ("bounds", ["-1 2.5"], {"bounds": [-1, 2.5]}),
+    ("bounds", ["0,5; 1,5"], {"bounds": [0.5, 1.5]}),
+    ("bounds", ["7"], {"bounds": [7]}),
     ("arms", ["0.25\n\n1\n", False], {"variances": [0.25, 1]}),
     ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
     ("arms", ["a,0.25\nb,4", False], {"variances": [0.25, 4], "names": ["a", "b"]}),

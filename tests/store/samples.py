@@ -12,6 +12,7 @@ from shortlist.store import (
     Arranged,
     Asked,
     Began,
+    Bounded,
     Conflict,
     Ended,
     Event,
@@ -45,6 +46,10 @@ def arms(*numbers: int) -> Any:
 ONE_OF_EACH: dict[str, Event] = {
     "began, known": Began(KNOWN, "race", 2**100, "auto", "ab3x", "0.1.0"),
     "began, unnamed": Began(sl.Problem(m=1, epsilon=1, delta=0.1, variances=[1, 2]), "kn", 0, "kn", "c", "9"),
+    "began, bounded": Began(sl.Problem(1, 1, 0.1, [1, 2], bounds=(-1 / 3, 5e9)), "kn", 0, "kn", "c", "9"),
+    "began, coins": Began(sl.Problem(1, 1, 0.1, [1, 2], rewards="bernoulli"), "kn", 0, "kn", "c", "9"),
+    "bounded": Bounded((-1 / 3, 5e9)),
+    "bounded, coins": Bounded((0.0, 1.0), "bernoulli"),
     "began, unknown": Began(UNKNOWN, "t-race", 7, "t-race", "q", "0.1.0"),
     "arranged": Arranged(
         {"executor": "processes", "together": 8, "scale": 1 / 3, "list": [1, None, {"ä": True}]}

@@ -20,6 +20,7 @@ def question_dict(problem: Question) -> dict[str, Any]:
     asked["names"] = None if problem.names is None else list(problem.names)
     if isinstance(problem, Problem):
         asked |= {"variances": problem.variances.tolist(), "noise": problem.noise}
+        asked |= {"rewards": problem.rewards} if problem.rewards else {"bounds": problem.bounds}
     else:
         asked |= {"n": problem.n, "pilot": problem.pilot, "noise": "gaussian-unknown"}
     return {key: value for key, value in asked.items() if value is not None}
@@ -28,6 +29,7 @@ def question_dict(problem: Question) -> dict[str, Any]:
 def question_from(data: dict[str, Any]) -> Question:
     """Return the question that a server has told."""
     parts = [*_BOTH, "names", "noise", *(("variances",) if "variances" in data else ("n", "pilot"))]
+    parts += ["rewards"] if data.get("rewards") else ["bounds"]
     found = question_of({part: data[part] for part in parts if data.get(part) is not None})
     check_digest(found, data)
     return found

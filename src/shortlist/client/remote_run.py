@@ -15,7 +15,7 @@ from shortlist.errors import Contradiction
 from shortlist.measure import summary_of
 from shortlist.result import Result
 from shortlist.run.addresses import path_of
-from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
+from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
 from shortlist.run.deciding import plain
 from shortlist.run.session import DAY
 from shortlist.run.worker_names import OVER_HTTP, own_name
@@ -98,6 +98,7 @@ class RemoteRun:
         tickets = tickets_of(self.problem, tickets)
         told, spreads = means_of(tickets, rewards, means), None
         check_rounding(self.problem, told)
+        check_bounds(self.problem, tickets, rewards, told, scored)
         if tickets.needs_variances:
             spreads = variances_of(tickets, rewards)
         elif isinstance(self.problem, Unknown) and means is None:  # single tickets do not say whether they do

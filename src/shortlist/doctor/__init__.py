@@ -8,7 +8,7 @@ from shortlist.doctor import findings
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
-from shortlist.measure import BoundedSource, Source
+from shortlist.measure import Source
 from shortlist.plan import resolve
 from shortlist.problem import Problem
 from shortlist.strategies import strategy_for
@@ -107,10 +107,8 @@ def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30
     (False, 'All rewards of arm-0, arm-2, arm-4, ar')
     """
     arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2)
-    bounds = source if isinstance(source, BoundedSource) else None
-    inner = source if bounds is None else bounds.source
     seed = whole_number(seed, "seed", 0)
-    made = [tried(inner, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
+    made = [tried(source, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
     strategy = resolve("auto", problem)
     rules = strategy_for(strategy, problem)
     most = rules.worst_case_pulls(problem)
@@ -122,30 +120,28 @@ def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30
         strategy=strategy,
         worst_case_pulls=most,
         usual_pulls=None if most is None else most * rules.usual_share,
-        findings=tuple(_found(source, problem, made, bounds, most)),
+        findings=tuple(_found(source, problem, made, most)),
         pilot_pulls=pilot_size(problem) * problem.n
         if isinstance(problem, Unknown) and problem.m < problem.n
         else None,
     )
 
 
-def _found(
-    source: Source, problem: Question, made: list[ArmTrials], bounds: BoundedSource | None, most: int | None
-) -> list[Finding]:
+def _found(source: Source, problem: Question, made: list[ArmTrials], most: int | None) -> list[Finding]:
     return [
         *findings.failures(made),
         *findings.reproducibility(problem, made),
-        *findings.freshness(problem, made, bounds),
-        *findings.ranges(problem, made, bounds),
-        *_noise(source, problem, made, is_bounded=bounds is not None),
+        *findings.freshness(problem, made),
+        *findings.ranges(problem, made),
+        *_noise(source, problem, made),
         *findings.durations(made),
         *findings.supply(source, most),
         *findings.travel(source),
     ]
 
 
-def _noise(source: Source, problem: Question, made: list[ArmTrials], *, is_bounded: bool) -> list[Finding]:
+def _noise(source: Source, problem: Question, made: list[ArmTrials]) -> list[Finding]:
     """Return whether rewards spread as declared or, if nothing is declared, what the pilot will be."""
     if isinstance(problem, Problem):
-        return spread(problem, made, is_bounded=is_bounded)
+        return spread(problem, made)
     return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []

@@ -8,7 +8,8 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.doctor.trials import ArmTrials, Trial
-from shortlist.measure import BoundedSource, Source, TableSource
+from shortlist.errors import FinalFailure
+from shortlist.measure import Source, TableSource, check_answer
 from shortlist.measure.bounded import is_summary
 from shortlist.unknown import Question, Unknown
 
@@ -67,7 +68,7 @@ def reproducibility(problem: Question, tried: Sequence[ArmTrials]) -> list[Findi
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]
 
 
-def freshness(problem: Question, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
+def freshness(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether different pulls give different rewards."""
     whole = [one for one in tried if one.reseeded is not None and len(one.trials) > 1]
     if not whole:
@@ -86,7 +87,7 @@ def freshness(problem: Question, tried: Sequence[ArmTrials], bounds: BoundedSour
             )
         )
     if flat:
-        found.append(_constant(problem, flat, bounds))
+        found.append(_constant(problem, flat))
     return found or [Finding("ok", "fresh rewards", "Different pulls give different rewards.")]
 
 
@@ -104,10 +105,10 @@ def _is_the_same(one: ArmTrials) -> bool:
     return len(trials) > len(by_count) and all(len(answers) == 1 for answers in by_count.values())
 
 
-def _constant(problem: Question, flat: Sequence[ArmTrials], bounds: BoundedSource | None) -> Finding:
+def _constant(problem: Question, flat: Sequence[ArmTrials]) -> Finding:
     value = flat[0].trials[0].summary.mean
     seen = f"All rewards of {_named(problem, flat)} are the same ({value:g} for the first)."
-    if bounds is not None and all(one.trials[0].summary.mean in (bounds.low, bounds.high) for one in flat):
+    if problem.bounds is not None and all(one.trials[0].summary.mean in problem.bounds for one in flat):
         return Finding(
             "note", "fresh rewards", seen, "So they may be, if other rewards are rare. Try more pulls."
         )
@@ -118,25 +119,20 @@ def _constant(problem: Question, flat: Sequence[ArmTrials], bounds: BoundedSourc
     return Finding("error", "fresh rewards", seen, advice)
 
 
-def ranges(problem: Question, tried: Sequence[ArmTrials], bounds: BoundedSource | None) -> list[Finding]:
+def ranges(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether rewards lie within the bounds that were declared."""
-    if bounds is None:
+    if problem.bounds is None or not any(one.trials for one in tried):
         return []
-    declared = f"between {bounds.low:g} and {bounds.high:g}"
     for trial in _all(tried):
-        outside = bounds.outside(trial.answer, trial.summary)
-        if outside is not None:
-            return [
-                Finding(
-                    "error",
-                    "bounds",
-                    f"{problem.name(trial.call.arm)} returned {outside:g}; rewards should lie {declared}.",
-                    "State wider bounds, or mend the measurement: the guarantee rests on them.",
-                )
-            ]
-    return (
-        [Finding("ok", "bounds", f"All rewards lie {declared}.")] if any(one.trials for one in tried) else []
-    )
+        try:
+            check_answer(problem, trial.call.arm, trial.answer, trial.summary)
+        except FinalFailure as error:
+            seen, _, advice = str(error).partition(". ")
+            return [Finding("error", "bounds", f"{seen[0].upper()}{seen[1:]}.", advice)]
+    low, high = problem.bounds
+    is_binary = problem.rewards == "bernoulli"
+    seen = "All rewards are 0 or 1." if is_binary else f"All rewards lie between {low:g} and {high:g}."
+    return [Finding("ok", "bounds", seen)]
 
 
 def durations(tried: Sequence[ArmTrials]) -> list[Finding]:
@@ -187,10 +183,9 @@ def travel(source: Source) -> list[Finding]:
 
 def supply(source: Source, most_pulls: int | None) -> list[Finding]:
     """Return whether a table of recorded rewards may run out."""
-    inner = source.source if isinstance(source, BoundedSource) else source
-    if not isinstance(inner, TableSource) or most_pulls is None:
+    if not isinstance(source, TableSource) or most_pulls is None:
         return []
-    rows = len(inner.values)
+    rows = len(source.values)
     if rows >= most_pulls:
         return [
             Finding("ok", "rows", f"The table has {rows:,} rows in all; {most_pulls:,} pulls are the most.")

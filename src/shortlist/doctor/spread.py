@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.trials import ArmTrials
+from shortlist.noise import bounded
 from shortlist.problem import Problem
 
 _CHANCE = 1e-3  # of a false alarm, over all arms, if rewards are Gaussian with the variances declared
@@ -19,17 +20,13 @@ class _Squares(NamedTuple):
     freedom: int
 
 
-def spread(problem: Problem, tried: Sequence[ArmTrials], *, is_bounded: bool) -> list[Finding]:
-    """Return whether observed variances contradict those declared.
-
-    Bounds that hold leave nothing to test: no variance can exceed what they imply.
-    """
+def spread(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
+    """Return whether observed variances contradict those declared."""
     squares = {one.arm: _squares(one) for one in tried if one.trials}
     squares = {arm: found for arm, found in squares.items() if found.freedom and found.total > 0}
     if not squares:
         return []
-    above = [] if is_bounded else _above(problem, squares)
-    return above or _below(problem, squares, is_bounded=is_bounded)
+    return _above(problem, squares) or _below(problem, squares)
 
 
 def _squares(one: ArmTrials) -> _Squares:
@@ -63,7 +60,7 @@ def _above(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
     return found
 
 
-def _below(problem: Problem, squares: dict[int, _Squares], *, is_bounded: bool) -> list[Finding]:
+def _below(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
     from scipy.special import chdtri  # noqa: PLC0415  (scipy is slow to import)
 
     freedom = sum(found.freedom for found in squares.values())
@@ -71,7 +68,8 @@ def _below(problem: Problem, squares: dict[int, _Squares], *, is_bounded: bool) 
     limit = total / float(chdtri(freedom, 1 - _LOW))
     if limit >= _MUCH:
         return [Finding("ok", "variance", "Rewards spread no more than declared, nor much less.")]
-    stated = "the bounds allow" if is_bounded else "declared"
+    is_implied = problem.bounds is not None and (problem.variances == bounded(*problem.bounds, 1)).all()
+    stated = "the bounds allow" if is_implied else "declared"
     return [
         Finding(
             "note",

@@ -1,6 +1,6 @@
 """Where rewards come from: a Python function, a program, recorded rewards, or simulated arms."""
 
-from shortlist.measure.bounded import BoundedSource
+from shortlist.measure.bounded import BoundedSource, check_answer, check_summaries, declared, is_reward
 from shortlist.measure.command import CommandSource
 from shortlist.measure.function import FunctionSource, Measure, Summary, summary_of
 from shortlist.measure.imported import ImportedFunction
@@ -27,8 +27,12 @@ __all__ = [
     "Summary",
     "TableSource",
     "VectorisedSource",
+    "check_answer",
+    "check_summaries",
+    "declared",
     "generator_for",
     "global_randomness_kept",
+    "is_reward",
     "pooled",
     "simulated_measure",
     "summary_of",

@@ -1,4 +1,9 @@
-"""A guard around another source: rewards that were declared to lie between two numbers must do so."""
+"""Declared bounds: what they rule out is refused, whether it was measured, told, or given in a summary.
+
+The guarantee rests on the bounds, so an answer outside them is never counted. Rewards that come one by one
+are checked exactly. Of a mean only so much can be checked: that it lies within the bounds, up to rounding,
+and that its sample variance is one that such rewards can have.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,55 +11,146 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import is_whole
 from shortlist.errors import FinalFailure
 from shortlist.measure.function import Summary, summary_of
+from shortlist.measure.many import Calls, Summaries
 from shortlist.measure.source import Call, Source
-from shortlist.problem import Problem
+from shortlist.unknown import Question
 
-_ROUNDING = 1e-9  # of the range: by so much may the mean of rewards within it lie outside
+_ROUNDING = 1e-9  # of the range: the mean of rewards within the bounds may lie outside them by so much
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedSource:
-    """A source whose rewards surely lie between `low` and `high`, or the run stops."""
+    """A source whose rewards are checked against the bounds that a problem declares."""
 
     source: Source
-    problem: Problem
-    low: float
-    high: float
+    problem: Question
 
     @property
     def together(self) -> int:
         """How many calls are answered at once."""
         return self.source.together
 
-    def answers(self, calls: Sequence[Call]) -> list[Summary]:
+    def answers(self, calls: Sequence[Call]) -> Sequence[Summary]:
         """Return the other source's answers as summaries; raise FinalFailure for one out of bounds."""
         answers = self.source.answers(calls)
+        if isinstance(answers, Summaries):
+            check_summaries(self.problem, Calls.of(calls).arms, answers)
+            return answers
         return [self._checked(answer, call) for answer, call in zip(answers, calls, strict=True)]
 
     def _checked(self, answer: object, call: Call) -> Summary:
-        name = self.problem.name(call.arm)
-        summary = summary_of(answer, call.count, name)
-        outside = self.outside(answer, summary)
-        if outside is not None:
-            raise FinalFailure(
-                f"{name} returned the reward {outside:g}, but `bounds` says that all lie between "
-                f"{self.low:g} and {self.high:g}. The guarantee rests on that: mend the measurement, or "
-                f"state wider bounds and begin again."
-            )
+        summary = summary_of(answer, call.count, self.problem.name(call.arm))
+        check_answer(self.problem, call.arm, answer, summary)
         return summary
 
-    def outside(self, answer: Any, summary: Summary) -> float | None:
-        """Return a reward, or a mean of some, that lies outside the bounds, if there is one."""
-        values = np.atleast_1d(np.asarray(summary.mean if is_summary(answer) else answer, dtype=np.float64))
-        slack = _ROUNDING * (self.high - self.low) if is_summary(answer) else 0.0
-        is_outside = (values < self.low - slack) | (values > self.high + slack)
-        return float(values[is_outside][0]) if is_outside.any() else None
+
+def check_answer(problem: Question, arm: int, answer: Any, summary: Summary) -> None:
+    """Raise FinalFailure if declared bounds rule an answer out, given as rewards or as a summary.
+
+    Parameters
+    ----------
+    problem
+        The question, with its bounds; without any, everything passes.
+    arm
+        Whose rewards they are.
+    answer, summary
+        What was given, and what `summary_of` makes of it.
+    """
+    if problem.bounds is None:
+        return
+    is_whole_answer = not is_summary(answer)
+    rewards = np.atleast_2d(np.asarray(answer, dtype=np.float64)) if is_whole_answer else None
+    variance = np.nan if summary.variance is None else summary.variance
+    numbers = np.array([summary.count]), np.array([summary.mean]), np.array([variance])
+    check_summaries(problem, np.array([arm]), Summaries(*numbers, rewards))
+
+
+def check_summaries(problem: Question, arms: IntArray, given: Summaries) -> None:
+    """Raise FinalFailure if declared bounds rule out one of many summaries, or of the rewards behind them."""
+    if problem.bounds is None:
+        return
+    if given.rewards is not None:
+        is_wrong = ~_are_rewards(problem, given.rewards)
+        if is_wrong.any():
+            place = int(np.argmax(is_wrong.any(axis=-1)))
+            value = float(given.rewards[place][is_wrong[place]][0])
+            raise _refused(problem, f"the reward {value:.10g} of {problem.name(int(arms[place]))}")
+        return
+    is_wrong = ~_are_means(problem, given.means, given.counts)
+    if is_wrong.any():
+        place = int(np.argmax(is_wrong))
+        of = "" if given.counts[place] == 1 else f"{given.counts[place]:,} rewards of "
+        what = "reward" if given.counts[place] == 1 else "mean"
+        of = f"{of}{problem.name(int(arms[place]))}"
+        raise _refused(problem, f"the {what} {given.means[place]:.10g} of {of}")
+    limits = _largest_variances(problem.bounds, given.counts)
+    is_wrong = given.variances > limits  # an unknown one, NaN, is not
+    if is_wrong.any():
+        place = int(np.argmax(is_wrong))
+        raise FinalFailure(
+            f"the sample variance {given.variances[place]:.10g} of {problem.name(int(arms[place]))} is too "
+            f"large: {given.counts[place]:,} rewards {_between(problem)} have {limits[place]:.10g} at most. "
+            f"Give the variance of the rewards themselves, or begin a run with wider bounds."
+        )
 
 
 def is_summary(answer: Any) -> bool:
     """Whether an answer that `summary_of` takes is a summary, and not the rewards one by one."""
     is_pair = isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0])
     return is_pair or isinstance(answer, Summary)
+
+
+def is_reward(problem: Question, value: float) -> bool:
+    """Whether a number can be a reward, by the bounds that the problem declares."""
+    return problem.bounds is None or bool(_are_rewards(problem, np.array([value])).all())
+
+
+def _are_rewards(problem: Question, values: FloatArray) -> BoolArray:
+    low, high = problem.bounds or (-np.inf, np.inf)
+    if problem.rewards == "bernoulli":
+        return np.isin(values, (low, high))
+    is_within: BoolArray = (low <= values) & (values <= high)
+    return is_within
+
+
+def _are_means(problem: Question, means: FloatArray, counts: IntArray) -> BoolArray:
+    low, high = problem.bounds or (-np.inf, np.inf)
+    slack = _ROUNDING * (high - low)
+    is_within: BoolArray = (means >= low - slack) & (means <= high + slack)
+    return np.where(counts == 1, _are_rewards(problem, means), is_within)
+
+
+def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatArray:
+    """Return the largest sample variances that rewards within the bounds can have, with a little slack.
+
+    It is that of rewards of which half lie at either end.
+    """
+    low, high = bounds
+    half = ((high - low) / 2) ** 2
+    limits: FloatArray = np.where(counts > 1, half * counts / np.maximum(counts - 1, 1), 0.0)
+    return limits + _ROUNDING * half
+
+
+def _refused(problem: Question, what: str) -> FinalFailure:
+    if problem.rewards == "bernoulli":
+        advice = "Give 1 for a success and 0 for a failure, or begin a run with bounds instead."
+    else:
+        advice = "Fix the measurement, or begin a run with wider bounds."
+    return FinalFailure(
+        f"{what} is refused: rewards were declared to {declared(problem)}, and the guarantee rests on that. "
+        f"{advice}"
+    )
+
+
+def declared(problem: Question) -> str:
+    """Return what was declared of rewards, in words that follow on "to"."""
+    return "be 0 or 1" if problem.rewards == "bernoulli" else f"lie {_between(problem)}"
+
+
+def _between(problem: Question) -> str:
+    low, high = problem.bounds or (-np.inf, np.inf)
+    return f"between {low:g} and {high:g}"

@@ -43,11 +43,15 @@ class Calls(Sequence[Call]):
 
 @dataclass(frozen=True, eq=False)
 class Summaries(Sequence[Summary]):
-    """Answers to many calls, as arrays and as a sequence of `Summary`; NaN is an unknown variance."""
+    """Answers to many calls, as arrays and as a sequence of `Summary`; NaN is an unknown variance.
+
+    `rewards` has the rewards themselves, a row for each answer, where they were given.
+    """
 
     counts: IntArray
     means: FloatArray
     variances: FloatArray
+    rewards: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.means)
@@ -58,7 +62,8 @@ class Summaries(Sequence[Summary]):
     def __getitem__(self, place: slice) -> "Summaries": ...
     def __getitem__(self, place: int | slice) -> "Summary | Summaries":
         if isinstance(place, slice):
-            return Summaries(self.counts[place], self.means[place], self.variances[place])
+            rewards = None if self.rewards is None else self.rewards[place]
+            return Summaries(self.counts[place], self.means[place], self.variances[place], rewards)
         variance = float(self.variances[place])
         known = None if np.isnan(variance) else variance
         return Summary(int(self.counts[place]), float(self.means[place]), known)

@@ -82,7 +82,7 @@ def _of_rows(rewards: FloatArray, counts: IntArray) -> Summaries:
     with np.errstate(over="ignore", invalid="ignore"):
         means = rewards.mean(axis=1)
         spreads = rewards.var(axis=1, ddof=1) if counts[0] > 1 else np.full(len(counts), np.nan)
-    return Summaries(counts, means, np.where(np.isfinite(spreads), spreads, np.nan))
+    return Summaries(counts, means, np.where(np.isfinite(spreads), spreads, np.nan), rewards)
 
 
 def _unusable(what: str, counts: IntArray) -> MeasurementFailed:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from shortlist.errors import InvalidProblem
+from shortlist.measure import declared
 from shortlist.plan import plan
 from shortlist.report.company_text import counted
 from shortlist.report.doctor_text import span
@@ -53,6 +54,8 @@ def question_words(problem: Question) -> str:
         "gaussian": "Gaussian rewards of just the stated variances",
         "sub-gaussian": "sub-Gaussian rewards of at most the stated variances",
     }[asked["noise"]]
+    if problem.bounds is not None:
+        noise += f", declared to {declared(problem)}"
     return (
         f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from shortlist.bounds import lower_bound
+from shortlist.measure import declared
 from shortlist.problem import Problem
 from shortlist.report.company_text import counted, holding_words, worker_words
 from shortlist.report.moments import day, iso, moment
@@ -37,7 +38,8 @@ def run_dict(log: Follower) -> dict[str, Any]:
         "run": log.run,
         "state": state_of(history),
         "question": {
-            key: asked.get(key) for key in ("m", "n", "epsilon", "delta", "noise", "goal", "guarantee")
+            key: asked.get(key)
+            for key in ("m", "n", "epsilon", "delta", "noise", "goal", "guarantee", "bounds", "rewards")
         },
         "strategy": history.began.strategy,
         "seed": history.began.seed,
@@ -108,6 +110,8 @@ def status_text(log: Follower, asked: str) -> RenderableType:
     """Return how far a run is, for a terminal; `asked` is its question in words."""
     history = log.history
     parts: list[RenderableType] = [Text(f"{log.run}: {asked}", style="bold"), Text(_origin(log))]
+    if history.problem.bounds is not None:
+        parts.append(Text(f"Rewards were declared to {declared(history.problem)}; others are refused."))
     if history.is_final:
         ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
         parts.append(Text(f"Ended{ended}."))

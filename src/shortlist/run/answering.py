@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shortlist.errors import InvalidAnswers, MeasurementFailed
-from shortlist.measure import Summary, summary_of
+from shortlist.measure import Summary, check_answer, summary_of
 from shortlist.run.answers import check_rounding, variances_of
 from shortlist.run.printable import is_name
 from shortlist.run.session import Session
@@ -183,9 +183,10 @@ def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
             f"{ticket.count:,} rewards of {ticket.name}, or beside the `mean` their sample `variance`."
         )
     try:
-        given = Summary(ticket.count, entry.mean or 0.0, entry.variance)
-        answer = summary_of(given if entry.rewards is None else entry.rewards, ticket.count, ticket.name)
+        told = entry.rewards or Summary(ticket.count, entry.mean or 0.0, entry.variance)
+        answer = summary_of(told, ticket.count, ticket.name)
         check_rounding(tickets.problem, np.array([answer.mean]))
+        check_answer(tickets.problem, ticket.arm, told, answer)
         if tickets.needs_variances:
             variances_of(tickets, [answer])
     except MeasurementFailed as error:

@@ -1,5 +1,6 @@
 """Answers as users give them, for one ticket or for many, checked and brought into one form."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 from shortlist.arrays import FloatArray
 from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import summary_of
+from shortlist.measure import Summaries, check_answer, check_summaries, declared, is_reward, summary_of
+from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question
 
@@ -70,6 +72,25 @@ def variances_of(tickets: Tickets, rewards: Any) -> FloatArray:
             )
         found[place] = variance
     return found
+
+
+def check_bounds(
+    problem: Question, tickets: Tickets, rewards: Any, means: FloatArray, scored: Sequence[Scored] = ()
+) -> None:
+    """Refuse what the declared bounds rule out: rewards, or means without them, and scores of failures."""
+    if problem.bounds is None:
+        return
+    for failed in scored:
+        if not is_reward(problem, failed.score):
+            raise MeasurementFailed(
+                f"a failed pull of {failed.ticket.name} was scored as {failed.score:g}, but rewards were "
+                f"declared to {declared(problem)}. Choose a score among these."
+            )
+    if rewards is None:
+        check_summaries(problem, tickets.arms, Summaries(tickets.counts, means, np.full(len(means), np.nan)))
+        return
+    for ticket, answer in zip(tickets, rewards, strict=True):
+        check_answer(problem, ticket.arm, answer, summary_of(answer, ticket.count, ticket.name))
 
 
 def check_rounding(problem: Question, means: FloatArray) -> None:

@@ -1,11 +1,11 @@
 """The noise of the arms as [problem] and its CSV file state it: variances, scales, bounds, coins, or none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from shortlist import checks
 from shortlist.arrays import FloatArray
 from shortlist.checks import one_of, real_numbers, whole_number
 from shortlist.errors import InvalidProblem
@@ -13,46 +13,34 @@ from shortlist.measure.columns import Columns
 from shortlist.noise import bernoulli, bounded
 
 
-@dataclass(frozen=True, eq=False)
-class Declared:
-    """What is said of the rewards of all arms.
+def declared_variances(asked: dict[str, Any], columns: Columns) -> Any:
+    """Return one variance proxy per arm, if the noise is stated exactly once.
 
-    Attributes
-    ----------
-    variances
-        One variance proxy per arm.
-    bounds
-        Between which two numbers all rewards surely lie, if that was said.
-    is_binary
-        Whether they are 0 or 1.
+    Bounds state it, too, unless it is stated beside them.
     """
-
-    variances: Any
-    bounds: tuple[float, float] | None = None
-    is_binary: bool = False
-
-
-def declared_noise(asked: dict[str, Any], columns: Columns) -> Declared:
-    """Return what is said of the noise, if it is said exactly once."""
     given = [key for key in _READERS if key in asked]
     given += [key for key in ("variance", "scale") if key in columns.entries]
-    if len(given) != 1:
+    bounds = [key for key in given if key in _BOUNDS]
+    given = [key for key in given if key not in _BOUNDS] or bounds
+    if len(given) != 1 or len(bounds) > 1:
         raise InvalidProblem(
             "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
             "by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, or "
-            '`rewards = "bernoulli"`. If nobody knows it, and rewards are Gaussian, say '
-            '`noise = "gaussian-unknown"`.'
+            '`rewards = "bernoulli"`. One of these two may also stand beside variances or scales. If nobody '
+            'knows the noise, and rewards are Gaussian, say `noise = "gaussian-unknown"`.'
         )
-    for key in {"at_least", "at_most"} & asked.keys():
-        if "rewards" not in asked:
-            raise InvalidProblem(f'`{key}` has a meaning only beside `rewards = "bernoulli"`; leave it out.')
     (key,) = given
-    if "n" in asked and key not in {"bounds", "rewards"}:
+    for limit in {"at_least", "at_most"} & asked.keys():
+        if key != "rewards":
+            raise InvalidProblem(
+                f'`{limit}` has a meaning only where `rewards = "bernoulli"` states the noise; leave it out.'
+            )
+    if "n" in asked and key not in _BOUNDS:
         raise InvalidProblem("`n` is not needed here: the number of arms is that of their variances.")
     if key in _READERS:
         return _READERS[key](asked, columns)
     values = columns.numbers(key)
-    return Declared(values if key == "variance" else squares(values))
+    return values if key == "variance" else squares(values)
 
 
 def refuse_noise(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> None:
@@ -74,18 +62,14 @@ def refuse_noise(asked: dict[str, Any], columns: Columns, *, is_simulated: bool)
         )
 
 
-def _within(asked: dict[str, Any], columns: Columns) -> Declared:
-    ends = asked["bounds"]
-    if not isinstance(ends, list) or len(ends) != 2:
-        raise InvalidProblem(f"`bounds` is {ends!r}; it must hold two numbers, such as [0.0, 1.0].")
-    low, high = real_numbers(ends, "bounds", "Give the least and the largest reward.").tolist()
-    return Declared(bounded(low, high, n_arms(asked, columns)), (low, high))
+def _within(asked: dict[str, Any], columns: Columns) -> FloatArray:
+    return bounded(*checks.bounds(asked["bounds"]), n_arms(asked, columns))
 
 
-def _coins(asked: dict[str, Any], columns: Columns) -> Declared:
+def _coins(asked: dict[str, Any], columns: Columns) -> FloatArray:
     one_of(asked["rewards"], "rewards", ("bernoulli",))
     limits = {key: asked[key] for key in ("at_least", "at_most") if key in asked}
-    return Declared(bernoulli(n_arms(asked, columns), **limits), (0.0, 1.0), is_binary=True)
+    return bernoulli(n_arms(asked, columns), **limits)
 
 
 def n_arms(asked: dict[str, Any], columns: Columns) -> int:
@@ -115,9 +99,10 @@ def squares(scales: Any) -> FloatArray:
     return np.asarray(values**2)
 
 
-_READERS: dict[str, Callable[[dict[str, Any], Columns], Declared]] = {
-    "variances": lambda asked, _: Declared(asked["variances"]),
-    "scales": lambda asked, _: Declared(squares(asked["scales"])),
+_BOUNDS = ("bounds", "rewards")
+_READERS: dict[str, Callable[[dict[str, Any], Columns], Any]] = {
+    "variances": lambda asked, _: asked["variances"],
+    "scales": lambda asked, _: squares(asked["scales"]),
     "bounds": _within,
     "rewards": _coins,
 }

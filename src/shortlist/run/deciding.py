@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.errors import ChangedRun, InvalidProblem, NotAsked
+from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, NotAsked
+from shortlist.measure import Summaries, check_summaries
 from shortlist.run.differences import changes_of_settings
 from shortlist.run.history import History, Round
 from shortlist.run.worker_names import is_gone
-from shortlist.store import Arranged, Conflict, Ended, Event, Leased, Released, Scored, Told
+from shortlist.store import Arranged, Bounded, Conflict, Ended, Event, Leased, Released, Scored, Told
 from shortlist.tickets import Tickets
+from shortlist.unknown import Question
 
 _SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
 _ROUNDING = 1e-13  # of the largest reward
@@ -149,6 +151,24 @@ def end(history: History) -> list[Event]:
 def _opening(round: Round) -> list[Event]:
     """Return the event that says what a round asked for, unless the log has it."""
     return [] if round.is_logged else [round.asked()]
+
+
+def declaration(run: str, history: History, problem: Question) -> list[Event]:
+    """Return that bounds were declared of a run that has none; raise ChangedRun if its answers break them."""
+    if problem.bounds is None or history.problem.bounds is not None:
+        return []
+    for round in history.rounds:
+        told = np.flatnonzero(round.is_told)
+        nothing = np.full(len(told), np.nan)
+        given = Summaries(round.tickets.counts[told], round.means[told], nothing)
+        try:
+            check_summaries(problem, round.tickets.arms[told], given)
+        except FinalFailure as error:
+            raise ChangedRun(
+                f"run {run!r} has an answer from before its bounds were stored, and they rule it out: "
+                f"{error} Nothing was changed."
+            ) from None
+    return [Bounded(problem.bounds, problem.rewards)]
 
 
 # --- how rewards are measured ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from shortlist.problem import Problem
 from shortlist.store.events import Began
 from shortlist.unknown import Question
 
-_PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal")
+_PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal", "bounds", "rewards")
 _MOST_SHOWN = 60  # characters of a value
 
 

@@ -9,7 +9,15 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.measure import FunctionSource, Measure, Source, global_randomness_kept
+from shortlist.measure import (
+    BoundedSource,
+    FunctionSource,
+    Measure,
+    Source,
+    declared,
+    global_randomness_kept,
+    is_reward,
+)
 from shortlist.result import Result, Stop
 from shortlist.run.company import holding_tickets, wait_for_others
 from shortlist.run.dask import ClusterLike
@@ -162,7 +170,14 @@ def drive(
         vectorised function, another score for failures, or anything else that `about` says.
     """
     source = source_of(measure)
+    if session.problem.bounds is not None:
+        source = BoundedSource(source, session.problem)
     policy = _policy(pulls_per_call, retries, on_failure, timeout)
+    if policy.score is not None and not is_reward(session.problem, policy.score):
+        raise InvalidProblem(
+            f"`on_failure` is {policy.score:g}, but rewards were declared to {declared(session.problem)}. A "
+            f"failed pull counts as a reward: choose a score among these."
+        )
     if timeout is not None and executor is None:
         raise InvalidProblem(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."

@@ -23,6 +23,10 @@ class Driven(Protocol):
         """What the names of those begin with who measure for it by `drive`."""
 
     @property
+    def problem(self) -> Question:
+        """What is asked."""
+
+    @property
     def seed(self) -> int:
         """The seed from which measurements derive their randomness."""
 
@@ -74,10 +78,6 @@ class Followed(Driven, Protocol):
     @property
     def name(self) -> str:
         """The name of the run."""
-
-    @property
-    def problem(self) -> Question:
-        """What is asked."""
 
     @property
     def strategy(self) -> str:

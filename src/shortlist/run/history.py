@@ -6,6 +6,7 @@ is replayed are the same thing.
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from shortlist.store.events import (
     Arranged,
     Asked,
     Began,
+    Bounded,
     Conflict,
     Ended,
     Event,
@@ -30,6 +32,7 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch
 from shortlist.tickets import Tickets
+from shortlist.unknown import Unknown
 
 
 class Round:
@@ -203,6 +206,8 @@ class History:
                 self.conflicts.append(event)
             case Scored():
                 self.scored.append(event)
+            case Bounded():
+                self._declare(event)
             case Arranged():
                 self.settings = event.settings
             case Suspended():
@@ -213,6 +218,16 @@ class History:
                 pass  # of a round that is over
             case _:
                 raise CorruptLog(f"a log has {type(event).__name__} where it does not belong.")
+
+    def _declare(self, declared: Bounded) -> None:
+        """Take in bounds that were declared after the run began: the question is the same, with bounds."""
+        if isinstance(self.problem, Unknown):
+            raise CorruptLog("a log has bounds where variances are unknown.")
+        self.problem = self.problem.changed(bounds=declared.bounds, rewards=declared.rewards)
+        self.began = replace(self.began, problem=self.problem)
+        self.rounds = [copy(round) for round in self.rounds]  # copies of this history have them, too
+        for round in self.rounds:
+            round.tickets = replace(round.tickets, problem=self.problem)
 
     def _count(self, told: Told) -> None:
         round = self.round

@@ -21,7 +21,7 @@ from shortlist.measure.simulated import checked_means
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
 from shortlist.run.about import about_measurement
-from shortlist.run.arms_file import Declared, squares
+from shortlist.run.arms_file import squares
 from shortlist.run.entries import check_keys, flag, word
 from shortlist.unknown import Question, Unknown
 
@@ -47,7 +47,6 @@ class _Given:
     entries: dict[str, Any]
     problem: Question
     columns: Columns
-    noise: Declared | None
     folder: Path
 
     def only(self, *keys: str) -> None:
@@ -55,34 +54,31 @@ class _Given:
         check_keys(self.entries, {"kind", *keys}, "[measure]")
 
 
-def measured(
-    entries: dict[str, Any], problem: Question, columns: Columns, noise: Declared | None, folder: Path
-) -> Measured:
+def measured(entries: dict[str, Any], problem: Question, columns: Columns, folder: Path) -> Measured:
     """Return the source of rewards that [measure] describes."""
     kind = entries.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         known = ", ".join(f'"{name}"' for name in KINDS)
         raise InvalidProblem(f"[measure] kind is {kind!r}; it must be one of: {known}.")
     read, keys = KINDS[kind]
-    given = _Given(entries, problem, columns, noise, folder)
+    given = _Given(entries, problem, columns, folder)
     given.only(*keys)
     found = read(given)
     numbers = {"means": found.means, "variances": found.variances}
-    bounds = {} if noise is None or noise.bounds is None else {"bounds": list(noise.bounds)}
+    bounds = {} if problem.bounds is None else {"bounds": list(problem.bounds)}
     holds = {"kind": kind, **found.about, **bounds}
     return replace(found, about=about_measurement(holds, found.source, numbers))
 
 
 def _simulated(given: _Given) -> Measured:
-    entries, is_binary = given.entries, given.noise is not None and given.noise.is_binary
-    rewards = word(entries, "rewards", "bernoulli" if is_binary else "gaussian")
+    rewards = word(given.entries, "rewards", given.problem.rewards or "gaussian")
     truth = _truth(given)
     if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
         stated = "gaussian-unknown" if isinstance(given.problem, Unknown) else "gaussian"
         raise InvalidProblem(f'`noise` is "{stated}", but `rewards` are "{rewards}"; change one of them.')
     means = checked_means(truth, _listed(given, "means", "mean"), rewards)
-    if given.noise is not None and given.noise.bounds is not None:
-        _check_reach(given.noise.bounds, means, rewards)
+    if given.problem.bounds is not None:
+        _check_reach(given.problem.bounds, means, rewards)
     is_unknown = isinstance(given.problem, Unknown)
     source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
     variances = truth.variances if is_unknown else None

@@ -27,11 +27,11 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.input_files import MOST_BYTES
-from shortlist.measure import BoundedSource, Source
+from shortlist.measure import Source
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
 from shortlist.run.about import has_only_grown
-from shortlist.run.arms_file import Declared, declared_noise, n_arms, refuse_noise
+from shortlist.run.arms_file import declared_variances, n_arms, refuse_noise
 from shortlist.run.deciding import FOLLOWS
 from shortlist.run.entries import check_keys, section
 from shortlist.run.measure_section import Measured, measured
@@ -84,14 +84,10 @@ class ProblemFile:
         what was said before.
         """
         before, now = (settings or {}).get("measure"), {"measure": self.about}
-        if not before or not has_only_grown(self._measured_by, before):
+        if not before or not has_only_grown(self.source, before):
             return now
         table = {"table": self.about["table"]}
         return now | ({FOLLOWS: {"measure": before}} if before | table == self.about else {})
-
-    @property
-    def _measured_by(self) -> Source:
-        return self.source.source if isinstance(self.source, BoundedSource) else self.source
 
 
 def read_problem_file(path: Path) -> ProblemFile:
@@ -144,7 +140,7 @@ def _refuse_large(value: Any) -> None:
         _refuse_large(part)
 
 
-def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns, Declared | None]:
+def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns]:
     check_keys(text, {"problem", "measure"}, "the file")
     asked = section(text, "problem", PROBLEM_KEYS)
     missing = _REQUIRED - asked.keys()
@@ -153,18 +149,17 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns, Decla
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
     if one_of(asked.get("noise", "sub-gaussian"), "noise", _NOISES) == UNKNOWN:
-        return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns, None
+        return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
         raise InvalidProblem(f'`pilot` has a meaning only beside `noise = "{UNKNOWN}"`; leave it out.')
-    noise = declared_noise(asked, columns)
     problem = Problem(
-        **_common(asked, columns), variances=noise.variances, noise=asked.get("noise", "sub-gaussian")
+        **_common(asked, columns),
+        variances=declared_variances(asked, columns),
+        noise=asked.get("noise", "sub-gaussian"),
+        bounds=asked.get("bounds"),
+        rewards=asked.get("rewards"),
     )
-    if problem.noise == "gaussian" and noise.bounds is not None:
-        raise InvalidProblem(
-            '`noise` is "gaussian", but rewards within bounds are not; leave out one of them.'
-        )
-    return problem, columns, noise
+    return problem, columns
 
 
 def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
@@ -193,9 +188,6 @@ def _names(asked: dict[str, Any], columns: Columns) -> Any:
 
 
 def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
-    problem, columns, noise = _asked(text, folder)
-    found: Measured = measured(section(text, "measure", None), problem, columns, noise, folder.absolute())
-    source = found.source
-    if isinstance(problem, Problem) and noise is not None and noise.bounds is not None:
-        source = BoundedSource(source, problem, *noise.bounds)
-    return ProblemFile(problem, source, found.means, found.rewards, found.variances, found.about)
+    problem, columns = _asked(text, folder)
+    found: Measured = measured(section(text, "measure", None), problem, columns, folder.absolute())
+    return ProblemFile(problem, found.source, found.means, found.rewards, found.variances, found.about)

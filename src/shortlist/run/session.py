@@ -20,7 +20,7 @@ from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
 from shortlist.plan import resolve
 from shortlist.result import Result
 from shortlist.run import deciding
-from shortlist.run.answers import check_rounding, means_of, tickets_of, variances_of
+from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
 from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Choose, Follower
 from shortlist.run.history import History
@@ -103,12 +103,22 @@ class Session:
         self._log.catch_up()
         if not self._log.has_begun:
             self._begin(problem, strategy, resolve(strategy, problem, budget), seed)
+        self._compare(problem, strategy, seed)
+        self._settle()
+
+    def _compare(self, problem: Question, strategy: str, seed: int) -> None:
+        """Refuse to go on with another question. Bounds that the log lacks are added to it."""
+        if problem.bounds is not None and self.problem.bounds is None:
+            self._refuse_changes(problem.changed(bounds=None, rewards=None), strategy, seed)
+            self._append(lambda history, _: deciding.declaration(self.name, history, problem))
+        self._refuse_changes(problem, strategy, seed)
+
+    def _refuse_changes(self, problem: Question, strategy: str, seed: int) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed):
             raise ChangedRun(
-                f"run {name!r} began with another question: {'; '.join(changes)}. To go on with it, ask as "
-                f"before; to ask this question, give the run another name. Nothing was changed."
+                f"run {self.name!r} began with another question: {'; '.join(changes)}. To go on with it, ask "
+                f"as before; to ask this question, give the run another name. Nothing was changed."
             )
-        self._settle()
 
     @classmethod
     def resume(cls, store: Where, name: str = "main") -> "Session":
@@ -364,7 +374,12 @@ class Session:
         check_rounding(self.problem, means)
         variances = variances_of(tickets, rewards) if needs_variances else None
         told = Told(tickets.round, tickets.arms, means, variances, worker)
-        return self._accept(lambda history, _: deciding.answers(history, told, tickets, scored, sizes))
+
+        def decide(history: History, _: float) -> list[Event]:
+            check_bounds(history.problem, tickets, rewards, told.means, scored)
+            return deciding.answers(history, told, tickets, scored, sizes)
+
+        return self._accept(decide)
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all requests of the round under way, and which of them have not been told.

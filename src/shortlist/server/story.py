@@ -10,6 +10,7 @@ from shortlist.store import (
     Arranged,
     Asked,
     Began,
+    Bounded,
     Conflict,
     Ended,
     Event,
@@ -39,6 +40,8 @@ def _words(event: Event, history: History) -> str:
     match event:
         case Began():
             return f"the run began: {event.problem.words}, by {event.strategy}"
+        case Bounded():
+            return f"bounds of the rewards were declared: {event.bounds[0]:g} to {event.bounds[1]:g}"
         case Arranged():
             return "how rewards are measured was settled"
         case Asked():

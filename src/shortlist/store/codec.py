@@ -24,6 +24,7 @@ from shortlist.store.events import (
     Arranged,
     Asked,
     Began,
+    Bounded,
     Conflict,
     Ended,
     Event,
@@ -47,6 +48,7 @@ _TWO_NUMBERS = struct.Struct("<BIIdd")
 _MOST = 2**32  # rounds and arms beyond take the other form
 
 _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
+    "bounded": (Bounded, ("bounds", "rewards"), ()),
     "arranged": (Arranged, ("settings",), ()),
     "asked": (Asked, ("round", "needs_variances"), ("arms", "counts")),
     "leased": (Leased, ("round", "worker", "until"), ("arms",)),
@@ -61,6 +63,7 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
 _KIND_OF: dict[type[Event], str] = {event: kind for kind, (event, _, _) in _KINDS.items()}
 
 _PROBLEM_WORDS = ("m", "epsilon", "delta", "noise", "guarantee", "goal")
+_BOUNDS = ("bounds", "rewards")  # kept only where they are declared
 _UNKNOWN_WORDS = ("m", "epsilon", "delta", "n", "pilot", "guarantee", "goal")
 _BEGAN_WORDS = ("strategy", "seed", "asked_for", "code", "version")
 _TICKET_WORDS = ("round", "arm", "name", "count", "first_pull")
@@ -112,6 +115,8 @@ def _event(kind: str, body: bytes) -> Event:
     if kind == "scored":
         score, reason = head.pop("score"), head.pop("reason")
         return Scored(Ticket(**head), score, reason)
+    if kind == "bounded":
+        head["bounds"] = tuple(head["bounds"])
     event, _, names = _KINDS[kind]
     for name in names:
         head[name], start = unpacked(body, start)
@@ -202,6 +207,8 @@ def _began(event: Began) -> bytes:
     head = _words(event, _BEGAN_WORDS)
     head["known"] = known
     head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
+    if problem.bounds is not None:
+        head["problem"] |= _words(problem, _BOUNDS)
     names = None if problem.names is None else json.dumps(list(problem.names))
     variances = problem.variances if isinstance(problem, Problem) else None
     return _whole(head, [packed_text(names), packed(variances)])

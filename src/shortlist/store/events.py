@@ -34,6 +34,17 @@ class Began:
     version: str
 
 
+@dataclass(frozen=True)
+class Bounded:
+    """Bounds of the rewards that were declared after the run began, as `Problem` has them.
+
+    Runs begun by version 0.1.0 did not store the bounds of their problem file.
+    """
+
+    bounds: tuple[float, float]
+    rewards: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Arranged:
     """How a driver measures, as far as rewards depend on it; plain data, fit for JSON."""
@@ -119,7 +130,9 @@ class Ended:
     selected: IntArray
 
 
-Event: TypeAlias = Began | Arranged | Asked | Leased | Released | Told | Conflict | Scored | Suspended | Ended
+Event: TypeAlias = (
+    Began | Bounded | Arranged | Asked | Leased | Released | Told | Conflict | Scored | Suspended | Ended
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,13 @@ export function rewards(text, wanted) {
   return withCommas.map((cell) => Number(cell.replace(",", ".")));
 }
 
+/** Between what all rewards lie, as POST /plan takes it: two numbers, or 0/1. @param {string} text
+ * @returns {Record<string, any>} */
+export function bounds(text) {
+  if (!text.trim()) return {};
+  return text.trim() === "0/1" ? { rewards: "bernoulli" } : { bounds: rewards(text, 2) };
+}
+
 /** @param {string} text @param {RegExp} between */
 const cells = (text, between) => text.trim().replaceAll("−", "-").split(between).filter(Boolean);
 

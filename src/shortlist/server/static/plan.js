@@ -1,11 +1,11 @@
 /** The plan calculator: what is typed is planned, and can be begun. */
 import { Lost, notice, talk } from "./connection.js";
 import { count, counted, sentence } from "./forms.js";
-import { arms, number } from "./parse.js";
+import { arms, bounds, number } from "./parse.js";
 
 const PAUSE = 250; // milliseconds without a key before the server is asked
 const LONGEST_LINK = 4000; // letters of arms that fit into an address
-const FIELDS = ["m", "epsilon", "delta", "goal", "noise", "guarantee", "arms"];
+const FIELDS = ["m", "epsilon", "delta", "goal", "noise", "guarantee", "bounds", "arms"];
 const NUMBERS = ["m", "epsilon", "delta"];
 const LONGEST_BAR = 2.5; // times the best: longer bars are cut off
 
@@ -43,7 +43,7 @@ function question() {
   const asked = Object.fromEntries(NUMBERS.map((key) => [key, number(get(key).value)]));
   for (const key of ["goal", "noise", "guarantee"]) asked[key] = get(key).value;
   const isUnknown = asked.noise === "gaussian-unknown";
-  return { ...asked, ...arms(get("arms").value, isUnknown) };
+  return { ...asked, ...bounds(get("bounds").value), ...arms(get("arms").value, isUnknown) };
 }
 
 async function plan() {
