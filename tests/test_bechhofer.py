@@ -9,7 +9,12 @@ from scipy.stats import binomtest, norm
 
 import shortlist as sl
 from shortlist.strategies import strategy_named
-from shortlist.strategies.bechhofer import constant, failure_in_the_least_favourable_case
+from shortlist.strategies.bechhofer import (
+    constant,
+    failure_in_the_least_favourable_case,
+    is_proved,
+    pulls,
+)
 
 PUBLISHED = {
     (2, 1): 2.326,
@@ -75,6 +80,58 @@ def test_it_promises_only_what_is_proved() -> None:
     assert promise.scope is sl.Scope.CORRECT
     assert "exceeds all others by at least 0.5" in promise.sentence
     assert "Gaussian" in str(promise)
+
+
+# --- unequal variances ----------------------------------------------------------------------------
+
+
+def failure(h: float, inside: list[float], outside: list[float]) -> float:
+    """How probably the raised means are not the largest, whose errors have these scales; by quadrature."""
+    x = np.linspace(-9.0 - h, 9.0, 4001)
+    log_all_below = sum(norm.logcdf((x + h) / scale) for scale in outside)
+    log_least_above = sum(norm.logsf(x / scale) for scale in inside)
+    below = np.exp(log_all_below)  # the others lie below x + h
+    chances = -np.diff(np.exp(log_least_above))  # that of the least raised one
+    return float(1 - (chances * (below[1:] + below[:-1]) / 2).sum())
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 1), (4, 3), (6, 2), (7, 3), (12, 1)])
+def test_what_it_promises_holds_whatever_the_scales(n: int, m: int) -> None:
+    """Proof-shaped: the least favourable means, and scales of sample means at and below the largest."""
+    rng = np.random.default_rng(n * 100 + m)
+    patterns = [[*[0.02] * m, *[1.0] * (n - m)], [*[1.0] * m, *[0.02] * (n - m)]]
+    patterns += [[*[0.6] * m, *[1.0] * (n - m)], [1.0] * n]
+    patterns += [list(rng.choice([0.02, 0.3, 0.7, 1.0], n)) for _ in range(6)]
+    proved = []
+    for delta in (0.05, 0.3, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9):
+        h = constant(n, m, delta)
+        # variances of which every second one is far below what a single pull gives, so that shares differ
+        uneven = np.where(np.arange(n) % 2, 1.0, 1e-6)
+        asked = sl.Problem(m, max(h, 0.1), delta, uneven, noise="gaussian", guarantee="indifference")
+        proved.append(is_proved(asked))
+        worst = max(failure(h, scales[:m], scales[m:]) for scales in patterns) if h else 1.0
+        assert not proved[-1] or worst <= delta + 1e-4
+        assert (strategy_named("bechhofer").guarantee(asked) is not None) == proved[-1]
+        assert is_proved(asked.changed(variances=np.ones(n)))  # equal noise is what the constant is for
+    assert proved[:3] == [True] * 3
+    assert proved[-1] is False
+
+
+def test_a_quiet_best_arm_would_be_overtaken() -> None:
+    """With delta 0.6 and one quiet arm the constant would fail far more often than that: it is refused."""
+    h = constant(10, 1, 0.6)
+    variances = np.where(np.arange(10) == 0, 1e-4, 1.0)
+    asked = sl.Problem(1, h / 2, 0.6, variances, noise="gaussian", guarantee="indifference")
+    scales = np.sqrt(variances / pulls(asked))
+    drawn = np.random.default_rng(5).standard_normal((4000, 10)) * scales
+    wrong = int((drawn[:, 1:].max(axis=1) > drawn[:, 0] + asked.epsilon).sum())
+    assert binomtest(wrong, 4000, 0.6, alternative="greater").pvalue < 1e-6
+    with pytest.raises(sl.InvalidProblem, match=r"its proof does not cover delta = 0\.6 .* or use race"):
+        sl.Session(asked, "bechhofer")
+    assert strategy_named("bechhofer").guarantee(asked) is None
+    assert sl.plan(asked).best.strategy != "bechhofer"
+    assert is_proved(sl.Problem(1, 0.1, 0.9, [1e-4, 1.0], noise="gaussian"))  # two arms need no more
+    assert sl.Session(asked.changed(delta=0.5), "bechhofer").strategy == "bechhofer"
 
 
 def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() -> None:

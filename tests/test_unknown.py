@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import shortlist as sl
 from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, rinott, strategy_for, t_race
@@ -311,3 +312,22 @@ def test_answers_in_any_order_go_to_their_own_arms() -> None:
     sessions[1].tell(tickets[::-1], told[::-1])
     for session in sessions:
         assert session._state.variances.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+# --- where a guess would do ------------------------------------------------------------------------
+
+
+def test_dudewicz_dalal_promises_nothing_where_its_constant_is_0() -> None:
+    """There the means of the pilot decide, and a quiet best arm is overtaken by some noisy one."""
+    question = sl.Unknown(1, 0.01, 0.7, 3, pilot=4)
+    assert dudewicz_dalal.constant(3, 1, 4, 0.7) == 0
+    scales = np.array([0.05, 10.0, 10.0])
+    drawn = np.random.default_rng(2).standard_normal((4000, 3)) * scales / np.sqrt(4)
+    wrong = int((drawn[:, 1:].max(axis=1) > drawn[:, 0] + question.epsilon).sum())
+    assert binomtest(wrong, 4000, 0.7, alternative="greater").pvalue < 1e-6
+    with pytest.raises(sl.InvalidProblem, match=r"its proof needs a delta below 0\.6667.* or use t-race"):
+        sl.Session(question, "dudewicz-dalal")
+    assert strategy_for("dudewicz-dalal", question).guarantee(question) is None
+    for fine in (question.changed(delta=0.66), question.changed(m=3)):
+        assert strategy_for("dudewicz-dalal", fine).guarantee(fine) is not None
+        sl.Session(fine, "dudewicz-dalal")

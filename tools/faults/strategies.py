@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "bechhofer: promises whatever the variances",
+        "strategies/bechhofer.py",
+        "any(noise_hurts_before(h, k, least) and noise_hurts_after(h, n - k) for k in (m, n - m))",
+        "True",
+    ),
+    Fault(
+        "bechhofer: past the mode of the others alone",
+        "strategies/bechhofer.py",
+        "weights = np.exp(-((h - x) ** 2) / 2 - x**2 / 2 + (k - 1) * log_ndtr(x))",
+        "weights = np.exp(-((h - x) ** 2) / 2 - x**2 / 2 + (k - 1) / 2 * log_ndtr(x))",
+    ),
+    Fault(
         "wnelim: error epsilon instead of epsilon/2",
         "strategies/wnelim.py",
         "-2 / (epsilon / 2) ** 2",
@@ -182,8 +194,8 @@ FAULTS = (
     Fault(
         "bechhofer: promised whatever the noise",
         "strategies/bechhofer.py",
-        'if problem.noise != "gaussian":',
-        "if problem.noise is None:",
+        'if problem.noise != "gaussian" or',
+        "if problem.noise is None or",
     ),
     Fault(
         "kn: a pair's share is delta",

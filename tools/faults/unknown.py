@@ -4,6 +4,12 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "dudewicz-dalal: promises where its constant is 0",
+        "strategies/dudewicz_dalal.py",
+        "pilot.size(question), question.delta) > 0",
+        "pilot.size(question), question.delta) >= 0",
+    ),
+    Fault(
         "pilot: sample variances taken for the truth",
         "strategies/pilot.py",
         "return math.expm1(exponent) * freedom / 2 if exponent < 700 else math.inf",

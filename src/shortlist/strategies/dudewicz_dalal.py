@@ -6,8 +6,12 @@ and exactly so. Then h is Bechhofer's constant with Student's distribution for t
 
 The papers promise the m best if they lead by epsilon. More is true, with the same constant: no arm selected
 is more than epsilon below the m-th best, whatever the means (docs/theory.md, section 28).
+
+The proof needs h > 0. If delta is so large that a random guess fails no more often, which is where h is 0,
+the question is refused: no weights would make the errors alike, and the pilot's means are no random guess.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,7 +43,7 @@ def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open |
     """Return the state after the pilot."""
     n_pilot = pilot.size(question)
     h = constant(question.n, question.m, n_pilot, question.delta)
-    if h == 0:  # a guess is right often enough
+    if h == 0:  # only in runs begun before such questions were refused; nothing is promised
         return Done(largest(means, question.m))
     pulls = totals(variances, h, question.epsilon, n_pilot + 1)  # [DD75] N_i
     weights = first_weights(variances * (h / question.epsilon) ** 2, pulls, n_pilot)
@@ -88,7 +92,25 @@ def failure(h: float, n: int, m: int, freedom: int) -> float:
     return float((chances * (passed[1:] + passed[:-1]) / 2).sum())  # [KL85] P(CS), any m
 
 
-def _guarantee(question: Unknown) -> Guarantee:
+def _unfit(question: Unknown) -> str:
+    if is_proved(question):
+        return ""
+    guess = 1 - 1 / math.comb(question.n, question.m)
+    return (
+        f"its proof needs a delta below {guess:.4g}, at which a random guess would do. Ask with a smaller "
+        f"delta, or use t-race"
+    )
+
+
+def is_proved(question: Unknown) -> bool:
+    """Return whether there are weights with which the errors of all arms have the same distribution."""
+    is_trivial = question.m == question.n
+    return is_trivial or constant(question.n, question.m, pilot.size(question), question.delta) > 0
+
+
+def _guarantee(question: Unknown) -> Guarantee | None:
+    if not is_proved(question):
+        return None
     event = "the errors of one of the m best arms and of another add up to epsilon or more"
     return pilot.promise(question, "[DD75], [KL85]; docs/theory.md, section 28", event)
 
@@ -103,4 +125,5 @@ DUDEWICZ_DALAL = pilot.strategy(
     guarantee=_guarantee,
     cap=lambda state: state.n_pilot * len(state.means) + int(state.counts.sum()),
     n_rounds=2,
+    unfit=_unfit,
 )

@@ -45,6 +45,7 @@ def strategy(
     *,
     pulls: Callable[[Problem], IntArray],
     guarantee: Callable[[Problem], Guarantee | None],
+    unfit: Callable[[Problem], str] = lambda _: "",
 ) -> Strategy[State]:
     """Return the strategy that pulls each arm so often, once. If all arms are wanted, it pulls none."""
 
@@ -63,6 +64,7 @@ def strategy(
         guarantee=guarantee,
         worst_case_pulls=lambda problem: 0 if problem.m == problem.n else int(pulls(problem).sum()),
         n_rounds=lambda problem: 0 if problem.m == problem.n else 1,
+        unfit=unfit,
     )
 
 
