@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from shortlist.server import watching
+from shortlist.server.proxies import networks_of
 from shortlist.server.serving import Server, listening, server_for
 from shortlist.server.settings import Limits, Settings
 from shortlist.server.watching import Seen, Watch
@@ -369,11 +370,13 @@ def test_a_run_that_is_removed_and_begun_again_is_the_new_one(server: Served) ->
 
 
 @contextlib.contextmanager
-def here(tmp_path: Path, limits: Limits) -> Iterator[tuple[Server, int]]:
+def here(tmp_path: Path, limits: Limits, *proxies: str) -> Iterator[tuple[Server, int]]:
     """Yield a server that runs in this process, and its port."""
     sockets = listening("127.0.0.1", 0)
     port = sockets[0].getsockname()[1]
-    server = server_for(open_store(tmp_path / "runs.db"), Settings(limits=limits))
+    server = server_for(
+        open_store(tmp_path / "runs.db"), Settings(limits=limits, proxies=networks_of(proxies))
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
     thread.start()
     try:
@@ -402,6 +405,9 @@ def test_streams_are_counted_in_and_out_and_limited(tmp_path: Path) -> None:
             assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "ServiceUnavailable")
         eventually(lambda: house.n_streams == 0)
         assert house.watches == {}
+        with httpx.Client() as client:
+            assert client.head(f"{url}/runs/trial/events").status_code == 200
+            assert house.n_streams == 0, "no news are sent in answer to HEAD"
         assert httpx.get(f"{url}/runs/none/events").status_code == 404
         assert (house.n_streams, house.watches) == (0, {})
 
@@ -421,6 +427,15 @@ def test_one_address_has_only_so_many_connections(tmp_path: Path) -> None:
             return False
 
         eventually(is_served)
+
+
+def test_a_trusted_proxy_has_as_many_connections_as_its_clients(tmp_path: Path) -> None:
+    with here(tmp_path, Limits(connections=5, patience=30.0), "127.0.0.1") as (_, port):
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        time.sleep(0.3)
+        assert httpx.get(f"http://127.0.0.1:{port}/index.json").status_code == 200
+        for sock in held:
+            sock.close()
 
 
 def test_all_that_is_sent_at_once_is_limited(tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ from shortlist.server import pages, reading, tokens
 from shortlist.server.allowance import Allowance, network_of
 from shortlist.server.app import create_app
 from shortlist.server.browsers import host_of
-from shortlist.server.guards import COOKIE
 from shortlist.server.settings import Limits, Settings, is_loopback
 from shortlist.server.strict_json import Unclear, parsed
-from shortlist.server.tokens import Right, Tokens
+from shortlist.server.tokens import SESSION, Right, Sessions, Tokens
 from shortlist.store import MemoryStore, Store, open_store
 from tests.server.calling import BASE, Caller
 from tests.server.serving import MANY, QUESTION, trouble_of
@@ -33,6 +32,7 @@ from tests.server.serving import MANY, QUESTION, trouble_of
 WRITE, READ, WRONG = "write-" + "w" * 20, "read-" + "r" * 20, "wrong-" + "x" * 20
 TOKENS = Tokens(WRITE, READ)
 SITE = "http://evil.example"
+COOKIE = Settings().cookie
 
 
 def client_of(settings: Settings | None = None, store: Store | None = None) -> Caller:
@@ -152,15 +152,13 @@ def test_how_long_a_comparison_takes_tells_nothing(monkeypatch: pytest.MonkeyPat
     assert TOKENS.right_of(WRITE) is Right.WRITE
     assert TOKENS.right_of(READ) is Right.READ
     assert TOKENS.right_of(WRONG) is Right.NOTHING
-    assert TOKENS.right_of_cookie(Tokens.cookie_for(READ)) is Right.READ
-    assert len(compared) == 8, "both tokens are compared, whichever is right"
+    assert len(compared) == 6, "both tokens are compared, whichever is right"
     monkeypatch.setattr(hmac, "compare_digest", lambda *_: True)
     assert TOKENS.right_of(WRONG) is Right.WRITE, "nothing else decides"
     source = ast.parse(Path(tokens.__file__).read_text(encoding="utf-8"))
     (cls,) = [node for node in ast.walk(source) if isinstance(node, ast.ClassDef) and node.name == "Tokens"]
-    deciding = [node for node in cls.body if getattr(node, "name", "").startswith(("right_of", "_right"))]
-    assert len(deciding) == 3
-    assert not [node for part in deciding for node in ast.walk(part) if isinstance(node, ast.Compare)]
+    (deciding,) = [node for node in cls.body if getattr(node, "name", "") == "right_of"]
+    assert not [node for node in ast.walk(deciding) if isinstance(node, ast.Compare)]
 
 
 def test_a_cookie_lets_in_and_does_not_tell_the_token() -> None:
@@ -173,9 +171,53 @@ def test_a_cookie_lets_in_and_does_not_tell_the_token() -> None:
         assert "samesite=strict" in cookie.lower()
         assert client.get("/index.json").status_code == 200
         trouble_of(begin(client), 403)
-        other = {"cookie": f'odd={{"a"}}; {COOKIE}={Tokens.cookie_for(WRITE)}; =x'}
+        other = {"cookie": f'odd={{"a"}}; {COOKIE}={client.cookies[COOKIE]}; =x'}
         client.cookies.clear()
         assert client.get("/index.json", headers=other).status_code == 200
+        for token in (WRITE, READ):
+            assert client.get("/index.json", headers={"cookie": f"{COOKIE}={token}"}).status_code == 401
+
+
+def test_a_cookie_is_worth_nothing_after_the_logout() -> None:
+    with client_of(Settings(tokens=TOKENS)) as client:
+        client.post("/login", json={"token": WRITE})
+        stolen = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        client.cookies.clear()
+        client.post("/login", json={"token": WRITE})
+        kept = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        client.cookies.clear()
+        assert begin(client, **stolen).status_code == 201
+        gone = client.post("/logout", json={}, headers=stolen)
+        assert (gone.status_code, f'{COOKIE}=""; ' in gone.headers["set-cookie"]) == (200, True)
+        assert client.get("/index.json", headers=stolen).status_code == 401
+        assert client.get("/index.json", headers=kept).status_code == 200, "another browser stays logged in"
+
+
+def test_sessions_of_browsers_end() -> None:
+    now = 5.0
+    sessions = Sessions(lambda: now)
+    cookies = {right: sessions.begin(right) for right in (Right.READ, Right.WRITE)}
+    assert {right: sessions.right_of(cookie) for right, cookie in cookies.items()} == {
+        right: right for right in cookies
+    }
+    assert sessions.right_of("") is sessions.right_of("\ud800") is Right.NOTHING
+    for _ in range(10_000):
+        sessions.begin(Right.READ)
+    assert sessions.right_of(cookies[Right.READ]) is Right.NOTHING, "there is an end to how many there are"
+    assert sessions.right_of(cookies[Right.WRITE]) is Right.WRITE, "and those who look end no other sessions"
+    now += SESSION
+    assert sessions.right_of(cookies[Right.WRITE]) is Right.NOTHING
+
+
+def test_servers_of_one_host_have_cookies_of_their_own() -> None:
+    apps = {port: create_app(MemoryStore(), Settings(tokens=TOKENS, port=port)) for port in (8765, 8766)}
+    cookies: dict[str, str] = {}
+    for app in apps.values():
+        with Caller(app) as client:
+            client.post("/login", json={"token": READ})
+            cookies |= dict(client.cookies)
+    assert len(cookies) == 2
+    assert Settings(port=8765).cookie == Settings(port=8765).cookie
 
 
 def test_a_cookie_that_is_of_no_use_is_taken_back() -> None:
@@ -184,17 +226,16 @@ def test_a_cookie_that_is_of_no_use_is_taken_back() -> None:
         assert reply.status_code == 401
         assert f"{COOKIE}=; Max-Age=0" in reply.headers["set-cookie"]
         renewed = client.post("/login", json={"token": READ}, headers={"cookie": f"{COOKIE}=old"})
-        assert [Tokens.cookie_for(READ) in one for one in renewed.headers.get_list("set-cookie")] == [True]
+        assert ["Max-Age=2592000" in one for one in renewed.headers.get_list("set-cookie")] == [True]
 
 
-@pytest.mark.parametrize("way", ["header", "cookie", "form"])
+@pytest.mark.parametrize("way", ["header", "form"])
 def test_wrong_tokens_are_limited_for_each_address(way: str) -> None:
     def miss(client: Caller, number: int) -> httpx.Response:
         token = f"{WRONG}{number}"
         if way == "form":
             return client.post("/login", json={"token": token})
-        shown = {"cookie": f"{COOKIE}={Tokens.cookie_for(token)}"}
-        return client.get("/index.json", headers=bearer(token) if way == "header" else shown)
+        return client.get("/index.json", headers=bearer(token))
 
     settings = Settings(tokens=TOKENS, limits=Limits(misses=5))
     app = create_app(MemoryStore(), settings)
@@ -202,10 +243,34 @@ def test_wrong_tokens_are_limited_for_each_address(way: str) -> None:
         for number in range(5):
             trouble_of(miss(client, number), 401)
         assert "wrong tokens" in trouble_of(miss(client, 6), 429)["message"]
-        trouble_of(client.get("/index.json", headers=bearer(WRITE)), 429)
-        trouble_of(client.post("/login", json={"token": WRITE}), 429)
         client.calls.address = "192.0.2.2"
+        trouble_of(miss(client, 7), 401)
+
+
+def test_the_right_token_is_let_in_however_many_wrong_ones_others_show() -> None:
+    settings = Settings(tokens=TOKENS, limits=Limits(misses=5, rate=1, burst=40))
+    with client_of(settings) as client:
+        client.post("/login", json={"token": READ})
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        client.cookies.clear()
+        statuses = set()
+        for number in range(50):
+            statuses.add(client.get("/index.json", headers=bearer(f"{WRONG}{number}")).status_code)
+            statuses.add(client.post("/login", json={"token": f"{WRONG}{number}"}).status_code)
+        assert statuses == {401, 429}
         assert client.get("/index.json", headers=bearer(WRITE)).status_code == 200
+        assert client.get("/index.json", headers=bearer(READ)).status_code == 200
+        assert client.get("/index.json", headers=cookie).status_code == 200
+    with client_of(Settings(tokens=TOKENS, limits=Limits(misses=5))) as client:
+        for number in range(20):
+            client.post("/login", json={"token": f"{WRONG}{number}"})
+        assert client.post("/login", json={"token": WRITE}).status_code == 200
+
+
+def test_a_cookie_that_has_ended_is_no_guess() -> None:
+    with client_of(Settings(tokens=TOKENS, limits=Limits(misses=2))) as client:
+        for _ in range(10):
+            trouble_of(client.get("/index.json", headers={"cookie": f"{COOKIE}=old"}), 401)
 
 
 def test_right_tokens_are_not_limited() -> None:
@@ -223,10 +288,10 @@ def test_an_allowance_comes_back_with_time() -> None:
     assert [some.take("a"), some.take("a"), some.take("a")] == [True, True, False]
     assert some.take("b")
     now = 9.0
-    assert not some.is_left("a")
+    assert not some.take("a")
     now = 10.0
-    assert some.is_left("a")
-    some.give_back("a")
+    assert [some.take("a"), some.take("a")] == [True, False]
+    now = 1000.0
     assert [some.take("a"), some.take("a"), some.take("a")] == [True, True, False]
 
 

@@ -25,14 +25,95 @@ FAULTS = (
     Fault(
         "known: wrong tokens are not counted",
         "server/guards.py",
-        "        if right is Right.NOTHING:\n            self.misses.take",
-        "        if False:\n            self.misses.take",
+        "self.missed(scope) if is_wrong else None",
+        "None",
     ),
     Fault(
         "known: wrong tokens in the form are not counted",
+        "server/pages.py",
+        "request.state.missed(request.scope)",
+        "None",
+    ),
+    Fault(
+        "known: the right token is refused after wrong ones",
         "server/guards.py",
-        "self.misses.take if is_login else",
-        "self.misses.is_left if is_login else",
+        "        if is_open or right >= (Right.WRITE if is_change else Right.READ):\n",
+        "        if is_open or (right and self.misses.take(client_of(scope))):\n",
+    ),
+    Fault(
+        "known: a cookie that has ended counts as a guess",
+        "server/guards.py",
+        "right is Right.NOTHING and bearer_of(headers) is not None",
+        "right is Right.NOTHING",
+    ),
+    Fault(
+        "few enough: guesses take the share of those with a token",
+        "server/guards.py",
+        "f\"{client_of(scope)} {scope['state']['right']}\"",
+        'f"{client_of(scope)}"',
+    ),
+    Fault(
+        "sessions: a cookie outlives the logout",
+        "server/pages.py",
+        "request.state.sessions.end(request.state.cookie)",
+        "pass",
+    ),
+    Fault(
+        "sessions: a cookie lasts for ever",
+        "server/tokens.py",
+        "if ends.get(key, now) > now",
+        "if key in ends",
+    ),
+    Fault(
+        "sessions: those who look end the sessions of others",
+        "server/tokens.py",
+        "{right: OrderedDict() for right in Right}",
+        "dict.fromkeys(Right, OrderedDict())",
+    ),
+    Fault(
+        "sessions: there is no end to them", "server/tokens.py", "if len(ends) > _MOST_SESSIONS:", "if False:"
+    ),
+    Fault("cookies: all servers of a host share one", "server/settings.py", ":{self.port}", ""),
+    Fault("cookies: sent without TLS, too", "server/pages.py", 'request.url.scheme == "https"', "False"),
+    Fault(
+        "proxies: everybody is believed",
+        "server/proxies.py",
+        "if not peer or not is_trusted(peer[0], proxies):",
+        "if not peer:",
+    ),
+    Fault(
+        "proxies: the client says who it is",
+        "server/proxies.py",
+        "        if not is_trusted(client, proxies):\n            break\n",
+        "",
+    ),
+    Fault(
+        "proxies: the first word on https counts",
+        "server/proxies.py",
+        '.rpartition(",")[2].strip()',
+        '.partition(",")[0].strip()',
+    ),
+    Fault(
+        "proxies: IPv4 within IPv6 is unknown", "server/proxies.py", "return mapped or found", "return found"
+    ),
+    Fault(
+        "proxies: all clients of one share its connections",
+        "server/connections.py",
+        "if is_full and not is_trusted(address, self.proxies):",
+        "if is_full:",
+    ),
+    Fault(
+        "streams: a proxy may keep news back",
+        "server/reading.py",
+        '{"x-accel-buffering": "no"}',
+        '{"x-accel-buffering": "yes"}',
+    ),
+    Fault("head: is no GET", "server/guards.py", '{**scope, "method": "GET", "state"', '{**scope, "state"'),
+    Fault(
+        "head: news without end",
+        "server/reading.py",
+        'if getattr(request.state, "is_head", False):',
+        "if False:",
     ),
     Fault(
         "known: the login leads anywhere",
@@ -43,8 +124,8 @@ FAULTS = (
     Fault(
         "known: a useless cookie is kept",
         "server/guards.py",
-        'elif scope["state"].get("is_stale"):',
-        "elif False:",
+        'message["type"] == "http.response.start" and is_stale',
+        "False",
     ),
     Fault(
         "known: only browsers are asked who they are",
@@ -91,7 +172,10 @@ FAULTS = (
         "if False:",
     ),
     Fault(
-        "few enough: no limit", "server/guards.py", "if self.allowance.take(client_of(scope)):", "if True:"
+        "few enough: no limit",
+        "server/guards.py",
+        "if self.allowance.take(",
+        "if True or (",
     ),
     Fault(
         "allowance: all have one",
@@ -233,8 +317,8 @@ FAULTS = (
     Fault(
         "connections: no limit for an address",
         "server/connections.py",
-        "> self.limits.connections:",
-        "> 10**9:",
+        "> self.limits.connections\n",
+        "> 10**9\n",
     ),
     Fault(
         "connections: what is no HTTP in other words",

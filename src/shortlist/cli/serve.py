@@ -31,6 +31,13 @@ PORT = 8765
 @click.option("--read-only", is_flag=True, help="Let runs be looked at, and nothing be added.")
 @click.option("--allow-host", "hosts", multiple=True, help="Another name by which browsers find it.")
 @click.option(
+    "--trust-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A reverse proxy, or a network of them, whose X-Forwarded-For and X-Forwarded-Proto count.",
+)
+@click.option(
     "--rate",
     default=2000.0,
     show_default=True,
@@ -59,6 +66,7 @@ def command(
     token_file: Path | None,
     read_only: bool,
     hosts: tuple[str, ...],
+    proxies: tuple[str, ...],
     rate: float,
     max_body: int,
     patience: float,
@@ -79,6 +87,7 @@ def command(
       shortlist serve
       shortlist serve --store postgresql://me@server/lab --read-only
       shortlist serve --host 0.0.0.0 --token-file tokens.txt
+      shortlist serve --token-file tokens.txt --allow-host lab.example.org --trust-proxy 127.0.0.1
 
     Ctrl-C ends it. Runs are not affected: they are in the store. Exit status: 0, or 2 the command is wrong, 4
     the store failed.
@@ -89,6 +98,7 @@ def command(
         raise InvalidProblem(
             f"serving needs {error.name}, which is not installed. Use: pip install 'shortlist[server]'"
         ) from None
+    from shortlist.server.proxies import networks_of
     from shortlist.server.settings import Limits, Settings, is_loopback
     from shortlist.server.tokens import Tokens
     from shortlist.store import open_store
@@ -101,12 +111,19 @@ def command(
     limits = Limits(
         rate=rate, burst=int(2 * rate), body=size, bodies=max(Limits.bodies, 3 * size), patience=patience
     )
-    names = frozenset(name.lower() for name in hosts)
-    settings = Settings(tokens=tokens, hosts=names, is_read_only=read_only, limits=limits)
     if where == NOWHERE and read_only:
         raise InvalidProblem(f"nothing is in {NOWHERE}; with --read-only give the store that has the runs.")
+    trusted = networks_of(proxies)
     sockets = listening(host, port)
     port = sockets[0].getsockname()[1]
+    settings = Settings(
+        tokens=tokens,
+        hosts=frozenset(name.lower() for name in hosts),
+        is_read_only=read_only,
+        proxies=trusted,
+        port=port,
+        limits=limits,
+    )
     store = open_store(where, read_only=read_only)
     server = server_for(store, settings, host, port)
     facts = {"url": f"http://{_called(host)}:{port}", "store": shown(where), "read_only": read_only}

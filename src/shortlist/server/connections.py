@@ -10,16 +10,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shortlist.server.allowance import network_of
 from shortlist.server.guards import HEADERS
-from shortlist.server.settings import Limits
+from shortlist.server.proxies import Network, is_trusted
+from shortlist.server.settings import Limits, Settings
 from shortlist.server.trouble import answer
 
 _LINGER = 2.0  # seconds for a client to read an answer before it has sent all
 _SLOWEST = 1000  # bytes per second that a reader must take, if more lie waiting
 
 
-def connections_with(limits: Limits) -> type["Connection"]:
+def connections_with(settings: Settings) -> type["Connection"]:
     """Return the connections of a server."""
-    return type("ConnectionHere", (Connection,), {"limits": limits, "n_from": Counter()})
+    about = {"limits": settings.limits, "proxies": settings.proxies, "n_from": Counter()}
+    return type("ConnectionHere", (Connection,), about)
 
 
 class Connection(H11Protocol):
@@ -29,6 +31,7 @@ class Connection(H11Protocol):
     """
 
     limits: ClassVar[Limits]
+    proxies: ClassVar[tuple[Network, ...]]
     n_from: ClassVar[Counter[str]]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -39,9 +42,11 @@ class Connection(H11Protocol):
         self.is_leaving = False
         self._asking_since: float | None = time.monotonic()
         self._stuck = (0, time.monotonic())  # how much was not read yet, and when
-        self._network = network_of(self.client[0]) if self.client else ""
+        address = self.client[0] if self.client else ""
+        self._network = network_of(address)
         self.n_from[self._network] += 1
-        if self.n_from[self._network] > self.limits.connections:
+        is_full = self.n_from[self._network] > self.limits.connections
+        if is_full and not is_trusted(address, self.proxies):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

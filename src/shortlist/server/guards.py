@@ -15,12 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist.server.allowance import Allowance, client_of
 from shortlist.server.browsers import cookie_of, host_of, is_foreign
+from shortlist.server.proxies import forwarded
 from shortlist.server.settings import Settings
-from shortlist.server.tokens import Right
+from shortlist.server.tokens import Right, Sessions
 from shortlist.server.trouble import answer, unforeseen
 from shortlist.server.whole import SAFE, Whole
 
-COOKIE = "shortlist"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -94,8 +94,67 @@ class SafeHeaders(Guard):
             raise  # to be noted by whoever runs this
 
 
+class Head(Guard):
+    """Answers HEAD as GET; uvicorn leaves the body out."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, as GET if it is HEAD."""
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET", "state": {**scope.get("state", {}), "is_head": True}}
+        await self.app(scope, receive, send)
+
+
+class Forwarded(Guard):
+    """Puts the client in place of a trusted proxy that passes on what it sends."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on as its client sent it."""
+        if scope["type"] == "http":
+            scope = forwarded(scope, self.settings.proxies)
+        await self.app(scope, receive, send)
+
+
+class Identified(Guard):
+    """Finds out what a client may do, by its token or its cookie; refuses nobody."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        super().__init__(app, settings)
+        self.sessions = Sessions()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; a browser is told to forget a cookie that is of no use."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        cookie = cookie_of(headers, self.settings.cookie)
+        right = self._right(headers, cookie)
+        is_stale = bool(cookie) and self.sessions.right_of(cookie) is Right.NOTHING
+        state = {"sessions": self.sessions, "right": right, "cookie": cookie}
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and is_stale:
+                found = MutableHeaders(scope=message)
+                if "set-cookie" not in found:  # it may have logged in just now
+                    gone = f"{self.settings.cookie}=; Max-Age=0; Path=/; HttpOnly; SameSite=strict"
+                    found.append("set-cookie", gone)
+            await send(message)
+
+        await self.app({**scope, "state": {**scope.get("state", {}), **state}}, receive, noted)
+
+    def _right(self, headers: Headers, cookie: str) -> Right:
+        tokens = self.settings.tokens
+        if tokens is None:
+            return Right.READ if self.settings.is_read_only else Right.WRITE
+        shown = bearer_of(headers)
+        return self.sessions.right_of(cookie) if shown is None else tokens.right_of(shown)
+
+
 class FewEnough(Guard):
-    """Refuses requests of an address that sends more than its share."""
+    """Refuses requests of an address that sends more than its share.
+
+    Those who have shown a token, and those who have not, each have a share of their own.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         super().__init__(app, settings)
@@ -103,7 +162,7 @@ class FewEnough(Guard):
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
         """Return the answer to one request too many."""
-        if self.allowance.take(client_of(scope)):
+        if self.allowance.take(f"{client_of(scope)} {scope['state']['right']}"):
             return None
         return _too_many("there were too many requests from your address; wait a second.", 1)
 
@@ -137,67 +196,53 @@ class SameSite(Guard):
 class Known(Guard):
     """Lets people do what their token allows, and nothing be added where runs are only to be looked at.
 
-    Wrong tokens are counted, also those in cookies and in the form; whoever shows too many has to wait.
+    Wrong tokens are counted, also those in the form: whoever shows too many is told to wait. A right one is
+    let in at any time, as others may have the same address.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         super().__init__(app, settings)
         self.misses = Allowance(0.1, settings.limits.misses)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it; a browser is told to forget a cookie that is of no use."""
-        is_login = scope["type"] == "http" and scope["path"] == _LOGIN and scope["method"] == "POST"
-
-        async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                if is_login and message["status"] < HTTPStatus.BAD_REQUEST:
-                    self.misses.give_back(client_of(scope))
-                elif scope["state"].get("is_stale"):
-                    gone = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=strict"
-                    MutableHeaders(scope=message).append("set-cookie", gone)
-            await send(message)
-
-        await super().__call__(scope, receive, noted if scope["type"] == "http" else send)
-
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to somebody who may not do this."""
-        scope.setdefault("state", {})
-        path, is_change = scope["path"], scope["method"] not in SAFE
-        is_login = path == _LOGIN and is_change
-        is_change = is_change and path not in _CHANGES_NOTHING
+        scope["state"]["missed"] = self.missed
+        path, right = scope["path"], scope["state"]["right"]
+        is_change = scope["method"] not in SAFE and path not in _CHANGES_NOTHING
         if is_change and self.settings.is_read_only:
             return answer(HTTPStatus.FORBIDDEN, "ReadOnly", "runs can only be looked at here.")
-        has_tokens = self.settings.tokens is not None
-        count = self.misses.take if is_login else self.misses.is_left  # a try counts until it has succeeded
-        if has_tokens and not count(client_of(scope)):
-            return _too_many("there were too many wrong tokens from your address; wait a minute.", 60)
-        right = scope["state"]["right"] = self._right(scope, headers)
         is_open = path == _LOGIN or path.startswith(_STATIC)
         if is_open or right >= (Right.WRITE if is_change else Right.READ):
             return None
-        return _unknown(scope, headers, right)
+        is_wrong = right is Right.NOTHING and bearer_of(headers) is not None
+        return (self.missed(scope) if is_wrong else None) or _unknown(scope, headers, right)
 
-    def _right(self, scope: Scope, headers: Headers) -> Right:
-        tokens = self.settings.tokens
-        if tokens is None:
-            return Right.READ if self.settings.is_read_only else Right.WRITE
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        cookie = cookie_of(headers, COOKIE)
-        if scheme.lower() == "bearer":
-            right = tokens.right_of(given.strip())
-        elif cookie:
-            right = tokens.right_of_cookie(cookie)
-            scope["state"]["is_stale"] = right is Right.NOTHING
-        else:
-            return Right.NOTHING
-        if right is Right.NOTHING:
-            self.misses.take(client_of(scope))
-        return right
+    def missed(self, scope: Scope) -> Response | None:
+        """Count a wrong token; return what is answered if there were too many."""
+        if self.misses.take(client_of(scope)):
+            return None
+        return _too_many("there were too many wrong tokens from your address; wait a minute.", 60)
 
 
 _Maker: TypeAlias = Callable[[ASGIApp, Settings], ASGIApp]
 
-GUARDS: list[_Maker] = [SafeHeaders, FewEnough, OwnName, SameSite, Known, Whole]
+GUARDS: list[_Maker] = [
+    SafeHeaders,
+    Head,
+    Forwarded,
+    Identified,
+    FewEnough,
+    OwnName,
+    SameSite,
+    Known,
+    Whole,
+]
+
+
+def bearer_of(headers: Headers) -> str | None:
+    """Return the token that a request shows; None if it shows none."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:

@@ -24,17 +24,14 @@ from shortlist.run.addresses import path_of, run_of
 from shortlist.server.app import House
 from shortlist.server.feeding import Run
 from shortlist.server.forms import at, formed
-from shortlist.server.guards import COOKIE
 from shortlist.server.shapes import Strict
 from shortlist.server.snapshot import glance, report_of, snapshot
-from shortlist.server.tokens import Right, Tokens
-from shortlist.server.trouble import status_of
+from shortlist.server.tokens import SESSION, Right
+from shortlist.server.trouble import answer, status_of
 
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _EXAMPLE = {"m": 3, "epsilon": 0.1, "delta": 0.05, "variances": [0.25] * 10}
 _TO_A_PAGE = 50  # runs
-_MONTH = 30 * 86_400  # seconds
-
 
 Page: TypeAlias = Annotated[int, Query(ge=1, le=1_000_000)]
 
@@ -126,12 +123,13 @@ def _add_login(router: APIRouter, house: House) -> None:
         tokens = house.settings.tokens
         right = Right.WRITE if tokens is None else tokens.right_of(given.token)
         if right is Right.NOTHING:
-            raise HTTPException(HTTPStatus.UNAUTHORIZED, "this is none of the tokens.")
+            refusal: Response | None = request.state.missed(request.scope)
+            return refusal or answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this is none of the tokens.")
         response = JSONResponse({"right": right.name.lower()})
         response.set_cookie(
-            COOKIE,
-            Tokens.cookie_for(given.token),
-            max_age=_MONTH,
+            house.settings.cookie,
+            request.state.sessions.begin(right),
+            max_age=SESSION,
             httponly=True,
             samesite="strict",
             secure=request.url.scheme == "https",
@@ -139,9 +137,10 @@ def _add_login(router: APIRouter, house: House) -> None:
         return response
 
     @router.post("/logout", include_in_schema=False)
-    async def logout() -> Response:
+    async def logout(request: Request) -> Response:
+        request.state.sessions.end(request.state.cookie)
         response = JSONResponse({})
-        response.delete_cookie(COOKIE)
+        response.delete_cookie(house.settings.cookie)
         return response
 
 

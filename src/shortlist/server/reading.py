@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
@@ -84,12 +84,14 @@ def routes(house: House) -> APIRouter:
         return StreamingResponse(sent(), media_type="text/csv", headers=_attached(run, "csv"))
 
     @router.get("/runs/{run}/events", response_class=StreamingResponse)
-    async def events(run: Run) -> StreamingResponse:
+    async def events(run: Run, request: Request) -> StreamingResponse:
         """Send news of a run as they come, as server-sent events: the same as the page's plain data."""
         name = run_of(run)
         await house.read(partial(house.desk.look, name, lambda _: None))  # raises NoSuchRun
         if house.n_streams >= house.settings.limits.streams:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many watch already; try later.")
+        if getattr(request.state, "is_head", False):
+            return StreamingResponse(iter(()), media_type=Stream.media_type, headers=Stream.unbuffered)
         return Stream(house, name)
 
     return router
@@ -105,6 +107,7 @@ class Stream(StreamingResponse):
     """News of a run for one who watches; however it ends, it is counted out."""
 
     media_type = "text/event-stream"
+    unbuffered: ClassVar = {"x-accel-buffering": "no"}  # nginx passes events on as they come
 
     def __init__(self, house: House, run: str) -> None:
         self._house, self._run = house, run
@@ -113,7 +116,7 @@ class Stream(StreamingResponse):
             watch = house.watches[run] = Watch(partial(_news, house, run))
         self._watch = watch
         self._said = watch.stream(house.closing)
-        super().__init__(self._said)
+        super().__init__(self._said, headers=self.unbuffered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send news until the reader goes away, the run is removed, or the server ends."""

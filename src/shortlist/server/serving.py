@@ -52,7 +52,7 @@ def server_for(store: Store, settings: Settings, host: str = "127.0.0.1", port: 
         guarded(app, settings),
         host=host,
         port=port,
-        http=connections_with(settings.limits),
+        http=connections_with(settings),
         ws="none",
         log_level="error",
         access_log=False,

@@ -1,10 +1,12 @@
 """How a server is set up: what it serves, to whom, and how much of it."""
 
+import hashlib
 import ipaddress
 import socket
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
+from shortlist.server.proxies import Network
 from shortlist.server.tokens import Tokens
 
 
@@ -24,11 +26,12 @@ class Limits:
     rate, burst
         Requests per second from one address in the long run, and at once.
     misses
-        Wrong tokens from one address at once; after that, one every ten seconds.
+        Wrong tokens from one address at once; after that, one every ten seconds. The right one is
+        never refused.
     streams
         The most streams of events in all.
     connections
-        The most connections from one address.
+        The most connections from one address, other than a trusted proxy.
     plans
         The most plans that are being worked out or wait for it.
     """
@@ -56,6 +59,10 @@ class Settings:
         The names by which it may be called, beside those of this machine and addresses in numbers.
     is_read_only
         Whether runs can only be looked at.
+    proxies
+        Reverse proxies that are believed what they say of their clients.
+    port
+        Where it listens; the cookie is named after it.
     limits
         How much is taken from one client.
     """
@@ -63,6 +70,8 @@ class Settings:
     tokens: Tokens | None = None
     hosts: frozenset[str] = frozenset()
     is_read_only: bool = False
+    proxies: tuple[Network, ...] = ()
+    port: int = 0
     limits: Limits = field(default_factory=Limits)
 
     def is_own(self, host: str) -> bool:
@@ -71,6 +80,12 @@ class Settings:
         An address in numbers is nobody's name; a page that was loaded from it was loaded from here.
         """
         return host in self.hosts or host in own_names() or _is_address(host)
+
+    @cached_property
+    def cookie(self) -> str:
+        """The name of the cookie. Browsers send cookies to all ports of a host: each server has its own."""
+        where = f"{socket.gethostname()}:{self.port}"
+        return f"shortlist-{hashlib.sha256(where.encode()).hexdigest()[:8]}"
 
 
 def is_loopback(host: str) -> bool:

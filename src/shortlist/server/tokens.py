@@ -1,10 +1,12 @@
-"""Who may do what: tokens that allow to look, and tokens that allow to add."""
+"""Who may do what: tokens that allow to look, tokens that allow to add, and browsers that have shown one."""
 
 import hashlib
 import hmac
 import os
 import secrets
 import stat
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,6 +15,8 @@ from pathlib import Path
 from shortlist.errors import InvalidProblem
 from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 
+SESSION = 30 * 86_400  # seconds until a browser must log in again
+_MOST_SESSIONS = 10_000  # for each right; then the oldest ends
 _LEAST = 16  # letters of a token
 _FORM = "Write one line `write TOKEN` and, for those who may only look, another `read TOKEN`"
 
@@ -66,21 +70,41 @@ class Tokens:
 
     def right_of(self, token: str) -> Right:
         """Return what a token allows. How long this takes does not tell how much of it is right."""
-        return self._right(token, lambda own: own)
-
-    def right_of_cookie(self, cookie: str) -> Right:
-        """Return what a cookie allows that `cookie_for` made."""
-        return self._right(cookie, self.cookie_for)
-
-    @staticmethod
-    def cookie_for(token: str) -> str:
-        """Return what a browser keeps instead of a token: it does not tell the token."""
-        return hmac.new(token.encode(), b"shortlist cookie", hashlib.sha256).hexdigest()
-
-    def _right(self, given: str, form: Callable[[str], str]) -> Right:
-        is_write = _is_same(given, form(self.write))
-        is_read = _is_same(given, form(self.read))
+        is_write, is_read = _is_same(token, self.write), _is_same(token, self.read)
         return Right.WRITE if is_write else Right.READ if is_read else Right.NOTHING
+
+
+class Sessions:
+    """Browsers that are logged in, by what their cookies say.
+
+    They are kept in memory alone: when the server ends, everybody is logged out.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ends: dict[Right, OrderedDict[bytes, float]] = {right: OrderedDict() for right in Right}
+
+    def begin(self, right: Right) -> str:
+        """Log a browser in; return what its cookie says, which nobody can guess."""
+        cookie, ends = secrets.token_urlsafe(32), self._ends[right]
+        ends[_digest(cookie)] = self._clock() + SESSION
+        if len(ends) > _MOST_SESSIONS:
+            ends.popitem(last=False)
+        return cookie
+
+    def right_of(self, cookie: str) -> Right:
+        """Return what a cookie allows."""
+        key, now = _digest(cookie), self._clock()
+        return next((right for right, ends in self._ends.items() if ends.get(key, now) > now), Right.NOTHING)
+
+    def end(self, cookie: str) -> None:
+        """Log a browser out: from now on its cookie allows nothing, whoever has it."""
+        for ends in self._ends.values():
+            ends.pop(_digest(cookie), None)
+
+
+def _digest(cookie: str) -> bytes:
+    return hashlib.sha256(cookie.encode("utf-8", "replace")).digest()
 
 
 def _is_same(given: str, own: str) -> bool:
