@@ -156,8 +156,50 @@ FAULTS = (
     Fault(
         "history: an answer is counted twice",
         "run/history.py",
-        "if places is None or not is_fit or round.is_told[places].any():",
-        "if places is None or not is_fit:",
+        "if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):",
+        "if True:",
+    ),
+    Fault(
+        "history: an answer that the log has twice is no conflict though they differ",
+        "run/history.py",
+        "            if not is_same[place]:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "history: an answer that the log has twice is compared without its variance",
+        "run/history.py",
+        "            is_same &= round.spreads[places] == told.variances\n",
+        "            pass\n",
+    ),
+    Fault(
+        "history: failures of an answer that the log has twice count twice",
+        "run/history.py",
+        "is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]",
+        "is_kept = [True for ticket in latest]",
+    ),
+    Fault(
+        "history: failures of what is new beside an answer that the log has twice are forgotten",
+        "run/history.py",
+        "is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]",
+        "is_kept = [False for ticket in latest]",
+    ),
+    Fault(
+        "history: an arm twice in one answer",
+        "run/history.py",
+        "        if len(np.unique(places)) < len(places):\n            raise _unfit(told)\n",
+        "",
+    ),
+    Fault(
+        "workload: answers that the log has twice count twice",
+        "report/workload.py",
+        "    for one in history.repeats:\n",
+        "    for one in history.repeats[:0]:\n",
+    ),
+    Fault(
+        "export: answers that the log has twice are shown twice",
+        "report/export.py",
+        "if ticket in yielded:",
+        "if False:",
     ),
     Fault(
         "follower: what others appended is not taken in",
@@ -204,8 +246,8 @@ FAULTS = (
     Fault(
         "history: copies share their conflicts",
         "run/history.py",
-        "other.conflicts, other.scored = [*self.conflicts], [*self.scored]",
-        "other.scored = [*self.scored]",
+        "other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]",
+        "other.scored, other.repeats = [*self.scored], [*self.repeats]",
     ),
     Fault(
         "history: copies share their sums",

@@ -17,12 +17,23 @@ COLUMNS = (
 
 
 def answer_rows(log: Follower) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a run, in the order in which they were told, as far as the log has been read."""
+    """Yield the answers of a run, in the order in which they were told, as far as the log has been read.
+
+    Of an answer that the log has twice, the first is yielded.
+    """
+    repeated = {(one.round, one.arm) for one in log.history.repeats}
+    yielded = set[tuple[int, int]]()
     for record in log.store.read(log.run):
         if record.number > log.n_events:
             return
         if isinstance(record.event, Told):
-            yield from _rows(log, record, record.event)
+            for row in _rows(log, record, record.event):
+                ticket = row["round"], row["arm"]
+                if ticket in repeated:
+                    if ticket in yielded:
+                        continue
+                    yielded.add(ticket)
+                yield row
 
 
 def _rows(log: Follower, record: Record, told: Told) -> Iterator[dict[str, Any]]:

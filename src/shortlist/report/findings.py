@@ -33,7 +33,7 @@ def findings_of(result: Result, history: History | None = None) -> tuple[Finding
     """Return what deserves attention in a run, the gravest first."""
     found = _scored(result, history)
     if history is not None:
-        found += _conflicts(history) + _variation(history) + _suspended(history)
+        found += _conflicts(history) + _repeats(history) + _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
 
@@ -72,6 +72,18 @@ def _conflicts(history: History) -> list[Finding]:
             f"any.",
         )
     ]
+
+
+def _repeats(history: History) -> list[Finding]:
+    """Return whether the log has answers twice; those that differ are conflicts."""
+    n = sum(one.is_same for one in history.repeats)
+    if not n:
+        return []
+    words = (
+        f"The log has {counted(n, 'answer')} twice, with the same value; each counts once. Version 0.1.0 "
+        f"could write answers twice when a write failed, as on a full disk."
+    )
+    return [Finding(False, words)]
 
 
 def _scored(result: Result, history: History | None) -> list[Finding]:

@@ -81,7 +81,7 @@ def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
 
 
 def refused_dict(history: History) -> dict[str, Any]:
-    """Return the conflicts and the scored failures of a run as plain data, fit for JSON."""
+    """Return conflicts, scored failures and repeated answers of a run as plain data, fit for JSON."""
     code = history.began.code
     return {
         "conflicts": [
@@ -102,6 +102,10 @@ def refused_dict(history: History) -> dict[str, Any]:
                 "reason": one.reason,
             }
             for one in history.scored
+        ],
+        "repeats": [
+            {"ticket": ticket_text(code, one.round, one.arm), "worker": one.worker, "is_same": one.is_same}
+            for one in history.repeats
         ],
     }
 
@@ -155,7 +159,7 @@ def _round(history: History) -> list[str]:
 
 
 def _refused(history: History) -> list[str]:
-    """Return the conflicts and scores, of each kind the first few."""
+    """Return conflicts, scores and repeated answers, of each kind the first few."""
     code, found = history.began.code, []
     for one in history.conflicts[:_MOST]:
         ticket = ticket_text(code, one.round, one.arm)
@@ -168,4 +172,8 @@ def _refused(history: History) -> list[str]:
         found.append(f"Scored: a pull of {ticket} failed and counts as {score.score:g}: {score.reason}")
     if len(history.scored) > _MOST:
         found.append(f"and {len(history.scored) - _MOST:,} more that were scored")
+    if repeats := [one for one in history.repeats if one.is_same]:
+        tickets = ", ".join(ticket_text(code, one.round, one.arm) for one in repeats[:_MOST])
+        more = f" and {len(repeats) - _MOST:,} more" if len(repeats) > _MOST else ""
+        found.append(f"Repeated: the log has the same answer twice to {tickets}{more}; each counts once.")
     return found

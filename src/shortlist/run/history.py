@@ -6,7 +6,8 @@ is replayed are the same thing.
 
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,19 @@ class Round:
         self.n_missing -= len(places)
 
 
+@dataclass(frozen=True)
+class Repeat:
+    """An answer that a log has although it has an earlier one to the same ticket, which stands.
+
+    Version 0.1.0 could write answers twice when a write failed. If the two differ, they are a conflict, too.
+    """
+
+    round: int
+    arm: int
+    worker: str
+    is_same: bool
+
+
 class History:
     """A run as its log tells it.
 
@@ -119,6 +133,8 @@ class History:
         How measuring was arranged; None if no driver has begun.
     conflicts, scored
         Second answers that were refused, and failures that were scored.
+    repeats
+        Second answers that are in the log nevertheless; they are ignored.
     suspended
         Why a driver stopped last, if nothing was told since; None otherwise.
     """
@@ -132,6 +148,8 @@ class History:
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
         self.scored: list[Scored] = []
+        self._n_latest_scores = 0  # how many of these belong to the answer that comes next
+        self.repeats: list[Repeat] = []
         self.suspended: Suspended | None = None
         self.is_ended = False
         self.n_pulls = 0
@@ -147,7 +165,7 @@ class History:
         """
         other = copy(self)
         other.rounds = [*self.rounds[:-1], self.round.copy()]
-        other.conflicts, other.scored = [*self.conflicts], [*self.scored]
+        other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
 
@@ -178,7 +196,7 @@ class History:
             if leases:
                 self._lease(leases)
             if gathered:
-                self._count(_together(gathered))
+                self._count(gathered)
             leases.clear()
             gathered.clear()
             missing = self.round.n_missing
@@ -206,6 +224,9 @@ class History:
                 self.conflicts.append(event)
             case Scored():
                 self.scored.append(event)
+                self._n_latest_scores += 1
+            case Told() if event.round < self.round.number:
+                self._count_first(event)
             case Bounded():
                 self._declare(event)
             case Arranged():
@@ -229,17 +250,50 @@ class History:
         for round in self.rounds:
             round.tickets = replace(round.tickets, problem=self.problem)
 
-    def _count(self, told: Told) -> None:
-        round = self.round
-        try:
-            places = round.places(told.arms)
-        except NotAsked:
-            places = None
-        is_fit = (told.variances is None) == (round.spreads is None)
-        if places is None or not is_fit or round.is_told[places].any():
-            raise CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
+    def _count(self, gathered: list[Told]) -> None:
+        """Count answers of the round under way."""
+        told, round = _together(gathered), self.round
+        places = _places(round, told)
+        if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
+            self._count_new(round, places, told.means, told.variances)
+        else:
+            for one in gathered:
+                self._count_first(one)
+        self._n_latest_scores = 0
+
+    def _count_first(self, told: Told) -> None:
+        """Count what is new of an answer; note, and otherwise ignore, what the log has already."""
+        round = self.find(told.round)
+        places = _places(round, told)
+        if len(np.unique(places)) < len(places):
+            raise _unfit(told)
+        is_new = np.isnan(round.means[places])
+        is_same = round.means[places] == told.means
+        if round.spreads is not None and told.variances is not None:
+            is_same &= round.spreads[places] == told.variances
+        for place in np.flatnonzero(~is_new).tolist():
+            arm, kept, refused = int(told.arms[place]), round.means[places[place]], told.means[place]
+            self.repeats.append(Repeat(told.round, arm, told.worker, bool(is_same[place])))
+            if not is_same[place]:
+                self.conflicts.append(Conflict(told.round, arm, float(kept), float(refused), told.worker))
+        self._drop_scores(told.round, set(told.arms[~is_new].tolist()))
+        if is_new.any():
+            variances = None if told.variances is None else told.variances[is_new]
+            self._count_new(round, places[is_new], told.means[is_new], variances)
+
+    def _drop_scores(self, round: int, arms: set[int]) -> None:
+        """Forget scores that came with second answers to these arms."""
+        first = len(self.scored) - self._n_latest_scores
+        latest = [one.ticket for one in self.scored[first:]]
+        is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]
+        self.scored[first:] = compress(self.scored[first:], is_kept)
+        self._n_latest_scores = 0
+
+    def _count_new(
+        self, round: Round, places: IntArray, means: FloatArray, variances: FloatArray | None
+    ) -> None:
         self.suspended = None
-        round.count(places, told.means, told.variances)
+        round.count(places, means, variances)
         self.n_pulls += int(round.tickets.counts[places].sum())
         if round.n_missing == 0:
             self._close_round()
@@ -326,6 +380,20 @@ class History:
         sums[told.arms] += told.counts * self.round.means[places]
         with np.errstate(invalid="ignore"):
             return Arms(pulls, sums / pulls)
+
+
+def _places(round: Round, told: Told) -> IntArray:
+    """Return where the tickets of an answer stand; raise CorruptLog if the round did not ask for it."""
+    if (told.variances is None) != (round.spreads is None):
+        raise _unfit(told)
+    try:
+        return round.places(told.arms, is_repeating=True)
+    except NotAsked:
+        raise _unfit(told) from None
+
+
+def _unfit(told: Told) -> CorruptLog:
+    return CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
 
 
 def _together(told: list[Told]) -> Told:

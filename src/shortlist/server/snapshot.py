@@ -62,7 +62,7 @@ def snapshot(run: Open) -> dict[str, Any]:
         report = report_of(run)
         status = status_dict(log, with_result=False)
         facts = glance(log) | {key: status[key] for key in status if key not in ("run", "state", "question")}
-        for part in ("conflicts", "scored"):
+        for part in ("conflicts", "scored", "repeats"):
             facts[f"n_{part}"], facts[part] = len(status[part]), status[part][-_MOST_LISTED:]
         for score in facts["scored"]:
             score["reason"] = shortened(score["reason"], _LONGEST)

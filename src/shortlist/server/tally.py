@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from shortlist.report.origin import Origin
-from shortlist.report.workload import Work
+from shortlist.report.workload import Work, count_answers, shares
 from shortlist.run.follower import Follower
 from shortlist.store import Record, Told
 
@@ -27,21 +27,14 @@ class Tally:
         self.recent.extend(records)
         for record in records:
             if isinstance(record.event, Told):
-                self._count_answers(record.event)
-
-    def _count_answers(self, told: Told) -> None:
-        round = self._log.history.find(told.round)
-        counts = round.tickets.counts[round.places(told.arms)]
-        done = self._answers.setdefault(told.worker, [0, 0])
-        done[0] += len(counts)
-        done[1] += int(counts.sum())
+                told = record.event
+                done = self._answers.setdefault(told.worker, [0, 0])
+                count_answers(done, self._log.history.find(told.round), told.arms)
 
     @property
     def workers(self) -> tuple[Work, ...]:
         """Who made how many of the pulls that count, the busiest first."""
-        total = max(sum(pulls for _, pulls in self._answers.values()), 1)
-        ranked = sorted(self._answers.items(), key=lambda one: -one[1][1])
-        return tuple(Work(name, tickets, pulls, pulls / total) for name, (tickets, pulls) in ranked)
+        return shares(self._log.history, self._answers)
 
     @property
     def origin(self) -> Origin:
