@@ -232,9 +232,11 @@ def test_a_session_lets_go_of_a_store_that_it_opened(tmp_path: Path) -> None:
     store.close()
 
 
-def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> None:
+def test_failures_get_a_score_before_the_first_reward_and_then_no_other_one(durable: Place) -> None:
+    broken = 0
+
     def failing(arm: int, count: int, rng: np.random.Generator) -> Any:
-        if arm == 2:
+        if arm == broken:
             raise ValueError("no")
         return rng.normal(MEANS[arm], 1.0, count)
 
@@ -242,14 +244,19 @@ def test_failures_may_get_a_score_later_but_not_another_one(durable: Place) -> N
         return sl.select(failing, PROBLEM, "wnelim", seed=1, store=durable.address, retries=0, **how)
 
     with pytest.raises(sl.MeasurementFailed):
-        select()
+        select()  # the first arm fails: there is no reward yet
+    broken = 2
+    with pytest.raises(sl.MeasurementFailed):
+        select(name="late")
+    with pytest.raises(ChangedRun, match=r"is suspend, .* cannot become 0\.0"):
+        select(name="late", on_failure=0.0)
     result = select(on_failure=0.0)
     assert result.n_scored > 0
     again = sl.Session.resume(durable.address)
     assert again.result.n_scored == result.n_scored == sum(one.ticket.count for one in again.scored)
     assert {one.ticket.arm for one in again.scored} == {2}
     for other in ({"on_failure": 1.0}, {}):
-        with pytest.raises(ChangedRun, match=r"on_failure was 0\.0, is (1\.0|suspend)"):
+        with pytest.raises(ChangedRun, match=r"`on_failure` .* is 0\.0, .* cannot become (1\.0|suspend)"):
             select(**other)
     kinds = [type(record.event) for record in again.records]
     assert kinds.index(Scored) < len(kinds) - kinds[::-1].index(Told), "scores come with the answer"

@@ -147,6 +147,21 @@ def test_the_score_of_a_failure_lies_within_the_bounds(score: float) -> None:
         sl.select(lambda _arm, count, rng: rng.random(count), BINARY, on_failure=0.5)
 
 
+def test_a_score_that_comes_after_a_told_reward_is_refused() -> None:
+    session, store = begun(BOUNDED)
+    session.tell(session.ask()[0], means=0.5)
+    with pytest.raises(ChangedRun, match="fixed before the first reward"):
+        sl.drive(session, lambda _arm, count, rng: rng.random(count), on_failure=0.0)
+    session.arrange({"on_failure": "suspend"})
+    other, _ = begun(BOUNDED)
+    other.arrange({"on_failure": 0.5, "pulls_per_call": 1})
+    other.arrange({"on_failure": 0.25, "pulls_per_call": 1})  # nothing has been measured so far
+    with pytest.raises(sl.InvalidProblem, match="declared to lie between 0 and 1"):
+        other.arrange({"on_failure": -1.0, "pulls_per_call": 1})
+    assert other.settings == {"on_failure": 0.25, "pulls_per_call": 1}
+    assert len(list(store.read("main"))) == len(session.records)
+
+
 # --- part of the question -------------------------------------------------------------------------
 
 

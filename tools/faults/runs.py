@@ -119,9 +119,21 @@ FAULTS = (
     ),
     Fault(
         "bounds: the score of a failure may lie outside",
-        "run/drive.py",
-        "    if policy.score is not None and not is_reward(session.problem, policy.score):",
+        "run/deciding.py",
+        "    if is_number and not is_reward(history.problem, score):",
         "    if False:",
+    ),
+    Fault(
+        "scores: failures get one after the first reward",
+        "run/deciding.py",
+        "    if history.n_pulls and score != before:",
+        "    if history.n_pulls and score != before != _NO_SCORE:",
+    ),
+    Fault(
+        "scores: none after a failure before the first reward",
+        "run/deciding.py",
+        "may_change = history.n_pulls == 0 and",
+        "may_change = False and",
     ),
     Fault(
         "leases: they never end",

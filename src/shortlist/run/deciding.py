@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, NotAsked
-from shortlist.measure import Summaries, check_summaries
+from shortlist.measure import Summaries, check_summaries, declared, is_reward
 from shortlist.run.differences import changes_of_settings
 from shortlist.run.history import History, Round
 from shortlist.run.worker_names import is_gone
@@ -185,18 +185,20 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any]) -> list[Event]:
+def arrangement(run: str, history: History, settings: dict[str, Any]) -> list[Event]:
     """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
 
-    A score for failures may come later, and calls of one pull with it; but then it stays. What has been found
-    to be the same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The
-    problem file may be called otherwise.
+    The score of failures, and with it the size of calls, may change until the first reward is in the log: a
+    score that is chosen by what the rewards are like would be part of no proof. What has been found to be the
+    same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The problem file may
+    be called otherwise.
     """
-    given = {key: value for key, value in settings.items() if key != FOLLOWS}
+    before, given = history.settings, {key: value for key, value in settings.items() if key != FOLLOWS}
+    _check_score(run, history, given.get(_SCORE, _NO_SCORE))
     if before is None:
         return [Arranged(given)]
-    is_scored_now = before.get(_SCORE) == _NO_SCORE != given.get(_SCORE)
-    compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if is_scored_now}
+    may_change = history.n_pulls == 0 and before.get(_SCORE) != given.get(_SCORE)
+    compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if may_change}
     compared |= {NOTED: given[NOTED]} if NOTED in given and NOTED not in before else {}
     given |= {NOTED: compared[NOTED]} if NOTED in compared else {}
     compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
@@ -206,3 +208,20 @@ def arrangement(run: str, before: dict[str, Any] | None, settings: dict[str, Any
             f"another run. Nothing was changed."
         )
     return [Arranged(compared)] if compared != before else []
+
+
+def _check_score(run: str, history: History, score: Any) -> None:
+    """Refuse a score of failures that the declared bounds rule out, or that comes after the first reward."""
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    if is_number and not is_reward(history.problem, score):
+        raise InvalidProblem(
+            f"`on_failure` is {score:g}, but rewards were declared to {declared(history.problem)}. A failed "
+            f"pull counts as a reward: choose a score among these."
+        )
+    before = (history.settings or {}).get(_SCORE, _NO_SCORE)
+    if history.n_pulls and score != before:
+        raise ChangedRun(
+            f"`on_failure` of run {run!r} is {before}, and it has rewards already: the score of failures is "
+            f"fixed before the first reward, so it cannot become {score}. Go on as before, or begin another "
+            f"run. Nothing was changed."
+        )

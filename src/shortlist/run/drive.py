@@ -14,9 +14,7 @@ from shortlist.measure import (
     FunctionSource,
     Measure,
     Source,
-    declared,
     global_randomness_kept,
-    is_reward,
 )
 from shortlist.result import Result, Stop
 from shortlist.run.company import holding_tickets, wait_for_others
@@ -92,7 +90,8 @@ def select(
         counted as its reward. Every call is then for one pull: pulls that fail together would not be
         independent. For the same reason a failure of a whole block of a vectorised function is not scored.
         Such calls are listed in ``session.scored``, and the result says how many there were. The guarantee
-        is then about rewards so defined, whose variances must be the stated ones.
+        is then about rewards so defined, whose variances must be the stated ones. The score is fixed before
+        the first reward of a run, and it lies within the bounds of the problem, if there are any.
     timeout
         The most seconds that a call may take on an executor; None for no limit. A call that takes longer has
         failed. The executor should have nothing else to do. A thread cannot be ended, nor a process that is
@@ -173,11 +172,6 @@ def drive(
     if session.problem.bounds is not None:
         source = BoundedSource(source, session.problem)
     policy = _policy(pulls_per_call, retries, on_failure, timeout)
-    if policy.score is not None and not is_reward(session.problem, policy.score):
-        raise InvalidProblem(
-            f"`on_failure` is {policy.score:g}, but rewards were declared to {declared(session.problem)}. A "
-            f"failed pull counts as a reward: choose a score among these."
-        )
     if timeout is not None and executor is None:
         raise InvalidProblem(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."

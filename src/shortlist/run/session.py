@@ -437,7 +437,7 @@ class Session:
     def arrange(self, settings: dict[str, Any]) -> None:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
         given = deciding.plain(settings)
-        self._append(lambda history, _: deciding.arrangement(self.name, history.settings, given))
+        self._append(lambda history, _: deciding.arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "") -> None:
         """Note why measuring stopped short."""
