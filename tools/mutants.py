@@ -55,7 +55,7 @@ NEAR = {  # by folder of the sources: where to look for a test that catches a fa
     "server": ("server/*",),
     "cli": ("cli/*", "test_*.py"),
 }
-ELSEWHERE = ("test_*.py", "bounds/*", "contract/*")
+ELSEWHERE = ("proof/test_ledger.py", "test_*.py", "bounds/*", "contract/*")
 TIME_LIMIT = 300.0
 """Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
 
@@ -171,7 +171,7 @@ class Study:
 
     def __init__(self, copies: list[Copy], known: dict[str, str]) -> None:
         self.broken: set[str] = set()  # tests that fail without a fault
-        self._known = known  # by fault, the test that caught it last
+        self._known = known  # by fault, the test that catches it
         self._seconds: dict[str, float] = {}  # of tests that pass without a fault
         self._copies: SimpleQueue[Copy] = SimpleQueue()
         self._n_copies = len(copies)
@@ -227,6 +227,7 @@ class Study:
                 if outcome.first not in self._seconds:
                     self._note(copy.run([outcome.first], limit=TIME_LIMIT))
                 if outcome.first not in self.broken:
+                    self._known[fault.what] = outcome.first  # the next fault in this file tries it, too
                     return Row(outcome.first, outcome.hung is not None, checksum(fault, outcome.first))
         return Row(None, False, checksum(fault, None))
 
