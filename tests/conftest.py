@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,14 @@ def _stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _own_store(_stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test a store of its own, so that none sees the runs of another."""
     monkeypatch.setenv("SHORTLIST_STORE", str(_stores / f"{next(_NUMBERS)}.db"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Let Ctrl-C mean what it usually does: shells let programs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
 """`begin`, `ask` and `tell`: runs that people measure for, with sheets."""
 
 import csv
+import io
 import json
 import re
 import threading
@@ -258,11 +259,7 @@ def test_json_is_taken_from_a_file_or_a_pipe(trial: Calls, monkeypatch: pytest.M
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    class Pipe:
-        class buffer:  # noqa: N801
-            read = staticmethod(lambda: data)
-
-    monkeypatch.setattr("sys.stdin", Pipe)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
 @pytest.mark.parametrize(

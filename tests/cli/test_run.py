@@ -2,12 +2,10 @@
 
 import os
 import shlex
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,14 +35,6 @@ def measure(arm, count, rng):
     EXTRA
     return (rng.random(count) < 0.2 + 0.3 * arm).astype(float)
 """
-
-
-@pytest.fixture(autouse=True)
-def _interrupts() -> Iterator[None]:
-    """Ctrl-C means what it usually does, also where the suite runs in the background of a shell."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def scored(call: Calls, extra: str = "pass") -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ import shortlist as sl
 from tests.contract import test_strategies as contract
 from tests.playing import gaussian_rewards, play, play_oracle
 
-TEXT = (Path(__file__).parent.parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -55,7 +57,7 @@ def test_the_skeleton_passes_the_contract(
 
 
 def test_the_five_files_are_those_of_the_design_page() -> None:
-    design = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     (listed,) = re.findall(r"## Five files to read first\n(.*?)^Then", TEXT, flags=re.MULTILINE | re.DOTALL)
     (linked,) = re.findall(r"## Five files to read first\n(.*?)^And", design, flags=re.MULTILINE | re.DOTALL)
     names = [Path(name).name for name in re.findall(r"`([^`]+\.py)`", listed)]
@@ -78,3 +80,17 @@ def test_the_skeleton_agrees_with_its_oracle(naive: Any) -> None:
     assert len(ours.selected) == 3
     assert sl.simulate(problem, np.linspace(0.0, 1.0, 12), "naive", replications=50).errors == 0
     assert ours.n_pulls == naive.worst_case_pulls(problem)
+
+
+def test_tests_pass_also_in_the_background_of_a_script() -> None:
+    """There, as with `nohup make test &`, shells let programs ignore these signals."""
+    interrupted = "tests/cli/test_report.py::test_run_writes_a_report_when_it_is_interrupted"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:schemathesis", interrupted]
+    done = subprocess.run(
+        ["sh", "-c", "trap '' HUP INT QUIT; exec \"$@\"", "-", *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout

@@ -525,12 +525,8 @@ def test_waiting_for_others_takes_no_transactions(monkeypatch: pytest.MonkeyPatc
     def progress(_: sl.Session) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            sl.drive(begun(store), Slowly(0.0), progress=progress)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(begun(store), Slowly(0.0), progress=progress)
     assert n_appends <= 2, "how rewards are measured, and that nothing is given back"
 
 

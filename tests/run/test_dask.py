@@ -29,9 +29,16 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def client(cluster: Any) -> Iterator[Any]:
+def shared(cluster: Any) -> Iterator[Any]:
     with Client(cluster, set_as_default=False) as made:
         yield made
+
+
+@pytest.fixture
+def client(shared: Any) -> Any:
+    """A client of two workers, also after a test that killed them."""
+    shared.wait_for_workers(2, timeout=60)
+    return shared
 
 
 @pytest.mark.parametrize(

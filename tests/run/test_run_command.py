@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def alone() -> str:
 )
 def test_the_answer_is_the_same_with_workers(alone: str, options: list[str]) -> None:
     status, out, err = call(DRILLING, "--json", *options)
-    assert (status, err) == (0, "")
+    late = "Worker process still alive"  # so Dask warns on a machine that is busy
+    assert (status, [line for line in err.splitlines() if late not in line]) == (0, [])
     assert out == alone
 
 
@@ -112,7 +114,7 @@ def assert_ended_in_good_order(
         start_new_session=True,
     ) as process:
         while not ready.exists() and process.poll() is None:
-            os.sched_yield()
+            time.sleep(0.01)
         os.killpg(process.pid, number) if number is signal.SIGINT else process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
