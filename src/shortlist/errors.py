@@ -15,7 +15,12 @@
     │   └── ChangedRun       the log belongs to another question, strategy, seed or measurement
     └── NoGuarantee          a guarantee was required where none holds
 
-and one warning, Contradiction: a ticket was told twice, with different rewards.
+and two warnings:
+
+::
+
+    Contradiction            a ticket was told twice, with different rewards
+    LostWrite                the last write to a store was not completed, or was damaged, and is dropped
 
 Each message says what was given, what is required, and what to do.
 """
@@ -70,6 +75,10 @@ class ChangedRun(StoreTrouble):
 
 class Contradiction(UserWarning):
     """A ticket was told again with other rewards; the first answer stands."""
+
+
+class LostWrite(UserWarning):
+    """The last write to a store was broken off by a crash, or damaged later; it is dropped."""
 
 
 class NoGuarantee(ShortlistError):

@@ -3,6 +3,7 @@
 import csv
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 import shortlist as sl
 from shortlist.store import Suspended
 from tests.cli.calling import QUESTION, SIMULATED, Calls
+from tests.store.test_damage import lose_from_index
 
 
 @pytest.fixture
@@ -119,6 +121,26 @@ def test_a_copy_is_held_against_the_original(runs: Calls, monkeypatch: pytest.Mo
     done = runs("copy", "shortlist.db", "other.db", "trial")
     assert done.status == 4
     assert "Record 1 of the copy of run 'trial' is not that of the original" in done.err
+
+
+def test_a_damaged_store_is_named_and_what_can_be_read_is_copied(runs: Calls) -> None:
+    runs("begin", "trial.toml", "--name", "third")
+    path = runs.folder / "shortlist.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM shortlist_events WHERE run = 1 AND number > 2")
+    lose_from_index(path, "trial")
+    done = runs("copy", "shortlist.db", "other.db")
+    assert done.status == 4
+    assert "shortlist.db is damaged (" in done.err
+    assert "Error: done: The last records of run 'done' are missing" in done.err
+    assert "Error: trial: Run 'trial' is in the list of runs, but cannot be found" in done.err
+    assert done.out == "third: 1 event copied and compared\n"
+    assert "is damaged (" in runs("copy", "shortlist.db", "other.db", "--json").data["damage"]
+    for words in (["status", "done"], ["export", "done"]):
+        done = runs(*words)
+        assert (done.status, done.out) == (4, "")
+        assert "record 3 is not there" in " ".join(done.err.split())
+    assert [one["state"] for one in runs("list", "--json").data] == ["damaged", "damaged", "open"]
 
 
 # --- prune ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store import Ended, Event, Leased, Store, Told, open_store
 from shortlist.store.sqlite import SqliteStore
-from tests.store.samples import ONE_OF_EACH, arms, told
+from tests.store.samples import arms, told
 
 
 @pytest.fixture
@@ -125,12 +125,6 @@ def test_nothing_is_decided_on_damaged_news(path: Path, store: Store) -> None:
         put(store, "a", told("w", 2))
     change(path, "UPDATE shortlist_events SET kind = 'told' WHERE number = 2")
     assert len(list(store.read("a"))) == 2
-
-
-def test_a_renamed_run_is_still_good(path: Path, store: Store) -> None:
-    put(store, "a", *ONE_OF_EACH.values())
-    change(path, "UPDATE shortlist_runs SET name = 'b' WHERE name = 'a'")
-    assert len(list(store.read("b"))) == len(ONE_OF_EACH)
 
 
 def test_records_of_a_newer_version_say_to_upgrade(

@@ -1,6 +1,7 @@
 """``shortlist copy``: logs of runs from one store to another."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from shortlist.cli.options import json_option
 from shortlist.cli.output import print_json, show_plain
 from shortlist.cli.stores import NOWHERE, reading, shown, writing
 from shortlist.errors import InvalidProblem, NoSuchRun, StoreTrouble
+
+if TYPE_CHECKING:
+    from shortlist.store import Store
 
 
 @click.command("copy")
@@ -22,20 +26,25 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
     Stores are files or addresses of PostgreSQL databases; TO is made if it is not there. Logs are copied
     record by record and then compared, so a run goes on in TO where it was. Of a run that is in TO already
     only what is missing there is added; if TO has another log of that name, it is left as it is, which is an
-    error, and the other runs are copied. So this also makes a backup, and keeps it up to date, even while
+    error, and the other runs are copied. FROM is checked for damage, and of a damaged store the runs that can
+    be read are copied. So this also makes a backup, and keeps it up to date, even while
     runs go on.
 
     \b
       shortlist copy shortlist.db backup.db
       shortlist copy shortlist.db postgresql://me@server/lab drilling
 
-    Exit status: 0 all are in TO now, 2 there is no such store or run, 4 a run could not be copied.
+    Exit status: 0 all are in TO now, 2 there is no such store or run, 4 a run could not be copied, or FROM is
+    damaged.
     """
     if target == NOWHERE:
         raise InvalidProblem(f"a copy in {NOWHERE} would end with this command; give a file or an address.")
     copied: dict[str, int] = {}
     errors: dict[str, str] = {}
     with reading(source) as original:
+        damage = _damage(original)
+        if damage and not as_json:
+            click.echo(f"Error: {damage}", err=True)
         known = original.runs()
         for run in runs:
             if run not in known:
@@ -58,10 +67,19 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
                 else:
                     show_plain(f"{run}: {_words(copied[run], n_there)}")
     if as_json:
-        print_json({"copied": copied, "errors": errors})
+        print_json({"copied": copied, "errors": errors} | ({"damage": damage} if damage else {}))
     elif not known:
         click.echo(f"There are no runs in {shown(source)}.")
-    sys.exit(TROUBLE if errors else CERTIFIED)
+    sys.exit(TROUBLE if errors or damage else CERTIFIED)
+
+
+def _damage(store: "Store") -> str:
+    """Return what is wrong with a store; nothing if all is well. Runs that can be read are copied even so."""
+    try:
+        store.verify()
+    except StoreTrouble as error:
+        return str(error)
+    return ""
 
 
 def _words(n_copied: int, n_there: int) -> str:

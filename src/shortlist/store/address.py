@@ -21,7 +21,7 @@ _HARMLESS = {
     *("sslmode", "connect_timeout", "target_session_attrs"),
 }
 """Options of an address that may be shown."""
-_METHODS = ("read", "append", "restore", "runs", "remove", "close")
+_METHODS = ("read", "append", "restore", "runs", "remove", "verify", "close")
 
 
 def open_store(

@@ -2,7 +2,10 @@
 
 A record's checksum covers its number, its time, its kind, its body and the checksum of the record before. So
 a record that was altered, moved, left out or taken from another log is found; and since neither the name of
-the run nor the store is covered, a log keeps its checksums when it is renamed or copied.
+the run nor the store is covered, a log keeps its checksums when it is copied.
+
+A log without its last records is a log, too. So each run has an entry beside its records, which says how many
+there are; a checksum (`seal`) covers the name of the run, that number and the last record.
 """
 
 import struct
@@ -46,10 +49,40 @@ def row(after: Link, at: float, event: Event) -> Row:
     return number, kind, at, body, checksum(after.checksum, number, kind, at, body)
 
 
+def seal(run: str, end: Link) -> bytes:
+    """Return the checksum of the entry of a run whose log has this end."""
+    return checksum(end.checksum, end.number, run, 0.0, b"")
+
+
+def refuse_unsealed(run: str, n_events: object, stated: object, end: Link) -> None:
+    """Raise CorruptLog unless the entry of a run, with its checksum, is that of a log with this end."""
+    if isinstance(n_events, int) and end.number < n_events:
+        raise CorruptLog(
+            f"The last records of run {run!r} are missing: its entry in the list of runs says that there are "
+            f"{n_events:,}, and record {end.number + 1:,} is not there. Restore the store from a backup."
+        )
+    if end.number != n_events or seal(run, end) != stated:
+        raise CorruptLog(
+            f"The entry of run {run!r} in the list of runs was damaged or altered: its checksum does not "
+            f"fit. Restore the store from a backup."
+        )
+
+
 def checked(rows: Iterable[Row], run: str, after: Link) -> Iterator[Record]:
     """Yield the records of rows that follow a link of the log, until one does not: then raise CorruptLog."""
+    for number, kind, at, body, stated in intact(rows, run, after):
+        try:
+            event = decoded(kind, body)
+        except CorruptLog as trouble:
+            raise CorruptLog(f"Record {number} of run {run!r} cannot be read: {trouble}.") from None
+        yield Record(number, at, event, stated)
+
+
+def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:
+    """Yield rows that follow a link of the log, as they are, until one does not: then raise CorruptLog."""
     before, number = after.checksum, after.number
-    for found, kind, at, body, stated in rows:
+    for row in rows:
+        found, kind, at, body, stated = row
         number += 1
         if found != number:
             raise missing(run, number, found)
@@ -62,12 +95,8 @@ def checked(rows: Iterable[Row], run: str, after: Link) -> Iterator[Record]:
                 f"Record {number} of run {run!r} was damaged or altered: its checksum does not fit. Records "
                 f"before it are intact. Restore the store from a backup."
             )
-        try:
-            event = decoded(kind, body)
-        except CorruptLog as trouble:
-            raise CorruptLog(f"Record {number} of run {run!r} cannot be read: {trouble}.") from None
         before = stated
-        yield Record(number, at, event, stated)
+        yield row
 
 
 def missing(run: str, number: int, found: int) -> CorruptLog:

@@ -26,7 +26,8 @@ class Store(Protocol):
         Raises
         ------
         CorruptLog
-            If a record is torn, altered or missing. The message names it; those before it were yielded.
+            If a record is torn, altered or missing, also at the end of the log. The message names it; those
+            before it were yielded. Also if the run was not found, and the list of runs is damaged.
         StoreTrouble
             If the run was removed and another one begun under its name.
         """
@@ -41,6 +42,8 @@ class Store(Protocol):
 
         Raises
         ------
+        CorruptLog
+            If the end of the log is missing, or what the decision depends on is damaged.
         StoreTrouble
             If the log could not be written, or is not the one any more that record `after` is from.
         """
@@ -62,11 +65,18 @@ class Store(Protocol):
         ...
 
     def runs(self) -> list[str]:
-        """Return the names of all runs, in the order in which they began."""
+        """Return the names of all runs, in the order in which they began.
+
+        Where records have lost the name of their run, one is made up: reading that says what is wrong.
+        """
         ...
 
     def remove(self, run: str) -> None:
         """Remove a run and all its records, for good."""
+        ...
+
+    def verify(self) -> None:
+        """Raise CorruptLog if the store is damaged, even where no run is; reading finds damage of a run."""
         ...
 
     def close(self) -> None:

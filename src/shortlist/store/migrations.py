@@ -5,13 +5,14 @@ A step and the record of it are one transaction: a store is always of one versio
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import TypeAlias
 
 import sqlalchemy as sql
 
-from shortlist.errors import StoreTrouble
-from shortlist.store.tables import TABLES, VERSIONS
+from shortlist.errors import CorruptLog, StoreTrouble
+from shortlist.store import chain
+from shortlist.store.tables import EVENTS, RUNS, TABLES, VERSIONS
 
 Step: TypeAlias = Callable[[sql.Connection], None]
 """Brings the tables from one version to the next, within the transaction it is given."""
@@ -25,7 +26,24 @@ def first_tables(connection: sql.Connection) -> None:
     TABLES.create_all(connection, checkfirst=False)
 
 
-STEPS: tuple[Step, ...] = (first_tables,)
+def counted_events(connection: sql.Connection) -> None:
+    """Add to every run how many records it has, and the checksum of that; check all logs on the way."""
+    binary = sql.LargeBinary().compile(connection.dialect)
+    for column in ("n_events BIGINT", f"checksum {binary}"):
+        connection.exec_driver_sql(f"ALTER TABLE shortlist_runs ADD COLUMN {column}")
+    counted = sql.text("UPDATE shortlist_runs SET n_events = :n_events, checksum = :checksum WHERE id = :key")
+    columns = [EVENTS.c[name] for name in ("number", "kind", "at", "body", "checksum")]
+    for key, run in connection.execute(sql.select(RUNS.c.id, RUNS.c.name)).all():
+        rows = sql.select(*columns).where(EVENTS.c.run == key).order_by(EVENTS.c.number)
+        end = chain.Link()
+        with connection.execute(rows, execution_options={"yield_per": 1000}) as found, suppress(CorruptLog):
+            for number, *_, checksum in chain.intact(found, run, end):
+                end = chain.Link(number, checksum)
+            values = {"key": key, "n_events": end.number, "checksum": chain.seal(run, end)}
+            connection.execute(counted, values)
+
+
+STEPS: tuple[Step, ...] = (first_tables, counted_events)
 """``STEPS[k]`` leads from version k to version k + 1; never changed once released, only added to."""
 
 
@@ -33,7 +51,13 @@ def version_of(connection: sql.Connection) -> int:
     """Return the schema version of a store; 0 if it has none of its tables yet."""
     if not sql.inspect(connection).has_table(VERSIONS.name):
         return 0
-    return connection.scalar(sql.select(sql.func.max(VERSIONS.c.version))) or 0
+    found = list(connection.scalars(sql.select(VERSIONS.c.version).order_by(VERSIONS.c.version)))
+    if found != list(range(1, len(found) + 1)):
+        raise CorruptLog(
+            f"The list of schema versions of the store was damaged: it has {found}, with a gap. Nothing was "
+            f"changed. Restore the store from a backup."
+        )
+    return len(found)
 
 
 def refuse_newer(version: int, where: str, steps: Sequence[Step] = STEPS) -> None:
@@ -42,15 +66,6 @@ def refuse_newer(version: int, where: str, steps: Sequence[Step] = STEPS) -> Non
         raise StoreTrouble(
             f"{where} was written by a newer Shortlist: its schema has version {version}, and this one knows "
             f"versions up to {len(steps)}. Nothing was changed. Upgrade Shortlist (pip install -U shortlist)."
-        )
-
-
-def refuse_older(version: int, where: str, steps: Sequence[Step] = STEPS) -> None:
-    """Raise StoreTrouble for a version that would have to be brought up to date first."""
-    if version < len(steps):
-        raise StoreTrouble(
-            f"{where} was written by an older Shortlist: its schema has version {version}, and {len(steps)} "
-            f"is needed. Open it once for writing, which brings it up to date; keep a copy if in doubt."
         )
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 import sqlalchemy as sql
 
-from shortlist.errors import StoreTrouble
+from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store import chain
 from shortlist.store.chain import Link, Row
 from shortlist.store.events import Record
@@ -30,28 +30,45 @@ from shortlist.store.migrations import (
     Transaction,
     bring_up_to_date,
     refuse_newer,
-    refuse_older,
     version_of,
 )
 from shortlist.store.tables import EVENTS, RUNS
 from shortlist.store.trouble import explained
 
-_ROWS = sql.text(
-    "SELECT number, kind, at, body, checksum FROM shortlist_events "
+# The entry of a run and a page of its records, in one statement, so that both are of the same moment.
+_PAGE = (
+    "SELECT {n_events}, NULL, NULL, NULL, {checksum} FROM shortlist_runs WHERE name = :run UNION ALL "
+    "SELECT * FROM (SELECT number, kind, at, body, checksum FROM shortlist_events "
     "WHERE run = (SELECT id FROM shortlist_runs WHERE name = :run) AND number >= :first "
-    "ORDER BY number LIMIT :limit"
+    "ORDER BY number LIMIT :limit) AS page"
 )
+_ROWS = sql.text(_PAGE.format(n_events="n_events", checksum="checksum"))
+_ROWS_OF_VERSION_1 = sql.text(_PAGE.format(n_events="NULL", checksum="NULL"))
 _LAST = sql.text(
-    "SELECT number, checksum FROM shortlist_events WHERE run = :key ORDER BY number DESC LIMIT 1"
+    "SELECT number, checksum FROM shortlist_events WHERE run = :key AND number <= :most "
+    "ORDER BY number DESC LIMIT 1"
 )
-_FIND = "SELECT id FROM shortlist_runs WHERE name = :run"
-_NEW = sql.text("INSERT INTO shortlist_runs (name) VALUES (:run) ON CONFLICT (name) DO NOTHING")
+_FIND = "SELECT id, n_events, checksum FROM shortlist_runs WHERE name = :run"
+_NEW = sql.text(
+    "INSERT INTO shortlist_runs (name, n_events, checksum) VALUES (:run, 0, :checksum) "
+    "ON CONFLICT (name) DO NOTHING"
+)
+_COUNT = sql.text("UPDATE shortlist_runs SET n_events = :n_events, checksum = :checksum WHERE id = :key")
+_NAMES = sql.text(
+    "WITH RECURSIVE keys (run) AS (SELECT min(run) FROM shortlist_events UNION SELECT "
+    "(SELECT min(run) FROM shortlist_events WHERE run > keys.run) FROM keys WHERE run IS NOT NULL) "
+    "SELECT id, name FROM shortlist_runs UNION ALL SELECT run, NULL FROM keys WHERE run IS NOT NULL "
+    "AND NOT EXISTS (SELECT 1 FROM shortlist_runs WHERE id = keys.run) ORDER BY 1"
+)
+"""All runs, and all keys that have records but no run; by one search for each, not by reading all records."""
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096  # rows
 _PAGE_BYTES = 1 << 22  # pages of more than that get shorter
 _ROWS_AT_ONCE = 500
+_NO_LIMIT = 2**62
 
 _Fetch: TypeAlias = Callable[[int, int], list[Row]]
+"""``fetch(first, limit)`` returns the entry of a run, and so many of its rows from that number on."""
 
 
 class SqlStore(ABC):
@@ -62,6 +79,7 @@ class SqlStore(ABC):
     """
 
     _LOCK: ClassVar[str]  # what makes a query for a run keep others waiting until the transaction ends
+    _is_counted = True  # unless it is only read and of version 1
 
     def __init__(self, engine: sql.Engine, where: str, clock: Callable[[], float] | None) -> None:
         self._engine = engine
@@ -78,9 +96,9 @@ class SqlStore(ABC):
 
         def fetch(first: int, limit: int) -> list[Row]:
             with self._reading() as connection:
-                return _fetched(connection, run, first, limit)
+                return self._fetched(connection, run, first, limit)
 
-        return _records(fetch, run, after)
+        return self._records(fetch, run, after)
 
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, all or nothing, and return it as records."""
@@ -94,7 +112,7 @@ class SqlStore(ABC):
             now = self._now(connection)
             fresh = [Record(end.number + k, now, event) for k, event in enumerate(decide(news, now), 1)]
             if fresh:
-                end = _insert(connection, key, end, fresh)
+                end = _insert(connection, run, key, end, fresh)
                 fresh[-1] = replace(fresh[-1], mark=end.checksum)
             else:
                 connection.rollback()  # a run that was begun only to be looked at is no run
@@ -108,7 +126,7 @@ class SqlStore(ABC):
             refuse_existing(run, end.number, n_there)
             source = iter(in_sequence(run, records, n_there))
             while part := list(itertools.islice(source, _ROWS_AT_ONCE)):
-                end = _insert(connection, key, end, part)
+                end = _insert(connection, run, key, end, part)
             if not end.number:
                 connection.rollback()
             return end.number - n_there
@@ -116,14 +134,20 @@ class SqlStore(ABC):
     def runs(self) -> list[str]:
         """Return the names of all runs, in the order in which they began."""
         with self._reading() as connection:
-            return list(connection.scalars(sql.select(RUNS.c.name).order_by(RUNS.c.id)))
+            return list(_names(connection).values())
 
     def remove(self, run: str) -> None:
         """Remove a run and all its records."""
         with self._writing() as connection:
             key = connection.scalar(sql.text(_FIND + self._LOCK), {"run": run})
+            if key is None:
+                key = next((key for key, name in _names(connection).items() if name == run), None)
             connection.execute(EVENTS.delete().where(EVENTS.c.run == key))
             connection.execute(RUNS.delete().where(RUNS.c.id == key))
+
+    @abstractmethod
+    def verify(self) -> None:
+        """Raise CorruptLog if the store is damaged, even where no run is."""
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -161,55 +185,114 @@ class SqlStore(ABC):
                 f"{self._where} holds no runs of Shortlist. Look whether the address is right."
             )
         refuse_newer(version, self._where, steps)
-        if read_only:
-            refuse_older(version, self._where, steps)
-        elif version < len(steps):
+        if version < len(steps) and not read_only:
             bring_up_to_date(transaction, self._where, steps)
+        self._is_counted = version > 1 or not read_only
 
     def _end(self, connection: sql.Connection, run: str) -> tuple[int, Link]:
         """Return the key and the end of a run's log, and keep others from appending to it."""
         find = sql.text(_FIND + self._LOCK)
-        while (key := connection.scalar(find, {"run": run})) is None:  # again if it is removed meanwhile
-            connection.execute(_NEW, {"run": run})
-        last = connection.execute(_LAST, {"key": key}).one_or_none()
-        return key, Link() if last is None else Link(*last)
+        while (entry := connection.execute(find, {"run": run}).first()) is None:  # again if it is removed
+            _refuse_lost_entry(connection, run)
+            connection.execute(_NEW, {"run": run, "checksum": chain.seal(run, Link())})
+        key, n_events, stated = entry
+        end = counted = _last(connection, key, _NO_LIMIT)
+        if isinstance(n_events, int) and n_events < end.number:  # a program of version 0.1.0 may still append
+            counted = _last(connection, key, n_events)
+        chain.refuse_unsealed(run, n_events, stated, counted)
+        return key, end
 
     def _news(self, connection: sql.Connection, run: str, after: After) -> list[Record]:
-        return list(_records(lambda first, limit: _fetched(connection, run, first, limit), run, after))
+        def fetch(first: int, limit: int) -> list[Row]:
+            return self._fetched(connection, run, first, limit)
+
+        return list(self._records(fetch, run, after))
+
+    def _fetched(self, connection: sql.Connection, run: str, first: int, limit: int) -> list[Row]:
+        query = _ROWS if self._is_counted else _ROWS_OF_VERSION_1
+        with connection.execute(query, {"run": run, "first": first, "limit": limit}) as found:
+            rows: list[Row] = found.cursor.fetchall()  # type: ignore[assignment]  # as they are: twice as fast
+        if not rows:
+            _refuse_lost_entry(connection, run)
+        return rows
+
+    def _records(self, fetch: _Fetch, run: str, after: After) -> Iterator[Record]:
+        """Yield records page by page. Each page starts with the record before, whose checksum is needed."""
+        limit = _FIRST_PAGE
+        while page := fetch(max(1, number_of(after)), limit):
+            (n_events, *_, stated), *rows = page
+            number, is_last, start = number_of(after), len(rows) < limit, Link()
+            if number and not rows:  # what was read before is not there any more
+                if self._is_counted and not (isinstance(n_events, int) and n_events < number):
+                    chain.refuse_unsealed(run, n_events, stated, Link(number - 1))
+                return
+            if number:
+                start = _link(run, after, rows.pop(0))
+            for record in chain.checked(rows, run, start):
+                yield record
+                after = record
+            if self._is_counted:
+                _check_count(run, n_events, stated, start, rows, is_last)
+            if is_last:
+                return
+            is_large = sum(len(row[3]) for row in rows) > _PAGE_BYTES
+            limit = max(2, limit // 8) if is_large else min(4 * limit, _LARGEST_PAGE)
 
 
-def _fetched(connection: sql.Connection, run: str, first: int, limit: int) -> list[Row]:
-    with connection.execute(_ROWS, {"run": run, "first": first, "limit": limit}) as found:
-        return found.cursor.fetchall()  # type: ignore[return-value]  # as they are: twice as fast
+def _link(run: str, after: After, row: Row) -> Link:
+    """Return the end of what has been read before, by its last row as it is now."""
+    number, *_, checksum = row
+    if number != number_of(after):
+        raise chain.missing(run, number_of(after), number)
+    refuse_replaced(run, after, checksum)
+    return Link(number, checksum)
 
 
-def _records(fetch: _Fetch, run: str, after: After) -> Iterator[Record]:
-    number = number_of(after)
-    rows, link = _rows(fetch, max(1, number)), Link()
-    if number:  # start with the record before, whose checksum is needed
-        before = next(rows, None)
-        if before is None:
-            return
-        if before[0] != number:
-            raise chain.missing(run, number, before[0])
-        refuse_replaced(run, after, before[4])
-        link = Link(number, before[4])
-    yield from chain.checked(rows, run, link)
+def _check_count(
+    run: str, n_events: object, stated: object, start: Link, rows: list[Row], is_last: bool
+) -> None:
+    """Raise CorruptLog if the rows of a page, which follow `start`, do not fit the entry of the run.
+
+    A log may go on after the last record that its entry knows: a program of version 0.1.0 that had the store
+    open before there were entries appends without them.
+    """
+    n_of_page = n_events - start.number if isinstance(n_events, int) else 0
+    if n_of_page < 0 or (n_of_page > len(rows) and not is_last):
+        return  # the record that the entry knows is on another page
+    known = [Link(row[0], row[4]) for row in rows[:n_of_page][-1:]]
+    chain.refuse_unsealed(run, n_events, stated, known[0] if known else start)
 
 
-def _rows(fetch: _Fetch, first: int) -> Iterator[Row]:
-    limit = _FIRST_PAGE
-    while True:
-        page = fetch(first, limit)
-        yield from page
-        if len(page) < limit:
-            return
-        first = page[-1][0] + 1
-        is_large = sum(len(row[3]) for row in page) > _PAGE_BYTES
-        limit = max(1, limit // 8) if is_large else min(4 * limit, _LARGEST_PAGE)
+def _last(connection: sql.Connection, key: int, most: int) -> Link:
+    """Return the last record of a run with this number at most."""
+    last = connection.execute(_LAST, {"key": key, "most": most}).first()
+    return Link() if last is None else Link(*last)
 
 
-def _insert(connection: sql.Connection, key: int, end: Link, records: Iterable[Record]) -> Link:
+def _names(connection: sql.Connection) -> dict[int, str]:
+    """Return the names of all runs by their keys; where records have no run, a name that says so."""
+    found = connection.execute(_NAMES)
+    return {key: name if isinstance(name, str) else f"(run {key}, name lost)" for key, name in found}
+
+
+def _refuse_lost_entry(connection: sql.Connection, run: str) -> None:
+    """Raise CorruptLog if a run that was not found by its name may be there nevertheless."""
+    found = connection.execute(_NAMES).all()
+    lost = [key for key, name in found if not isinstance(name, str)]
+    if lost:
+        raise CorruptLog(
+            f"Run {run!r} was not found, and the store is damaged: it has records of run number {lost[0]}, "
+            f"but no entry with the name of that run, which may be this one. Restore the store from a backup."
+        )
+    is_listed = any(name == run for _, name in found)
+    if is_listed and connection.execute(sql.text(_FIND), {"run": run}).first() is None:  # not begun just now
+        raise CorruptLog(
+            f"Run {run!r} is in the list of runs, but cannot be found there by its name: the index of the "
+            f"list was damaged. Restore the store from a backup."
+        )
+
+
+def _insert(connection: sql.Connection, run: str, key: int, end: Link, records: Iterable[Record]) -> Link:
     rows = []
     for record in records:
         number, kind, at, body, checksum = chain.row(end, record.at, record.event)
@@ -218,4 +301,5 @@ def _insert(connection: sql.Connection, key: int, end: Link, records: Iterable[R
             {"run": key, "number": number, "kind": kind, "at": at, "body": body, "checksum": checksum}
         )
     connection.execute(EVENTS.insert(), rows)
+    connection.execute(_COUNT, {"key": key, "n_events": end.number, "checksum": chain.seal(run, end)})
     return end

@@ -4,10 +4,12 @@ Many processes of one machine may use the file at once. Writers take turns; a wr
 is acknowledged, and one that is broken off leaves no trace.
 """
 
+import math
 import os
 import random
 import sqlite3
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,17 +17,18 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sql
 
-from shortlist.errors import StoreTrouble
+from shortlist.errors import CorruptLog, LostWrite, StoreTrouble
 from shortlist.input_files import kind_of
+from shortlist.store import wal
 from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
 from shortlist.store.trouble import of_sqlite
 
+_SMALL = 1 << 22  # bytes of a file that takes no more than some milliseconds to check
 _USER_TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 )
-
 
 _Files: TypeAlias = tuple[tuple[int, int] | None, ...]
 
@@ -66,6 +69,7 @@ class SqliteStore(SqlStore):
             _refuse_path(path, must_exist=must_exist or read_only)
         except OSError as error:
             raise StoreTrouble(f"The store {path} cannot be opened: {error.strerror}.") from None
+        _refuse_damaged_log(path)
         self._file = _File(path, read_only, must_exist, patience)
         engine = sql.create_engine(
             "sqlite+pysqlite://",
@@ -104,7 +108,16 @@ class SqliteStore(SqlStore):
             with closing(self._file.connect()) as connection:
                 _refuse_foreign(connection, self._where)
                 if not read_only:
+                    _refuse_damaged(connection, self._where, _SMALL)
                     self._file.log_ahead(connection)
+        except sqlite3.Error as error:
+            raise of_sqlite(error, self._where) from None
+
+    def verify(self) -> None:
+        """Raise CorruptLog if the file is damaged, even where no run is."""
+        try:
+            with closing(self._file.connect()) as connection:
+                _refuse_damaged(connection, self._where)
         except sqlite3.Error as error:
             raise of_sqlite(error, self._where) from None
 
@@ -140,7 +153,12 @@ class _File:
             factory=_Connection,
         )  # fmt: skip
         connection.text_factory = _text
-        connection.execute("PRAGMA synchronous = FULL")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+        except UnicodeDecodeError:  # of SQLite's message, which quotes the schema
+            raise CorruptLog(
+                f"The store {self._path} is damaged: its schema cannot be read. Restore it from a backup."
+            ) from None
         if not self._is_read_only:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the log of writes
             connection.files = _files(self._path)
@@ -202,11 +220,52 @@ def _text(data: bytes) -> str:
 
 def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
     tables = {name for (name,) in connection.execute(_USER_TABLES)}
+    if not tables:
+        n_used = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+        ]
+        if n_used[0] - n_used[1] > 1:
+            raise CorruptLog(f"{where} is damaged: it has data, but no tables. Restore it from a backup.")
     if tables and VERSIONS.name not in tables:
         raise StoreTrouble(
             f"{where} is a database of another program, with tables such as {min(tables)!r}. Nothing was "
             f"changed. Give the path of another file, which may be a new one."
         )
+
+
+def _refuse_damaged(connection: sqlite3.Connection, where: str, most: float = math.inf) -> None:
+    """Raise CorruptLog if the structure of a file is damaged; look at files of at most so many bytes."""
+    n_pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    if n_pages * size > most:
+        return
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise CorruptLog(
+            f"{where} is damaged ({' '.join(found.split())}). Nothing was changed. Restore it from a backup; "
+            f"`shortlist copy` copies the runs that can still be read to another file."
+        )
+
+
+def _refuse_damaged_log(path: Path) -> None:
+    """Raise CorruptLog if SQLite would drop writes from its log that were complete; warn if it may."""
+    drop = wal.dropped(Path(f"{path}-wal"))
+    if drop is None:
+        return
+    place = f"frame {drop.frame:,} of {drop.n_frames:,}" if drop.frame else "its header"
+    if drop.n_writes > 1 or not drop.frame:
+        raise CorruptLog(
+            f"The store {path} was not closed properly, and its -wal file, with the latest writes, is "
+            f"damaged at {place}. SQLite would drop all that follows in silence. Nothing was changed. "
+            f"Restore both files from a backup; or drop it yourself: sqlite3 FILE 'PRAGMA wal_checkpoint'."
+        )
+    warnings.warn(
+        f"The last write to the store {path} was broken off by a crash, or damaged later, at {place} of its "
+        f"-wal file, and is dropped. Look which answers the run has, and tell those that are missing again.",
+        LostWrite,
+        stacklevel=4,
+    )
 
 
 def _refuse_path(path: Path, must_exist: bool) -> None:

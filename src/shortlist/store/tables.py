@@ -1,4 +1,4 @@
-"""The tables of a store in a database, as of schema version 1."""
+"""The tables of a store in a database, as of schema version 1; `migrations` adds to them."""
 
 import sqlalchemy as sql
 
@@ -21,7 +21,10 @@ RUNS = sql.Table(
     sql.Column("name", sql.Text, nullable=False, unique=True),
     sqlite_autoincrement=True,
 )
-"""The runs, in the order in which they began."""
+"""The runs, in the order in which they began.
+
+Since version 2 also: `n_events`, how many records a run has, and `checksum`, which covers its name, that
+number and the last record (`chain.seal`); both are NULL for a run that was damaged before."""
 
 EVENTS = sql.Table(
     "shortlist_events",

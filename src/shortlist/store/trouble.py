@@ -35,7 +35,11 @@ _SQLITE = {
     ),
     sqlite3.SQLITE_TOOBIG: ("a record is too large", "Tell results in several parts"),
 }
-_DAMAGED = {sqlite3.SQLITE_CORRUPT: "is damaged", sqlite3.SQLITE_NOTADB: "is not a store of Shortlist"}
+_DAMAGED = {
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_NOTADB: "is not a store of Shortlist",
+    sqlite3.SQLITE_ERROR: "is damaged or of another program",  # it lacks a table or a column, mostly
+}
 
 _UNSURE = "Whether this call was still written is seen on reading: run the same command again when it is up"
 _SERVER = {
