@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
@@ -64,6 +65,33 @@ def test_every_order_is_equally_likely() -> None:
     assert min(counts) > 60  # 100 are expected, with a deviation of 9
 
 
+def test_drawn_rows_are_independent_of_each_other_and_of_other_arms() -> None:
+    source = TableSource.of(PROBLEM, [np.arange(4.0), np.arange(4.0)], "draw")
+    first, second = pulled(source, 3, 0, 4000), pulled(source, 3, 1, 4000)
+    assert first == pulled(source, 3, 0, 4000)
+    assert first != second
+    for one, other in ((first, second), (first[:-1], first[1:])):
+        counts = np.histogram2d(one, other, bins=4, range=[[0, 4], [0, 4]])[0]
+        assert np.abs(counts - 250).max() < 5 * np.sqrt(250)  # also the same row again, and by another arm
+
+
+@pytest.mark.parametrize(("order", "is_kept"), [("next", False), ("draw", True)])
+def test_the_promise_on_rows_that_arms_share(order: str, is_kept: bool) -> None:
+    """Arm b has 1 less the reward of a: read in turn, level-race errs far more often than delta."""
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[0.25, 0.25], rewards="bernoulli")
+    wrong, runs = 0, 300
+    for seed in range(runs):
+        rows = (
+            np.random.default_rng(seed).permutation(np.arange(4000) < 2201).astype(float)
+        )  # leads by 0.1005
+        source = TableSource.of(problem, [rows, 1 - rows], order)
+        wrong += int(sl.select(source, problem, "level-race", seed=seed).indices[0] == 1)
+    if is_kept:
+        assert binomtest(wrong, runs, 0.05, alternative="greater").pvalue > 1e-3
+    else:
+        assert binomtest(wrong, runs, 0.05, alternative="greater").pvalue < 1e-6
+
+
 @pytest.mark.parametrize("order", ["next", "random"])
 def test_a_table_that_ends_says_what_to_do(order: str) -> None:
     with pytest.raises(FinalFailure) as caught:
@@ -92,7 +120,7 @@ def test_every_arm_has_rows() -> None:
         TableSource.of(PROBLEM, [np.ones(2), np.ones(0)])
     with pytest.raises(sl.InvalidProblem, match="3 arms but the problem has 2"):
         TableSource.of(PROBLEM, [np.ones(2)] * 3)
-    with pytest.raises(sl.InvalidProblem, match="one of: next, random"):
+    with pytest.raises(sl.InvalidProblem, match="one of: next, random, draw"):
         TableSource.of(PROBLEM, ROWS, "last")
 
 

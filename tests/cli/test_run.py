@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import shortlist as sl
 from shortlist.cli import resuming
 from shortlist.report.progress import pull_words
 from shortlist.run.holders import holdings
+from shortlist.run.problem_file import read_problem_file
 from shortlist.store import Arranged
 from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
 
@@ -282,10 +284,14 @@ means = [0.2, 0.5, 0.8]
         (
             'n = 3\nrewards = "bernoulli"',
             "variances = [0.25, 0.25, 0.25]",
-            "rewards was bernoulli, is gaussian",
+            "bounds was [0.0, 1.0], is not given; rewards was bernoulli, is not given",
         ),
         ('kind = "simulated"', 'kind = "simulated"\nrewards = "bernoulli"', ""),
-        ('rewards = "bernoulli"', 'bounds = [0.0, 1.0]\n[measure]\nrewards = "bernoulli"', ""),
+        (
+            'rewards = "bernoulli"',
+            'bounds = [0.0, 1.0]\n[measure]\nrewards = "bernoulli"',
+            "rewards was bernoulli, is not given",
+        ),
     ],
 )
 def test_what_holds_is_compared_and_not_what_is_written(
@@ -307,7 +313,7 @@ def test_bounds_may_not_change_even_to_others_of_the_same_width(call: Calls) -> 
     call.write("trial.toml", (QUESTION + BY_AWK).replace("[0.0, 1.0]", "[0.5, 1.5]"))
     done = call("run", "trial.toml")
     assert done.status == 2
-    assert "measure: bounds was [0.0, 1.0], is [0.5, 1.5]" in done.err
+    assert "another question: bounds was [0.0, 1.0], is [0.5, 1.5]" in done.err
 
 
 def test_a_default_of_a_table_may_be_written_out(call: Calls) -> None:
@@ -339,8 +345,8 @@ def recorded(call: Calls, rows: int, *, spoil: int | None = None, order: str = "
     table = (rng.random((60, 3)) < [0.2, 0.5, 0.8]).astype(float)[:rows].T
     if spoil is not None:
         table[0, spoil] = 1 - table[0, spoil]
-    np.save(call.folder / "table.npy", table)
-    measured = f'\n[measure]\nkind = "table"\nfile = "table.npy"\norder = "{order}"\n'
+    np.savez(call.folder / "table.npz", **dict(zip(("north", "south", "east, far"), table, strict=True)))
+    measured = f'\n[measure]\nkind = "table"\nfile = "table.npz"\norder = "{order}"\n'
     return call.write("trial.toml", QUESTION + measured)
 
 
@@ -380,6 +386,42 @@ def test_a_table_may_not_change(call: Calls, change: dict[str, Any]) -> None:
     assert done.status == 2
     assert "measure: table: digest was" in done.err
     assert call("run", recorded(call, 2, order=order)).status == 2
+
+
+SHARED = '\n[measure]\nkind = "table"\nfile = "table.npy"\n'
+
+
+def test_rows_that_arms_share_are_drawn_for_each_arm_by_itself(call: Calls) -> None:
+    np.save(call.folder / "table.npy", np.repeat([[0.0, 1.0, 0.0, 1.0], [1.0] * 4], [2, 1], axis=0))
+    call.write("trial.toml", QUESTION + SHARED)
+    assert call("run", "trial.toml").status == 0
+    assert arranged(call)[0]["settings"]["measure"]["order"] == "draw"
+    for order in ("next", "random"):
+        call.write("trial.toml", QUESTION + SHARED + f'order = "{order}"\n')
+        for command in (("run", "trial.toml", "--name", order), ("doctor", "trial.toml")):
+            done = call(*command)
+            assert done.status == 2
+            assert f'`order` is "{order}", but each row of the table has a reward for every arm' in done.err
+
+
+@pytest.mark.parametrize("stated", ["", 'order = "next"\n'])
+def test_a_run_that_has_read_shared_rows_in_turn_goes_on_so(call: Calls, stated: str) -> None:
+    """As version 0.1.0 did."""
+    table = np.random.default_rng(1).random((3, 60)) * [[0.3], [0.6], [1.0]]
+    np.save(call.folder / "table.npy", table)
+    path = Path(call.write("trial.toml", QUESTION + SHARED + stated))
+    asked = read_problem_file(call.folder / path, to_go_on=True)
+    old = replace(asked.source, order="next")  # type: ignore[type-var]
+    about = {"measure": asked.about | {"order": "next"}}
+    with sl.Session(asked.problem, store=str(call.folder / "shortlist.db"), name="trial") as session:
+        sl.drive(session, old, about=about, budget=12)
+        assert 0 < session.n_pulls <= 12
+    done = call("run", "trial.toml")
+    assert done.status == 0, done.err
+    with sl.Session.resume(str(call.folder / "shortlist.db"), "trial") as session:
+        assert session.result.to_dict() == sl.select(old, asked.problem).to_dict()
+    call.write("trial.toml", QUESTION + SHARED + 'order = "draw"\n')
+    assert "order was next, is draw" in call("run", "trial.toml").err
 
 
 # --- in company -----------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_the_answer_is_right(name: str) -> None:
     assert is_right(case, selected(run.stdout, case)), run.stdout
     assert "With probability at least 95 %" in run.stdout
     assert not re.search("Traceback|Warning", run.stderr)
-    assert ("Error" in run.stderr) == (name == "evaluation")  # there, after the answer
+    assert "Error" not in run.stderr
 
 
 @each_case
@@ -152,22 +152,12 @@ def test_the_question_is_that_of_the_file(name: str) -> None:
     assert [asked.name(arm) for arm in range(asked.n)] == list(case.truth())
 
 
-def test_a_table_that_is_too_short_is_said_to_be() -> None:
-    run = done(CASES["evaluation"].command)
-    said = " ".join(run.stderr.split())
-    (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-    assert " ".join(shown.split()) in said, "put what the example says into examples/README.md"
-    assert "FinalFailure" not in said
-    assert "drive()" not in said
-
-
 def test_the_evaluation_leaves_its_files_where_it_is_told(tmp_path: Path) -> None:
     run = done(f"python examples/evaluation.py --folder {tmp_path / 'new'} --questions 100")
-    assert run.returncode == 4  # a hundred questions are not enough
+    assert run.returncode == 0
     assert {path.name for path in (tmp_path / "new").iterdir()} == {
         "answers.npy",
         "evaluation-0.03.toml",
-        "evaluation-0.005.toml",
         "shortlist.db",
     }
     assert np.load(tmp_path / "new" / "answers.npy").shape == (24, 100)
@@ -202,9 +192,10 @@ def test_trainings_have_the_expected_loss() -> None:
         assert off(losses, training.expected_loss(*SETTINGS[arm])) < 4.5
 
 
-def test_recorded_answers_have_the_stated_accuracies() -> None:
-    recorded = evaluation.answers(4000, np.random.default_rng(3))
-    assert off(recorded, list(evaluation.accuracies().values())) < 4.5
+def test_better_models_answer_better() -> None:
+    shares = evaluation.accuracies(4000)
+    assert list(shares.values()) == evaluation.recorded(4000).mean(axis=1).tolist()
+    assert shares["huge-tuned, both"] > shares["medium, both"] > shares["tiny, both"] > shares["tiny, bare"]
 
 
 def test_the_warehouse_is_that_of_the_exact_moments() -> None:

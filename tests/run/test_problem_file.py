@@ -575,7 +575,7 @@ def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
     text = TWO + '[measure]\nkind = "table"\nfile = "sites.csv"\nlayout = "wide"\n'
     found = read(tmp_path, text, "question,north,south\n1,0,2\n2,,4\n")
     assert isinstance(found.source, TableSource)
-    assert found.source.answers([Call(0, 1, 2, 0)])[0].tolist() == [2.0, 4.0]
+    assert set(found.source.answers([Call(0, 1, 50, 0)])[0].tolist()) == {2.0, 4.0}
 
 
 @pytest.mark.parametrize(
@@ -586,7 +586,7 @@ def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
         ('file = "absent.csv"', "there is no file"),
         ('file = "absent.npy"', "there is no file"),
         ('file = "sites.csv"\nlayout = "tall"', "one of: long, wide"),
-        ('file = "sites.csv"\norder = "shuffled"', "one of: next, random"),
+        ('file = "sites.csv"\norder = "shuffled"', "one of: next, random, draw"),
         ('file = "sites.csv"\naxis = 0', "unknown entry 'axis'"),
         ('file = "sites.csv"\nlayout = "wide"\narm = "x"', "unknown entry 'arm'"),
         ('file = "sites.csv"\nreward = "score"', "no column 'score'"),

@@ -136,6 +136,30 @@ FAULTS = (
         "may_change = False and",
     ),
     Fault(
+        "tables: rows that arms share are read in turn",
+        "run/measure_section.py",
+        'word(entries, "order", "draw" if is_shared else "next")',
+        'word(entries, "order", "next")',
+    ),
+    Fault(
+        "tables: all arms draw the same rows",
+        "measure/table.py",
+        "own[call.rng.integers(len(own), size=call.count)]",
+        "own[np.random.default_rng((call.seed, call.first_pull)).integers(len(own), size=call.count)]",
+    ),
+    Fault(
+        "tables: a new run may read shared rows in turn",
+        "run/problem_file.py",
+        'if self.source.order not in ("draw", before):',
+        "if False:",
+    ),
+    Fault(
+        "tables: a begun run reads its rows otherwise",
+        "run/problem_file.py",
+        "replace(self.source, order=before)",
+        'replace(self.source, order="draw")',
+    ),
+    Fault(
         "leases: they never end",
         "run/leases.py",
         "held: BoolArray = self._until > now",

@@ -103,7 +103,7 @@ def command(
 
     if report_file is not None:
         refuse_nowhere(report_file)
-    asked = read_problem_file(file)
+    asked = read_problem_file(file, to_go_on=True)
     name = name_for(file, name, strategy, seed)
     began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget}
     with (
@@ -121,6 +121,7 @@ def command(
             saying_how_to_go_on(session),
             pulls_shown(session, quiet=as_json) as progress,
         ):
+            asked = asked.since(session.settings)
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
             result = drive(session, asked.source, budget=budget, **how)

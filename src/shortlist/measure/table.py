@@ -1,4 +1,4 @@
-"""A table of recorded rewards as their source: every row is used once at most."""
+"""A table of recorded rewards as their source: in turn, each row once, or drawn at random for each arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,19 @@ from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.measure.source import Call
 from shortlist.unknown import Question
 
+ORDERS = ("next", "random", "draw")
+
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """Recorded rewards as a source: pulls of an arm take its rows one after the other.
+    """Recorded rewards as a source.
 
-    The rows count as independent draws from each arm's distribution, and what is promised is about the
-    mean of that distribution, not about the average of the rows that happen to be there.
+    With "next" and "random" pulls of an arm take its rows one after the other, each once. The rows count as
+    independent draws from each arm's distribution, independent also of the rows of other arms, and what is
+    promised is about the mean of that distribution. This does not hold where a row has a reward for every
+    arm, such as the scores of all models on one question: then use "draw". Pulls of an arm then draw any of
+    its rows, with replacement and independently of all other pulls, and what is promised is about the average
+    of the rows that are there.
 
     Attributes
     ----------
@@ -26,7 +32,8 @@ class TableSource:
     values, starts
         The rewards of all arms, arm after arm; those of arm i stand from ``starts[i]`` to ``starts[i + 1]``.
     order
-        "next": rows as they stand; or "random": in a random order of each arm's own, fixed by the seed.
+        "next": rows as they stand; "random": in a random order of each arm's own, fixed by the seed; or
+        "draw": drawn at random with replacement, fixed by the seed.
     """
 
     problem: Question
@@ -45,25 +52,27 @@ class TableSource:
             name = problem.name(sizes.index(0))
             raise InvalidProblem(f"the table has no rows of {name}; record some, or leave the arm out.")
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(problem, np.concatenate(rewards), starts, one_of(order, "order", ("next", "random")))
+        return cls(problem, np.concatenate(rewards), starts, one_of(order, "order", ORDERS))
 
     def rows(self, arm: int) -> int:
         """Return how many rewards of an arm were recorded."""
         return int(self.starts[arm + 1] - self.starts[arm])
 
     def answers(self, calls: Sequence[Call]) -> list[FloatArray]:
-        """Return the rows that belong to each call; raise FinalFailure when an arm has no more."""
+        """Return the rows that belong to each call; raise FinalFailure when an arm has no more to take."""
         return [self._answer(call) for call in calls]
 
     def _answer(self, call: Call) -> FloatArray:
-        rows, needed = self.rows(call.arm), call.first_pull + call.count
+        own = self.values[self.starts[call.arm] : self.starts[call.arm + 1]]
+        if self.order == "draw":
+            return own[call.rng.integers(len(own), size=call.count)]
+        rows, needed = len(own), call.first_pull + call.count
         if needed > rows:
             raise FinalFailure(
                 f"the table has {rows:,} rows of {self.problem.name(call.arm)}, but {needed:,} are needed by "
                 f"now. Record more rows, or ask for less: a larger epsilon or delta. Using rows "
                 f"again would make rewards dependent and void the guarantee, so that is not done."
             )
-        own = self.values[self.starts[call.arm] : self.starts[call.arm + 1]]
         if self.order == "random":
             entropy = np.random.SeedSequence(call.seed, spawn_key=(call.arm,))
             own = own[np.random.default_rng(entropy).permutation(rows)]

@@ -31,6 +31,7 @@ class Measured:
     """Where rewards come from, also in words and, for simulated arms, their truth.
 
     `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
+    `is_shared` says that each row of a table has a reward for every arm.
     """
 
     source: Source
@@ -38,6 +39,7 @@ class Measured:
     rewards: str | None = None
     variances: FloatArray | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +154,11 @@ def _command(given: _Given) -> Measured:
 def _table(given: _Given) -> Measured:
     entries, problem = given.entries, given.problem
     path = given.folder / word(entries, "file")
-    about: dict[str, Any] = {"file": word(entries, "file"), "order": word(entries, "order", "next")}
-    match path.suffix.lower():
+    suffix = path.suffix.lower()
+    is_shared = suffix == ".npy" or (suffix == ".csv" and entries.get("layout") == "wide")
+    order = word(entries, "order", "draw" if is_shared else "next")
+    about: dict[str, Any] = {"file": word(entries, "file"), "order": order}
+    match suffix:
         case ".npy":
             given.only("file", "order", "axis")
             about["axis"] = entries.get("axis", 0)
@@ -172,7 +177,7 @@ def _table(given: _Given) -> Measured:
             rewards = read_csv(path, problem, about["layout"], **names)
         case other:
             raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy or .npz file.")
-    return Measured(TableSource.of(problem, rewards, about["order"]), about=about)
+    return Measured(TableSource.of(problem, rewards, order), about=about, is_shared=is_shared)
 
 
 _Reader: TypeAlias = Callable[[_Given], Measured]

@@ -19,7 +19,7 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.input_files import MOST_BYTES
-from shortlist.measure import Source
+from shortlist.measure import Source, TableSource
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
 from shortlist.run.about import has_only_grown
@@ -76,6 +76,34 @@ class ProblemFile:
     rewards: str | None = None
     variances: FloatArray | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    is_shared: bool = False
+    states_order: bool = False
+
+    def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
+        """Return the file as a run reads it that has been measured so before; None for a new run.
+
+        Where each row of a table has a reward for every arm, rows are drawn for each arm by itself. Version
+        0.1.0 read them in turn, and runs that it began go on so.
+
+        Raises
+        ------
+        InvalidProblem
+            If rows that arms share would be read in turn by a new run: arms would depend on each other.
+        """
+        if not self.is_shared or not isinstance(self.source, TableSource):
+            return self
+        before = ((settings or {}).get("measure") or {}).get("order", "draw")
+        if not self.states_order:
+            source, about = replace(self.source, order=before), self.about | {"order": before}
+            return replace(self, source=source, about=about)
+        if self.source.order not in ("draw", before):
+            raise InvalidProblem(
+                f'`order` is "{self.source.order}", but each row of the table has a reward for every arm: '
+                f"rewards of different arms would depend on each other, and nothing would be guaranteed. "
+                f'Leave `order` out, or say `order = "draw"`. If the rewards in a row are not related, write '
+                f"the table in the long layout, or as an .npz file."
+            )
+        return self
 
     def about_since(self, settings: dict[str, Any] | None) -> dict[str, Any]:
         """Return how rewards come about, for `drive`, where a run has been measured so before.
@@ -90,9 +118,14 @@ class ProblemFile:
         return now | ({FOLLOWS: {"measure": before}} if before | table == self.about else {})
 
 
-def read_problem_file(path: Path) -> ProblemFile:
-    """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear."""
-    return _read(path, _with_rewards)
+def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
+    """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear.
+
+    If `to_go_on`, an earlier version may have begun the run that is meant: call `ProblemFile.since` when its
+    settings are known.
+    """
+    found = _read(path, _with_rewards)
+    return found if to_go_on else _read(path, lambda *_: found.since(None))
 
 
 def read_problem(path: Path) -> Question:
@@ -190,4 +223,13 @@ def _names(asked: dict[str, Any], columns: Columns) -> Any:
 def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
     problem, columns = _asked(text, folder)
     found: Measured = measured(section(text, "measure", None), problem, columns, folder.absolute())
-    return ProblemFile(problem, found.source, found.means, found.rewards, found.variances, found.about)
+    return ProblemFile(
+        problem,
+        found.source,
+        found.means,
+        found.rewards,
+        found.variances,
+        found.about,
+        is_shared=found.is_shared,
+        states_order="order" in section(text, "measure", None),
+    )
