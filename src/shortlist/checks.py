@@ -14,6 +14,10 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 
+MOST_ARMS = 10**8
+"""An array with a number for each must fit into memory, and so must several."""
+_MOST_WHOLE = 2**1023  # a float can still hold it
+_MOST_SHOWN = 200  # letters of a value in a message
 _LEAST_DELTA = 1e-50  # so that shares of it stay within a float, too
 _LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
 
@@ -23,17 +27,34 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def whole_number(value: Any, name: str, least: int) -> int:
-    """Return a value as an int, if it is a whole number and at least so large."""
-    if not is_whole(value) or value < least:
-        raise InvalidProblem(f"`{name}` is {value!r}; it must be a whole number, {least} or more.")
+def shortened(value: object) -> str:
+    """Return a value as messages repeat it: shortened, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # of an object of somebody else's, or of a number with thousands of digits
+        return f"an object of type {type(value).__name__} that cannot be printed"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return a value as an int, if it is a whole number and within limits."""
+    if not is_whole(value) or not least <= value <= (_MOST_WHOLE if most is None else most):
+        limits = f"{least} or more" if most is None else f"from {least} to {most:,}"
+        if is_whole(value) and value > _MOST_WHOLE:
+            limits = f"{least} or more, of 300 digits at most"
+        raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be a whole number, {limits}.")
     return int(value)
+
+
+def n_arms(value: Any, name: str = "n") -> int:
+    """Return a number of arms, if there can be so many."""
+    return whole_number(value, name, 1, MOST_ARMS)
 
 
 def one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
     """Return a word, if it is one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidProblem(f"`{name}` is {value!r}; it must be one of: {', '.join(allowed)}.")
+        raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be one of: {', '.join(allowed)}.")
     return value
 
 
@@ -48,11 +69,11 @@ def real_numbers(given: Any, name: str, advice: str = "Give one real number per 
     except ValueError:
         raise InvalidProblem(f"`{name}` is ragged; it must be a flat list of numbers. {advice}") from None
     if values.ndim == 0:
-        raise InvalidProblem(f"`{name}` is {given!r}, of 0 dimensions; it must be a list. {advice}")
+        raise InvalidProblem(f"`{name}` is {shortened(given)}, of 0 dimensions; it must be a list. {advice}")
     if values.size and values.dtype.kind not in "iuf":
         (first,) = values.reshape(-1)[:1].tolist()
         raise InvalidProblem(
-            f"`{name}` holds {_kind(values)}, such as {first!r}; all must be real numbers. {advice}"
+            f"`{name}` holds {_kind(values)}, such as {shortened(first)}; all must be real numbers. {advice}"
         )
     return values.astype(np.float64, copy=False)
 
@@ -65,13 +86,16 @@ def m(given: object, n: int) -> int:
         whole = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
         raise InvalidProblem(
-            f"`m` is {given!r}; it must be a whole number of arms to select, such as 3."
+            f"`m` is {shortened(given)}; it must be a whole number of arms to select, such as 3."
         ) from None
     if whole < 1:
-        raise InvalidProblem(f"`m` is {whole}; it must be at least 1. To select the single best arm use 1.")
+        raise InvalidProblem(
+            f"`m` is {shortened(whole)}; it must be at least 1. To select the single best arm use 1."
+        )
     if whole > n:
         raise InvalidProblem(
-            f"`m` is {whole} but there are only {n} arms. Select at most {n}, or add arms to `variances`."
+            f"`m` is {shortened(whole)} but there are only {n} arms. Select at most {n}, or add arms to "
+            f"`variances`."
         )
     return whole
 
@@ -83,7 +107,7 @@ def _real(value: object, name: str, advice: str) -> float:
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise InvalidProblem(f"`{name}` is {value!r}; it must be a real number. {advice}") from None
+        raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be a real number. {advice}") from None
     return number
 
 
@@ -146,10 +170,13 @@ def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> No
     kinds = {str: "strings", bytes: "bytes", complex: "complex numbers", type(None): "objects"}
     for place, value in enumerate(values):
         if isinstance(value, bool | np.bool_):
-            raise InvalidProblem(f"`{name}[{place}]` is {value!r}; it must be a real number. {advice}")
+            raise InvalidProblem(
+                f"`{name}[{place}]` is {shortened(value)}; it must be a real number. {advice}"
+            )
         if type(value) in kinds:
             raise InvalidProblem(
-                f"`{name}` holds {kinds[type(value)]}, such as {value!r}; all must be real numbers. {advice}"
+                f"`{name}` holds {kinds[type(value)]}, such as {shortened(value)}; all must be real numbers. "
+                f"{advice}"
             )
 
 
@@ -176,31 +203,38 @@ def _wrong_variance(values: FloatArray, place: int, n_wrong: int) -> InvalidProb
     )
 
 
-def names(given: Sequence[str], n: int) -> tuple[str, ...]:
-    """Return n different names that can be printed."""
+def listed(given: Any) -> tuple[Any, ...]:
+    """Return names as a tuple, if they are a list of some kind and no single string."""
     if isinstance(given, str | bytes):
         raise InvalidProblem(
-            f"`names` is the single string {given!r}; it must be a list with one name per arm."
+            f"`names` is the single string {shortened(given)}; it must be a list with one name per arm."
         )
     try:
-        listed = tuple(given)
+        return tuple(given)
     except TypeError:
-        raise InvalidProblem(f"`names` is {given!r}; it must be a list with one name per arm.") from None
-    if len(listed) != n:
-        raise InvalidProblem(f"there are {len(listed)} `names` but {n} `variances`; give one name per arm.")
+        raise InvalidProblem(
+            f"`names` is {shortened(given)}; it must be a list with one name per arm."
+        ) from None
+
+
+def names(given: Sequence[str], n: int) -> tuple[str, ...]:
+    """Return n different names that can be printed."""
+    found = listed(given)
+    if len(found) != n:
+        raise InvalidProblem(f"there are {len(found)} `names` but {n} `variances`; give one name per arm.")
     first_seen: dict[str, int] = {}
-    for place, name in enumerate(listed):
+    for place, name in enumerate(found):
         if not isinstance(name, str) or not name.strip() or not _is_text(name):
             raise InvalidProblem(
-                f"`names[{place}]` is {name!r}; every name must be a non-empty string of text."
+                f"`names[{place}]` is {shortened(name)}; every name must be a non-empty string of text."
             )
         if name in first_seen:
             raise InvalidProblem(
-                f"`names[{place}]` and `names[{first_seen[name]}]` are both {name!r}; names must differ, "
-                f"because results are reported by name."
+                f"`names[{place}]` and `names[{first_seen[name]}]` are both {shortened(name)}; names "
+                f"must differ, because results are reported by name."
             )
         first_seen[name] = place
-    return tuple(str(name) for name in listed)
+    return tuple(str(name) for name in found)
 
 
 def _is_text(name: str) -> bool:

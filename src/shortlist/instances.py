@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import is_whole, whole_number
+from shortlist.checks import is_whole, n_arms, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 
@@ -45,7 +45,7 @@ def illustrative_classes(k: int) -> tuple[EqualArms, ...]:
     ------
     [ZT22] Section 5.2, "An illustrative example".
     """
-    k = whole_number(k, "k", 2)
+    k = whole_number(k, "k", 2, 10_000)
     n, levels = 2 ** (k * k), (k - 1).bit_length()  # ceil(log2 k), in whole numbers
     sizes = [2**i for i in range(levels)]  # [ZT22] Sec. 5.2, illustrative example
     noisy = [EqualArms(Fraction(1, size), size) for size in sizes]
@@ -153,7 +153,7 @@ def random(
     """
     if not 1.0 <= spread < math.inf:
         raise InvalidProblem(f"`spread` is {spread!r}; it must be a finite number, 1 or more.")
-    n = whole_number(n, "n", 1)
+    n = n_arms(n)
     rng = np.random.default_rng(whole_number(seed, "seed", 0))
     variances = np.exp(rng.uniform(-math.log(spread), math.log(spread), n))
     problem = Problem(m=m, epsilon=epsilon, delta=delta, variances=variances)

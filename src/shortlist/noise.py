@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import whole_number
+from shortlist.checks import n_arms, shortened
 from shortlist.errors import InvalidProblem
 
 
@@ -65,14 +65,16 @@ def bernoulli_proxy(means: FloatArray) -> FloatArray:
 
 
 def _for_all(n: int, variance: float) -> FloatArray:
-    number = whole_number(n, "n", 1)
-    try:
-        return np.full(number, variance)
-    except (MemoryError, ValueError):
-        raise InvalidProblem(f"`n` is {n}; so many arms do not fit into memory. Check the number.") from None
+    return np.full(n_arms(n), variance)
 
 
 def _real(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InvalidProblem(f"`{name}` is {value!r}; it must be a finite real number, such as 1.0.")
-    return float(value)
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise TypeError
+        number = float(value)
+    except (TypeError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be a finite real number, such as 1.0.")
+    return number

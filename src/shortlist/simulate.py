@@ -129,7 +129,7 @@ def simulate(
     """
     truth = _truth(problem, variances, rewards)
     true_means = checked_means(truth, means, rewards)
-    replications = whole_number(replications, "replications", 1)
+    replications = whole_number(replications, "replications", 1, 10**8)
     seed = whole_number(seed, "seed", 0)
     budget = None if budget is None else whole_number(budget, "budget", 0)
     rules = strategy_for(resolve(strategy, problem), problem)

@@ -59,7 +59,7 @@ class Unknown(Named):
             "epsilon": checks.epsilon(self.epsilon),
             "delta": checks.delta(self.delta),
             "names": None if self.names is None else checks.names(self.names, n),
-            "pilot": None if self.pilot is None else checks.whole_number(self.pilot, "pilot", 2),
+            "pilot": None if self.pilot is None else checks.whole_number(self.pilot, "pilot", 2, 10**9),
             "guarantee": checks.one_of(self.guarantee, "guarantee", ("pac", "indifference")),
             "goal": checks.one_of(self.goal, "goal", ("maximise", "minimise")),
         }
@@ -118,12 +118,17 @@ def checked_question(problem: object) -> Question:
 
 def _number_of_arms(n: object, names: Sequence[str] | None) -> int:
     if names is None or isinstance(names, str | bytes):
-        if not checks.is_whole(n) or n < 1:  # type: ignore[operator]
-            raise InvalidProblem(f"`n` is {n!r}; give the number of arms, 1 or more, or their `names`.")
+        if not checks.is_whole(n) or not 1 <= n <= checks.MOST_ARMS:  # type: ignore[operator]
+            raise InvalidProblem(
+                f"`n` is {checks.shortened(n)}; give the number of arms, from 1 to {checks.MOST_ARMS:,}, or "
+                f"their `names`."
+            )
         return int(n)  # type: ignore[call-overload,no-any-return]
-    listed = tuple(names)
-    if n not in (0, len(listed)):
-        raise InvalidProblem(f"`n` is {n!r} but there are {len(listed)} `names`; leave `n` out.")
+    listed = checks.listed(names)
+    if not checks.is_whole(n) or n not in (0, len(listed)):
+        raise InvalidProblem(
+            f"`n` is {checks.shortened(n)} but there are {len(listed)} `names`; leave `n` out."
+        )
     if not listed:
         raise InvalidProblem("`names` is empty: there is no arm to select. Name at least one.")
     return len(listed)

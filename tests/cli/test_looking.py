@@ -194,7 +194,7 @@ def test_export_writes_files(runs: Calls) -> None:
     assert runs("export", "done", "--csv", "--json").status == 2
     lost = runs("export", "done", "--output", "nowhere/done.csv")
     assert lost.status == 4
-    assert "the output could not be written" in lost.err
+    assert "nowhere/done.csv could not be written: No such file" in lost.err
     before = (runs.folder / "done.csv").read_text()
     append("done", Ended(np.array([0])))
     assert runs("export", "done", "--output", "done.csv").status == 4

@@ -1,8 +1,16 @@
 """The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
 
-from tools.faults import bounds, races, runs, server, strategies, unknown
+from tools.faults import bounds, inputs, races, runs, server, strategies, unknown
 from tools.faults.fault import Fault
 
-FAULTS = (*strategies.FAULTS, *races.FAULTS, *unknown.FAULTS, *bounds.FAULTS, *runs.FAULTS, *server.FAULTS)
+FAULTS = (
+    *strategies.FAULTS,
+    *races.FAULTS,
+    *unknown.FAULTS,
+    *bounds.FAULTS,
+    *runs.FAULTS,
+    *server.FAULTS,
+    *inputs.FAULTS,
+)
 
 __all__ = ["FAULTS", "Fault"]

@@ -43,7 +43,7 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
     with reading(where) as store:
         log = look_at(store, run)
         if output is None:
-            _write(log, sys.stdout, as_json)
+            _write(log, None, as_json)
             return
         text = io.StringIO()  # first of all, so that nothing is overwritten if the log turns out damaged
         _write(log, text, as_json)
@@ -51,12 +51,12 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
     show_plain(f"Written to {output}.")
 
 
-def _write(log: "Follower", out: TextIO, as_json: bool) -> None:
+def _write(log: "Follower", out: TextIO | None, as_json: bool) -> None:
     import json
 
     from shortlist.report.export import COLUMNS, answer_rows, export_dict
 
     if as_json:
-        out.write(json.dumps(export_dict(log), indent=2) + "\n")
+        (out or sys.stdout).write(json.dumps(export_dict(log), indent=2) + "\n")
     else:
         print_csv(COLUMNS, answer_rows(log), out)

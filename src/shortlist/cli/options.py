@@ -1,5 +1,6 @@
 """Options that commands share, and how to tell whether one was given."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,17 @@ def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def worker_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that says who measures."""
     return click.option("--worker", metavar="NAME", help="Who measures; by default user@machine.")(command)
+
+
+class Number(click.FloatRange):
+    """A number within limits; "nan", which no limit catches, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
 
 
 class Span(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only

@@ -1,6 +1,7 @@
 """What commands print: JSON, tables, and the sentences that several of them say."""
 
 import csv
+import io
 import json
 import os
 import sys
@@ -26,6 +27,8 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
     """
     from shortlist.run.printable import cell_of, printable
 
+    if out is None and isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # a file for programs, wherever it is written
     out = out or sys.stdout
     cell = (lambda text: printable(cell_of(text))) if out.isatty() else cell_of
     writer = csv.DictWriter(out, columns, lineterminator="\n")

@@ -181,7 +181,7 @@ def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str,
     """Return what to simulate: the arms of a file, or m of n arms that lead by just above epsilon."""
     import numpy as np
 
-    from shortlist.checks import whole_number
+    from shortlist.checks import n_arms
     from shortlist.cli.questions import simulated_question
     from shortlist.instances import slippage
     from shortlist.problem import Problem
@@ -195,7 +195,7 @@ def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str,
         numbers = {"m": 2, "epsilon": 0.5, "delta": 0.1} | {
             k: v for k, v in given.items() if k in {"m", "epsilon", "delta"}
         }
-        variances = np.ones(whole_number(given.get("n", 10), "--arms", 1))
+        variances = np.ones(n_arms(given.get("n", 10), "--arms"))
         found["problem"] = Problem(**numbers, variances=variances, noise="gaussian")
         found["means"] = slippage(found["problem"]).means
     if options["quick"]:

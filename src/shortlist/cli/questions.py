@@ -1,5 +1,6 @@
 """Which question a command is about: that of a file, or a built-in instance."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,15 +77,15 @@ def simulated_question(
 def instance_of(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
     """Return a built-in instance: its question, and its true means."""
     from shortlist import instances
+    from shortlist.checks import n_arms
     from shortlist.problem import Problem
 
-    if numbers["n"] < 1:
-        raise InvalidProblem(f"--arms is {numbers['n']}; there must be at least one arm.")
+    n_arms(numbers["n"], "--arms")
     shape = {"epsilon": numbers["epsilon"], "delta": numbers["delta"]}
     if instance == "random":
         drawn = instances.random(numbers["n"], numbers["m"], seed=numbers["seed"], **shape)
         return drawn.problem, drawn.means
-    if instance is not None and instance.startswith("illustrative-") and instance[13:].isdecimal():
+    if instance is not None and re.fullmatch("illustrative-[0-9]{1,4}", instance):
         drawn = instances.illustrative(int(instance[13:]), **shape)
         return drawn.problem, drawn.means
     by_name: dict[str | None, Callable[[Problem], instances.Instance]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shortlist.cli.options import json_option, store_option
+from shortlist.cli.options import Number, json_option, store_option
 from shortlist.cli.stores import NOWHERE, shown
 from shortlist.errors import InvalidProblem
 
@@ -41,7 +41,7 @@ PORT = 8765
     "--rate",
     default=2000.0,
     show_default=True,
-    type=click.FloatRange(min=1),
+    type=Number(min=1, max=1e6),
     help="The most requests per second from one address.",
 )
 @click.option(
@@ -55,7 +55,7 @@ PORT = 8765
     "--patience",
     default=30.0,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True, max=1e6),
     help="Seconds to wait for a client that sends or reads nothing.",
 )
 @json_option("where it serves, and new tokens,")
@@ -124,7 +124,12 @@ def command(
         port=port,
         limits=limits,
     )
-    store = open_store(where, read_only=read_only)
+    try:
+        store = open_store(where, read_only=read_only)
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
     server = server_for(store, settings, host, port)
     facts = {"url": f"http://{_called(host)}:{port}", "store": shown(where), "read_only": read_only}
     new = {"write": tokens.write, "read": tokens.read} if is_new and tokens is not None else None

@@ -84,10 +84,10 @@ def shown(where: str) -> str:
 
 def who(worker: str | None) -> str:
     """Return who measures, if that was not said: the user, and this machine."""
+    from shortlist.run.worker_names import checked_worker
+
     if worker is not None:
-        if not worker.strip() or not worker.isprintable():
-            raise InvalidProblem(f"--worker is {worker!r}; it must be a name that can be printed.")
-        return worker
+        return checked_worker(worker, "--worker")
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -100,6 +100,6 @@ def _refuse_missing(where: str) -> None:
         raise InvalidProblem(f"nothing is kept in {NOWHERE}; give the store that has the run with --store.")
     if "://" not in where and where.strip() and not os.path.exists(os.path.expanduser(where)):
         raise NoSuchRun(
-            f"there is no store {where}. `shortlist run FILE` and `shortlist begin FILE` make one; if yours "
-            f"is elsewhere, say where with --store or in SHORTLIST_STORE."
+            f"there is no store {shown(where)}. `shortlist run FILE` and `shortlist begin FILE` make one; if "
+            f"yours is elsewhere, say where with --store or in SHORTLIST_STORE."
         )

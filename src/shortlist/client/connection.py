@@ -15,6 +15,7 @@ import httpx
 
 from shortlist.client.refusals import AGAIN, refusal, unreachable
 from shortlist.errors import InvalidProblem, ShortlistError
+from shortlist.store.address import shown
 
 _FIRST, _LONGEST = 0.1, 5.0  # seconds between two tries
 _PATIENCE, _FIRST_CONTACT = 120.0, 3.0  # seconds; one that has never answered may have another address
@@ -137,7 +138,9 @@ def _checked(url: str) -> str:
     except ValueError:
         is_good = False
     if not is_good or parts.query or parts.fragment:
-        raise InvalidProblem(f"the server is {url!r}; give its address, such as http://127.0.0.1:8765.")
+        raise InvalidProblem(
+            f"the server is {shown(url)!r}; give its address, such as http://127.0.0.1:8765."
+        )
     if parts.username is not None:
         raise InvalidProblem(
             "the address of the server has a name in it; leave that out, and give a `token`."

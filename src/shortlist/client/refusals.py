@@ -6,6 +6,7 @@ import httpx
 
 from shortlist import errors
 from shortlist.errors import InvalidProblem, ShortlistError, StoreTrouble
+from shortlist.store.address import shown
 
 _OURS: dict[str, type[ShortlistError]] = {
     name: kind
@@ -31,7 +32,7 @@ def refusal(url: str, response: httpx.Response) -> ShortlistError:
         return _OURS[kind](said)
     if response.is_redirect:
         there = response.headers.get("location", "another address")
-        return InvalidProblem(f"the server at {url} has moved to {there}; give that address.")
+        return InvalidProblem(f"the server at {url} has moved to {shown(there)}; give that address.")
     if response.is_success:
         return InvalidProblem(f"what answers at {url} is no Shortlist server. {_ADVICE[404]}")
     said = said or f"it answered with status {status}."

@@ -106,7 +106,7 @@ def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30
     >>> diagnosis.is_healthy, diagnosis.findings[1].seen[:38]
     (False, 'All rewards of arm-0, arm-2, arm-4, ar')
     """
-    arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2)
+    arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2, 10**7)
     seed = whole_number(seed, "seed", 0)
     made = [tried(source, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
     strategy = resolve("auto", problem)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.checks import one_of
+from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed
 from shortlist.measure.function import Summary
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
@@ -23,6 +23,7 @@ from shortlist.unknown import Question
 
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
+_LONGEST = 2_000_000  # seconds that the operating system can wait for a program
 _LAST_LINES = 8  # of what a failed program wrote to stderr
 
 
@@ -213,8 +214,11 @@ def _check_entries(source: CommandSource) -> None:
     seconds: Any = source.timeout
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
         raise InvalidProblem(f"`timeout` is {seconds!r}; it must be a number of seconds, such as 60.")
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise InvalidProblem(f"`timeout` is {seconds!r}; it must be positive and finite.")
+    if seconds is not None and not 0 < seconds <= _LONGEST:
+        raise InvalidProblem(
+            f"`timeout` is {shortened(seconds)}; it must be above 0 and at most {_LONGEST:,} seconds. "
+            f"Leave it out for no limit."
+        )
     if not all(isinstance(text, str) for pair in source.env.items() for text in pair):
         raise InvalidProblem(f'`env` is {dict(source.env)!r}; write every value as text, like NAME = "1".')
     if not source.folder.is_dir():

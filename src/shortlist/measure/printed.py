@@ -19,7 +19,7 @@ def rewards_in_json(text: str, count: int) -> list[float] | Summary:
     """Return the rewards of an output in JSON: a list, a summary, or a number where one was asked for."""
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"what it printed is not JSON ({error}): {_short(text)}") from None
     if isinstance(found, dict):
         return _summary(found, count)
@@ -66,7 +66,7 @@ def _number(line: str) -> float:
 
 def _checked(value: float, shown: object) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"it printed {shown}; NaN and infinity are not rewards")
+        raise ValueError(f"it printed {str(shown)[:60]}; NaN and infinity are not rewards")
     return value
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.checks import one_of, whole_number
+from shortlist.checks import MOST_ARMS, n_arms, one_of, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.plot.curves import (
     LOWER_BOUND,
@@ -44,8 +44,8 @@ def scaling_data(
     """Return worst cases over n, m or delta; `variances(n)` gives those of n arms."""
     over = one_of(over, "over", tuple(_LABELS))
     names = checked_strategies(strategies)
-    fixed = {"n": whole_number(n, "n", 1), "m": m, "delta": delta}
-    chosen = _values(over, values, fixed, whole_number(points, "points", 2))
+    fixed = {"n": n_arms(n), "m": whole_number(m, "m", 1, MOST_ARMS), "delta": delta}
+    chosen = _values(over, values, fixed, whole_number(points, "points", 2, 10_000))
     problems = (_problem(fixed | {over: value}, epsilon, variances) for value in chosen)
     return worst_cases(over, [float(value) for value in chosen], problems, names)
 
@@ -53,7 +53,7 @@ def scaling_data(
 def _values(over: str, values: Sequence[float] | None, fixed: dict[str, float], points: int) -> list[float]:
     if values is not None:
         found = sorted(
-            {float(value) if over == "delta" else whole_number(value, over, 1) for value in values}
+            {float(value) if over == "delta" else whole_number(value, over, 1, MOST_ARMS) for value in values}
         )
         if not found:
             raise InvalidProblem(f"`values` is empty; give values of {over}, such as [{fixed[over]}].")

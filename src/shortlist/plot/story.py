@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import whole_number
+from shortlist.checks import MOST_ARMS, whole_number
 from shortlist.heterogeneity import entropy
 from shortlist.plot.curves import (
     LOWER_BOUND,
@@ -41,7 +41,7 @@ def heterogeneity_data(
     Variances fall geometrically, by the same ratio from arm to arm: from 1/2 (or the smallest ratio that
     leaves the last arm a variance that can be told from 0) to 1, where all are equal.
     """
-    n, points = whole_number(n, "n", 2), whole_number(points, "points", 2)
+    n, points = whole_number(n, "n", 2, MOST_ARMS), whole_number(points, "points", 2, 10_000)
     names = checked_strategies(strategies, STORY)
     least = max(_HALVING, _SMALLEST ** (1 / (n - 1)))
     entropies = np.linspace(entropy(geometric(n, least)), np.log(n), points)

@@ -7,7 +7,8 @@ import numpy as np
 
 from shortlist import checks
 from shortlist.arrays import FloatArray
-from shortlist.checks import one_of, real_numbers, whole_number
+from shortlist.checks import n_arms as checked_n
+from shortlist.checks import one_of, real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.columns import Columns
 from shortlist.noise import bernoulli, bounded
@@ -77,7 +78,7 @@ def n_arms(asked: dict[str, Any], columns: Columns) -> int:
     names = asked.get("names")
     given = [len(columns.lines)] if columns.lines else []
     given += [len(names)] if isinstance(names, list) else []
-    given += [whole_number(asked["n"], "n", 1)] if "n" in asked else []
+    given += [checked_n(asked["n"])] if "n" in asked else []
     if not given:
         raise InvalidProblem(
             "the number of arms is not stated; give `arms` (a CSV file), `names` (a list), or `n`."

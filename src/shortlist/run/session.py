@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.checks import whole_number
+from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
 from shortlist.plan import resolve
 from shortlist.result import Result
@@ -25,7 +25,7 @@ from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Choose, Follower
 from shortlist.run.history import History
 from shortlist.run.holders import Holding, awaited
-from shortlist.run.worker_names import HERE, own_name
+from shortlist.run.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
     Began,
     Conflict,
@@ -44,6 +44,7 @@ from shortlist.unknown import Question, checked_question
 DAY = 86_400.0  # seconds
 _LONGEST = 1e10  # seconds; three centuries
 _MANY_ARMS = 20_000
+_MOST_LETTERS = 200  # of the name of a run
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
 
 
@@ -286,11 +287,14 @@ class Session:
             limit = whole_number(limit, "limit", 0)
         if not (isinstance(lease, int | float) and 0 < lease <= _LONGEST):
             raise InvalidProblem(
-                f"`lease` is {lease!r}; it must be a number of seconds above 0, at most {_LONGEST:g}."
+                f"`lease` is {shortened(lease)}; it must be a number of seconds above 0, at most "
+                f"{_LONGEST:g}."
             )
         if worker is None:
             tickets, is_open = self.still_open()
             return tickets.take(np.flatnonzero(is_open)[:limit])
+
+        worker = checked_worker(worker)
 
         def decide(history: History, now: float) -> list[Event]:
             nonlocal tickets
@@ -363,6 +367,7 @@ class Session:
         It does not warn of conflicts. If `sizes` has the largest reward of each ticket, by its absolute
         value, an answer that differs from an earlier one by rounding only is taken to be the same.
         """
+        worker = worker and checked_worker(worker)
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
             means = None if means is None else np.atleast_1d(means)
@@ -453,6 +458,10 @@ class Session:
         return self._log.append(decide)
 
     def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
+        if len(self.name) > _MOST_LETTERS:
+            raise InvalidProblem(
+                f"the name of the run has {len(self.name):,} letters; it must have {_MOST_LETTERS} at most."
+            )
         self._log.begin(Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist")))
 
     def _new_code(self) -> str:

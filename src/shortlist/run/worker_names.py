@@ -6,11 +6,28 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
+from shortlist.checks import shortened
+from shortlist.errors import InvalidProblem
+
 HERE, OVER_HTTP = "run", "http"
 """What names begin with: of those who use a store themselves, and of those who ask a server.
 
 Whether one of the latter has ended is nothing that the server could find out; its leases run out.
 """
+
+
+_MOST_LETTERS = 200
+
+
+def checked_worker(worker: object, option: str = "`worker`") -> str:
+    """Return the name of a worker, if it can be one; raise InvalidProblem if not."""
+    is_name = isinstance(worker, str) and worker.strip() and worker.isprintable()
+    if not is_name or len(str(worker)) > _MOST_LETTERS:
+        raise InvalidProblem(
+            f"{option} is {shortened(worker)}; it must be a name of 1 to {_MOST_LETTERS} letters that can be "
+            f"printed."
+        )
+    return str(worker)
 
 
 def own_name(number: int = 0, prefix: str = HERE) -> str:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Source
 from shortlist.run.dask import ClusterLike, dask_client, is_dask
@@ -14,6 +15,7 @@ from shortlist.run.interrupts import deaf_to_interrupts
 from shortlist.run.task import Outcome, Packed, Task, get_ready, perform
 
 _IN_FLIGHT = 3  # tasks for each worker: one to work on, the others so that it need not wait
+_MOST_PROCESSES = 1000
 _LARGE = 1 << 20  # bytes; larger sources go to a Dask cluster once. Others go with every task, because a
 # worker that looks for something on a dead one waits for half a minute.
 
@@ -104,6 +106,9 @@ class Processes:
     """A request for so many worker processes of the run's own, started afresh and ended with it."""
 
     n: int
+
+    def __post_init__(self) -> None:
+        whole_number(self.n, "workers", 1, _MOST_PROCESSES)
 
     def start(self) -> Executor:
         """Return a pool of the processes."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from shortlist.errors import StoreTrouble
 from shortlist.store.log import Store
@@ -21,6 +22,16 @@ _HARMLESS = {
     *("sslmode", "connect_timeout", "target_session_attrs"),
 }
 """Options of an address that may be shown."""
+_LEAST_SECRET = 4  # letters; to look for shorter ones in a text would only garble it
+_LOGIN = re.compile(r"([A-Za-z][\w.+-]{0,30}://[^\s/:@]*):(\S{0,500})@")
+_BARE_LOGIN = re.compile(r"^((?:--[\w-]+=)?(?:[A-Za-z][\w.+-]{0,30}:/?)?[^\s/:@]+):[^/].*@")
+_PAIR = re.compile(
+    r"(?i)\b(\w*(?:pass(?:word|wd|phrase|file)|token|secret))(\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'\"]+)"
+)
+_DSN = re.compile(
+    r"(?i)(?:--store=)?\s*(?:host|hostaddr|port|user|dbname|password|service|sslmode|passfile)\s*="
+)
+_LIKE_ADDRESS = re.compile(r"(?i)\s*(?:postgres\w*(?:\+\w+)?|jdbc|mysql|mariadb):")
 _METHODS = ("read", "append", "restore", "runs", "remove", "verify", "close")
 
 
@@ -65,20 +76,47 @@ def shown(where: str) -> str:
     --------
     >>> shown("postgresql://me:p@ss/word@server/lab?sslmode=require&sslpassword=secret")
     'postgresql://me:***@server/lab?sslmode=require'
+    >>> shown("host=server user=me password=secret")
+    'host=server user=me password=***'
     >>> shown("runs.db")
     'runs.db'
     """
-    found = re.search(r"([A-Za-z][\w.+-]*)://", where)
+    where = _PAIR.sub(r"\1\2***", where) if _DSN.match(where) else where
+    found = re.search(r"([A-Za-z][\w.+-]{0,30})://", where)
     if found is None:
-        return where
+        return _BARE_LOGIN.sub(r"\1:***@", where)
     start, rest = where[: found.end()], where[found.end() :]
     login, at, place = ("", "", rest) if found[1] == "sqlite" else rest.rpartition("@")
     if "?" in login:  # where a password ends cannot be known then
         return f"{start}***"
     user = re.split(r"[:/@\s]", login)[0]
-    place, _, query = place.partition("?")
+    place, _, query = (place if found[1] == "sqlite" else place.partition("#")[0]).partition("?")
     options = "&".join(part for part in query.split("&") if part.partition("=")[0] in _HARMLESS)
     return f"{start}{user}{'' if user == login else ':***'}{at}{place}{'?' if options else ''}{options}"
+
+
+def masked(text: str, *addresses: str) -> str:
+    """Return text of any kind without the secrets of some addresses, and without passwords it may have.
+
+    Examples
+    --------
+    >>> masked('no host "ss/word" in postgresql://me:x@h', "postgresql://me:p@ss/word@server/lab")
+    'no host "***" in postgresql://me:***@h'
+    """
+    for address in addresses:
+        if (public := shown(address)) != address:
+            text = text.replace(address, public)
+            for secret in sorted(_secrets(address, public), key=len, reverse=True):
+                text = text.replace(secret, "***")
+    return _PAIR.sub(r"\1\2***", _LOGIN.sub(r"\1:***@", text))
+
+
+def _secrets(address: str, public: str) -> set[str]:
+    """Return the parts of an address that may be secret, in the forms in which they may turn up again."""
+    parts = {part for part in re.split(r"[:@/?&=\s'\"]", address) if part not in public}
+    parts |= {part for login in _LOGIN.finditer(address) for part in (login[2], *login[2].split("@"))}
+    parts |= {unquote(part) for part in parts}
+    return {part for part in parts if len(part) >= _LEAST_SECRET}
 
 
 def _opened(address: str, *, must_exist: bool, read_only: bool, clock: Callable[[], float] | None) -> Store:
@@ -92,6 +130,8 @@ def _opened(address: str, *, must_exist: bool, read_only: bool, clock: Callable[
     from shortlist.store.sqlite import SqliteStore  # noqa: PLC0415
 
     path = _path(address)
+    if not is_url and (shown(address) != address or _DSN.match(address) or _LIKE_ADDRESS.match(address)):
+        _refuse_like_address(path)
     return SqliteStore(path, must_exist=must_exist, read_only=read_only, clock=clock)
 
 
@@ -110,3 +150,15 @@ def _path(address: str) -> Path:
             "options: sqlite:///runs.db, or sqlite:////home/me/runs.db from the root. The path alone will do."
         )
     return Path(rest[1:])
+
+
+def _refuse_like_address(path: Path) -> None:
+    """Refuse what was meant as the address of a database, unless it is a file after all."""
+    try:
+        is_file = path.is_file()
+    except OSError:
+        is_file = False
+    if not is_file:
+        raise StoreTrouble(
+            f"The store looks like the address of a database, but cannot be read as one. {_FORMS}."
+        )

@@ -57,17 +57,10 @@ class PostgresStore(SqlStore):
         patience: float = 30.0,
         steps: Sequence[Step] = STEPS,
     ) -> None:
-        url = _url(address)
-        engine = sql.create_engine(
-            url,
-            pool_pre_ping=True,
-            pool_size=4,
-            max_overflow=-1,
-            isolation_level="READ COMMITTED",  # what a lock was waited for is seen once it is had
-            connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "shortlist"},
-        )
+        engine = _engine(address)
         sql.event.listen(engine, "connect", _settings(patience, read_only))
         super().__init__(engine, f"The store {shown(address)}", clock)
+        self._address = address
         self._set_up(self._changing_schema, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def verify(self) -> None:
@@ -83,21 +76,29 @@ class PostgresStore(SqlStore):
             yield connection
 
 
-def _url(address: str) -> sql.URL:
+def _engine(address: str) -> sql.Engine:
     if find_spec("psycopg") is None:
         raise StoreTrouble(
             "A store in PostgreSQL needs the package psycopg. Install it: pip install 'shortlist[postgres]'."
         )
     try:
+        address.encode()  # half a letter cannot be sent
         url = sql.make_url(address).set(drivername="postgresql+psycopg")
+        if "@" in f"{url.host}{url.database}":  # part of a password, most likely
+            raise ValueError
+        return sql.create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=4,
+            max_overflow=-1,
+            isolation_level="READ COMMITTED",  # what a lock was waited for is seen once it is had
+            connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "shortlist"},
+        )
     except (sql.exc.ArgumentError, ValueError):
-        url = None
-    if url is None or "@" in f"{url.host}{url.database}":  # part of a password, most likely
         raise StoreTrouble(
             "The address of the store cannot be read. It must look like "
             "postgresql://user@server:5432/database; write special signs of a password as %xx, @ as %40."
-        )
-    return url
+        ) from None
 
 
 def _settings(patience: float, read_only: bool) -> Callable[[Any, Any], None]:

@@ -78,6 +78,7 @@ class SqlStore(ABC):
     no reader keeps a transaction open.
     """
 
+    _address = ""  # of the database, with its password
     _LOCK: ClassVar[str]  # what makes a query for a run keep others waiting until the transaction ends
     _is_counted = True  # unless it is only read and of version 1
 
@@ -172,7 +173,7 @@ class SqlStore(ABC):
         try:
             yield
         except (sql.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            raise explained(error, self._where) from None
+            raise explained(error, self._where, self._address) from None
 
     def _set_up(
         self, transaction: Transaction, *, must_exist: bool, read_only: bool, steps: Sequence[Step]

@@ -5,6 +5,7 @@ import sqlite3
 from sqlalchemy import exc
 
 from shortlist.errors import CorruptLog, StoreTrouble
+from shortlist.store.address import masked
 
 _SAFE = "What was told before is safe"
 
@@ -71,12 +72,13 @@ _REFUSED = (
 )
 
 
-def explained(error: Exception, where: str) -> StoreTrouble:
-    """Return the error to raise for one that a database has reported."""
+def explained(error: Exception, where: str, address: str = "") -> StoreTrouble:
+    """Return the error to raise for one that a database has reported, without secrets of its address."""
     cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig is not None else error
     if isinstance(cause, sqlite3.Error):
         return of_sqlite(cause, where)
-    return _of_server(cause, where, is_lost=getattr(error, "connection_invalidated", False))
+    said = masked(_first_line(cause), address)
+    return _of_server(cause, where, said, is_lost=getattr(error, "connection_invalidated", False))
 
 
 def of_sqlite(cause: sqlite3.Error, where: str) -> StoreTrouble:
@@ -91,13 +93,13 @@ def of_sqlite(cause: sqlite3.Error, where: str) -> StoreTrouble:
     return StoreTrouble(f"{where}: {what} ({cause}). {_SAFE}. {advice}.")
 
 
-def _of_server(cause: BaseException, where: str, is_lost: bool) -> StoreTrouble:
+def _of_server(cause: BaseException, where: str, said: str, is_lost: bool) -> StoreTrouble:
     state = getattr(cause, "sqlstate", None) or ""
     found = [words for start, words in _SERVER.items() if state.startswith(start)]
     if not state and type(cause).__name__ == "OperationalError":  # without a connection there is no code
         found = [_REFUSED if "FATAL" in str(cause) else _SERVER["08"] if is_lost else _AWAY]
     what, advice = found[-1] if found else ("the server reported an error", "Correct that and try again")
-    return StoreTrouble(f"{where}: {what} ({_first_line(cause)}). {_SAFE}. {advice}.")
+    return StoreTrouble(f"{where}: {what} ({said}). {_SAFE}. {advice}.")
 
 
 def _first_line(cause: BaseException) -> str:

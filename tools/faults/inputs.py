@@ -1,0 +1,120 @@
+"""Faults at the doors: files, numbers and names that nobody should give, and passwords."""
+
+from tools.faults.fault import Fault
+
+FAULTS = (
+    Fault(
+        "input: a pipe that nobody writes to is waited for",
+        "input_files.py",
+        "elif time.monotonic() > deadline:",
+        "elif time.monotonic() > deadline + 60:",
+    ),
+    Fault(
+        "input: a pipe ends where its writer pauses",
+        "input_files.py",
+        "            has_writer = True\n            select.select([file], [], [])",
+        "            break",
+    ),
+    Fault(
+        "input: devices are read",
+        "input_files.py",
+        'if kind not in {"", "a pipe"}:',
+        'if kind not in {"", "a pipe", "a device"}:',
+    ),
+    Fault(
+        "input: a table is as large as its header says",
+        "measure/table_file.py",
+        "if count * dtype.itemsize > size:",
+        "if count > 10**30:",
+    ),
+    Fault(
+        "input: an archive may unpack to any size",
+        "measure/table_file.py",
+        "if size > max(_MOST_UNPACKED, _MOST_RATIO * len(data)):",
+        "if size > 2**62:",
+    ),
+    Fault(
+        "input: TOML has numbers of any size",
+        "run/problem_file.py",
+        "value.bit_length() > 1024",
+        "value.bit_length() > 2**30",
+    ),
+    Fault(
+        "input: a key of TOML has any number of parts",
+        "run/problem_file.py",
+        "if _LONG_KEY.search(text):",
+        "if _LONG_KEY.search(text[:1]):",
+    ),
+    Fault(
+        "input: a store whose name has a NUL is that of another name",
+        "store/sqlite.py",
+        'if "\\0" in str(path):',
+        'if "\\0\\0" in str(path):',
+    ),
+    Fault(
+        "input: workers may have names of any length",
+        "run/worker_names.py",
+        "if not is_name or len(str(worker)) > _MOST_LETTERS:",
+        "if not is_name:",
+    ),
+    Fault(
+        "input: workers may have names that control terminals",
+        "run/worker_names.py",
+        "worker.strip() and worker.isprintable()",
+        "worker.strip()",
+    ),
+    Fault(
+        "input: messages print numbers of any size",
+        "checks.py",
+        'return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."',
+        "return text",
+    ),
+    Fault(
+        "cli: output that nobody takes is a success",
+        "cli/__init__.py",
+        "        if end.code == 1:  # by rich, where nobody takes the output\n            sys.exit(TROUBLE)",
+        "        if end.code == 1:\n            sys.exit(0)",
+    ),
+    Fault(
+        "cli: output is not flushed before it is called written",
+        "cli/__init__.py",
+        "sys.stdout.flush()",
+        "pass",
+    ),
+    Fault(
+        "secrets: an address without a scheme is shown whole",
+        "store/address.py",
+        'return _BARE_LOGIN.sub(r"\\1:***@", where)',
+        "return where",
+    ),
+    Fault(
+        "secrets: pairs of keys and values are shown whole",
+        "store/address.py",
+        'where = _PAIR.sub(r"\\1\\2***", where) if _DSN.match(where) else where',
+        "where = where",
+    ),
+    Fault(
+        "secrets: percent-encoded passwords are not known again",
+        "store/address.py",
+        "    parts |= {unquote(part) for part in parts}\n",
+        "",
+    ),
+    Fault(
+        "secrets: the report of a bug has passwords in it",
+        "cli/__init__.py",
+        'return masked(text, *sys.argv[1:], os.environ.get(VARIABLE, ""))',
+        "return text",
+    ),
+    Fault(
+        "secrets: addresses of databases are taken for paths",
+        "store/address.py",
+        "        _refuse_like_address(path)\n",
+        "        pass\n",
+    ),
+    Fault(
+        "secrets: the client repeats the address of a server",
+        "client/connection.py",
+        "the server is {shown(url)!r}",
+        "the server is {url!r}",
+    ),
+)
