@@ -76,7 +76,8 @@ def test_what_was_read_before_and_is_gone_is_named(durable: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["n_events = 2", "n_events = NULL", "n_events = 0", "checksum = NULL", "name = 'x'"]
+    "change",
+    ["n_events = 2", "n_events = NULL", "n_events = 0", "checksum = NULL", "mark = 'x'", "name = 'x'"],
 )
 def test_a_damaged_entry_is_named(durable: Place, change: str) -> None:
     store = filled(durable)

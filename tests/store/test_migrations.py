@@ -30,7 +30,7 @@ def breaks(connection: sql.Connection) -> None:
     raise KeyboardInterrupt
 
 
-NOW, COLUMNS = (1, 2), ["id", "name", "n_events", "checksum"]
+NOW, COLUMNS = (1, 2), ["id", "name", "n_events", "mark", "checksum"]
 
 
 class Versions:

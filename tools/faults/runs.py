@@ -356,25 +356,25 @@ FAULTS = (
     Fault(
         "chain: a damaged entry of a run is not noticed",
         "store/chain.py",
-        "if end.number != n_events or seal(run, end) != stated:",
-        "if end.number != n_events:",
+        "if not isinstance(found.mark, str) or found != entry(run, end, found.mark):",
+        "if n_events != end.number:",
     ),
     Fault(
         "chain: the entry of a run does not cover its name",
         "store/chain.py",
-        'return checksum(end.checksum, end.number, run, 0.0, b"")',
-        'return checksum(end.checksum, end.number, "", 0.0, b"")',
+        "checksum(end.checksum, end.number, run, 0.0, mark.encode())",
+        'checksum(end.checksum, end.number, "", 0.0, mark.encode())',
     ),
     Fault(
         "store: records are not counted when they are read",
         "store/sql.py",
-        "                _check_count(run, n_events, stated, start, rows, is_last)",
+        "                _check_entry(run, entry, start, rows, is_last)",
         "                pass",
     ),
     Fault(
         "store: records are not counted before more are appended",
         "store/sql.py",
-        "        chain.refuse_unsealed(run, n_events, stated, counted)",
+        "        chain.refuse_unfit(run, entry, known)",
         "        pass",
     ),
     Fault(
@@ -388,6 +388,36 @@ FAULTS = (
         "store/sql.py",
         'AND NOT EXISTS (SELECT 1 FROM shortlist_runs WHERE id = keys.run) ORDER BY 1"',
         'AND run < 0 ORDER BY 1"',
+    ),
+    Fault(
+        "store: leases end by the clock of the process that looks",
+        "run/follower.py",
+        "return self.store.now(self.run)",
+        'return __import__("time").time()',
+    ),
+    Fault(
+        "clock: a clock that is set changes the time of a run at once",
+        "store/clock.py",
+        "_MOST = 0.1",
+        "_MOST = 1e9",
+    ),
+    Fault(
+        "clock: a clock that was wrong stays wrong",
+        "store/clock.py",
+        "_MOST = 0.1",
+        "_MOST = 0.0",
+    ),
+    Fault(
+        "clock: after a restart time goes back",
+        "store/clock.py",
+        "return max(wall, then)",
+        "return wall",
+    ),
+    Fault(
+        "clock: the mark of a write is not kept",
+        "store/sql.py",
+        "chain.entry(run, end, self._mark(now))",
+        "chain.entry(run, end)",
     ),
     Fault(
         "migrations: a damaged log is counted as if it were whole",

@@ -1,7 +1,6 @@
 """``shortlist ask``: tickets to measure, reserved for whoever asks."""
 
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import click
@@ -112,6 +111,6 @@ def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> N
         show_plain(f"Run {session.name} has ended; there is nothing left to measure.", err=err)
         show_plain(str(session.result), err=err)
     else:
-        others = awaited(session.history.round, time.time(), worker)
+        others = awaited(session.history.round, session.log.now(), worker)
         why = waiting_words(others) or "others were quicker: ask again"
         show_plain(f"No ticket of round {session.asked.round} is free; {why}.", err=err)

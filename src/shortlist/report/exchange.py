@@ -1,6 +1,5 @@
 """What passes between a run and those who measure for it, as plain data, fit for JSON."""
 
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,7 +36,7 @@ def begun_dict(session: Session) -> dict[str, Any]:
 
 def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any]:
     """Return the tickets that a worker was given; where there are none, for whom it has to wait."""
-    others = [] if len(tickets) else awaited(session.history.round, time.time(), worker)
+    others = [] if len(tickets) else awaited(session.history.round, session.log.now(), worker)
     return {
         "run": session.name,
         "worker": worker,

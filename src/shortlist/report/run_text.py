@@ -1,6 +1,5 @@
 """A kept run for a terminal and as plain data: what it asks, how far it is, and who is at work on it."""
 
-import time
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -55,7 +54,7 @@ def run_dict(log: Follower) -> dict[str, Any]:
 def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
     """Return all that there is to say of a run but its answers, as plain data, fit for JSON."""
     history, round = log.history, log.history.round
-    held = holdings(round, time.time())
+    held = holdings(round, log.now())
     result = {"result": history.result.to_dict() if history.is_final else None} if with_result else {}
     return (
         run_dict(log)
@@ -120,7 +119,7 @@ def status_text(log: Follower, asked: str) -> RenderableType:
         ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
         parts.append(Text(f"Ended{ended}."))
     else:
-        parts += [Text(words) for words in (_pulls(history), *_round(history))]
+        parts += [Text(words) for words in (_pulls(history), *_round(history, log.now()))]
     if history.suspended is not None:
         parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
     parts += [Text(words, style="yellow") for words in _refused(history)]
@@ -146,10 +145,10 @@ def _pulls(history: History) -> str:
     return f"{said}."
 
 
-def _round(history: History) -> list[str]:
+def _round(history: History, now: float) -> list[str]:
     """Return what is open of the round under way, and who holds it."""
     round, n = history.round, len(history.round.tickets)
-    held = holdings(round, time.time())
+    held = holdings(round, now)
     n_held = sum(holding.n_tickets for holding in held)
     pilot = ", the pilot" if round.tickets.needs_variances else ""
     said = f"Round {round.number}{pilot}: {round.n_missing:,} of {counted(n, 'ticket')} open"

@@ -71,6 +71,10 @@ class Follower:
             )
         return self._history
 
+    def now(self) -> float:
+        """Return the time by which leases of this run end: that of the store, not of this process."""
+        return self.store.now(self.run)
+
     def catch_up(self) -> None:
         """Read what has been appended since."""
         with self.lock:

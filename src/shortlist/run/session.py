@@ -6,7 +6,6 @@ per call has any effect.
 """
 
 import secrets
-import time
 import warnings
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
@@ -396,7 +395,7 @@ class Session:
             round = self._history.round
             if worker is None or self.is_private:
                 return round.tickets, ~round.is_told
-            return round.tickets, deciding.free_for(round, worker, time.time())
+            return round.tickets, deciding.free_for(round, worker, self._log.now())
 
     def refresh(self) -> None:
         """Take in what others have told in the meantime."""
@@ -431,7 +430,7 @@ class Session:
 
     def awaited(self) -> list[Holding]:
         """Return for whom this process has to wait, if all open tickets are with others."""
-        return [] if self.is_private else awaited(self._history.round, time.time(), own_name())
+        return [] if self.is_private else awaited(self._history.round, self._log.now(), own_name())
 
     def others(self, worker: str) -> dict[str, IntArray]:
         """Return which arms of this round other workers hold, by worker."""

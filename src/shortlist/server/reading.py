@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from functools import partial
@@ -154,7 +153,7 @@ def _round(worker: str | None, known: int | None, run: Open) -> dict[str, Any]:
     is_free = None
     if worker is not None and run.session is not None:
         is_free = run.session.still_open(worker)[1]  # which may bring news: so the rest is looked at after it
-    history, now = run.log.history, time.time()
+    history, now = run.log.history, run.log.now()
     round, began = history.round, history.began
     is_free = ~round.is_told if is_free is None else is_free
     return {

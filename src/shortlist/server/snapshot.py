@@ -42,7 +42,7 @@ def glance(log: Follower) -> dict[str, Any]:
         "path": path_of(log.run),
         "state": state,
         "label": LABELS[state],
-        "next": next_step(history, time.time()),
+        "next": next_step(history, log.now()),
         "question": history.problem.words,
         "strategy": history.began.strategy,
         "code": history.began.code,

@@ -32,7 +32,7 @@ _DSN = re.compile(
     r"(?i)(?:--store=)?\s*(?:host|hostaddr|port|user|dbname|password|service|sslmode|passfile)\s*="
 )
 _LIKE_ADDRESS = re.compile(r"(?i)\s*(?:postgres\w*(?:\+\w+)?|jdbc|mysql|mariadb):")
-_METHODS = ("read", "append", "restore", "runs", "remove", "verify", "close")
+_METHODS = ("read", "append", "restore", "runs", "remove", "now", "verify", "close")
 
 
 def open_store(

@@ -5,14 +5,14 @@ a record that was altered, moved, left out or taken from another log is found; a
 the run nor the store is covered, a log keeps its checksums when it is copied.
 
 A log without its last records is a log, too. So each run has an entry beside its records, which says how many
-there are; a checksum (`seal`) covers the name of the run, that number and the last record.
+there are; its checksum covers the name of the run, that number and the last record.
 """
 
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from shortlist.errors import CorruptLog
 from shortlist.store.codec import decoded, encoded
@@ -49,19 +49,28 @@ def row(after: Link, at: float, event: Event) -> Row:
     return number, kind, at, body, checksum(after.checksum, number, kind, at, body)
 
 
-def seal(run: str, end: Link) -> bytes:
-    """Return the checksum of the entry of a run whose log has this end."""
-    return checksum(end.checksum, end.number, run, 0.0, b"")
+class Entry(NamedTuple):
+    """What is kept of a run beside its records, as it was found: if it is damaged, it may be anything."""
+
+    n_events: Any
+    mark: Any
+    checksum: Any
 
 
-def refuse_unsealed(run: str, n_events: object, stated: object, end: Link) -> None:
-    """Raise CorruptLog unless the entry of a run, with its checksum, is that of a log with this end."""
+def entry(run: str, end: Link, mark: str = "") -> Entry:
+    """Return the entry of a run whose log has this end; `mark` says when it was written, see `clock`."""
+    return Entry(end.number, mark, checksum(end.checksum, end.number, run, 0.0, mark.encode()))
+
+
+def refuse_unfit(run: str, found: Entry, end: Link) -> None:
+    """Raise CorruptLog unless the entry of a run, as it was found, is that of a log with this end."""
+    n_events = found.n_events
     if isinstance(n_events, int) and end.number < n_events:
         raise CorruptLog(
             f"The last records of run {run!r} are missing: its entry in the list of runs says that there are "
             f"{n_events:,}, and record {end.number + 1:,} is not there. Restore the store from a backup."
         )
-    if end.number != n_events or seal(run, end) != stated:
+    if not isinstance(found.mark, str) or found != entry(run, end, found.mark):
         raise CorruptLog(
             f"The entry of run {run!r} in the list of runs was damaged or altered: its checksum does not "
             f"fit. Restore the store from a backup."

@@ -75,6 +75,10 @@ class Store(Protocol):
         """Remove a run and all its records, for good."""
         ...
 
+    def now(self, run: str) -> float:
+        """Return the time by which leases of a run end, in seconds since 1970: the same for all its users."""
+        ...
+
     def verify(self) -> None:
         """Raise CorruptLog if the store is damaged, even where no run is; reading finds damage of a run."""
         ...

@@ -2,10 +2,10 @@
 
 import secrets
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from shortlist.store.clock import steady
 from shortlist.store.events import Record
 from shortlist.store.log import (
     After,
@@ -22,7 +22,7 @@ from shortlist.store.log import (
 class MemoryStore:
     """Logs in the memory of this process."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = steady) -> None:
         self._clock = clock
         self._lock = threading.RLock()
         self._logs: dict[str, list[Record]] = {}
@@ -70,6 +70,10 @@ class MemoryStore:
         """Remove a run and all its records."""
         with self._lock:
             self._logs.pop(run, None)
+
+    def now(self, run: str) -> float:  # noqa: ARG002
+        """Return the time by which leases of a run end, in seconds since 1970."""
+        return self._clock()
 
     def verify(self) -> None:
         """Do nothing: what is in memory is as it was written."""

@@ -29,9 +29,11 @@ def first_tables(connection: sql.Connection) -> None:
 def counted_events(connection: sql.Connection) -> None:
     """Add to every run how many records it has, and the checksum of that; check all logs on the way."""
     binary = sql.LargeBinary().compile(connection.dialect)
-    for column in ("n_events BIGINT", f"checksum {binary}"):
+    for column in ("n_events BIGINT", "mark TEXT", f"checksum {binary}"):
         connection.exec_driver_sql(f"ALTER TABLE shortlist_runs ADD COLUMN {column}")
-    counted = sql.text("UPDATE shortlist_runs SET n_events = :n_events, checksum = :checksum WHERE id = :key")
+    counted = sql.text(
+        "UPDATE shortlist_runs SET n_events = :n_events, mark = :mark, checksum = :checksum WHERE id = :key"
+    )
     columns = [EVENTS.c[name] for name in ("number", "kind", "at", "body", "checksum")]
     for key, run in connection.execute(sql.select(RUNS.c.id, RUNS.c.name)).all():
         rows = sql.select(*columns).where(EVENTS.c.run == key).order_by(EVENTS.c.number)
@@ -39,8 +41,7 @@ def counted_events(connection: sql.Connection) -> None:
         with connection.execute(rows, execution_options={"yield_per": 1000}) as found, suppress(CorruptLog):
             for number, *_, checksum in chain.intact(found, run, end):
                 end = chain.Link(number, checksum)
-            values = {"key": key, "n_events": end.number, "checksum": chain.seal(run, end)}
-            connection.execute(counted, values)
+            connection.execute(counted, {"key": key} | chain.entry(run, end)._asdict())
 
 
 STEPS: tuple[Step, ...] = (first_tables, counted_events)

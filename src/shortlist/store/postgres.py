@@ -59,15 +59,18 @@ class PostgresStore(SqlStore):
     ) -> None:
         engine = _engine(address)
         sql.event.listen(engine, "connect", _settings(patience, read_only))
-        super().__init__(engine, f"The store {shown(address)}", clock)
-        self._address = address
+        super().__init__(engine, f"The store {shown(address)}")
+        self._address, self._clock = address, clock
         self._set_up(self._changing_schema, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def verify(self) -> None:
         """Do nothing: a server looks after its files by itself."""
 
-    def _now(self, connection: sql.Connection) -> float:
+    def _now(self, connection: sql.Connection, mark: str) -> float:  # noqa: ARG002
         return float(connection.scalar(_NOW)) if self._clock is None else self._clock()
+
+    def _mark(self, now: float) -> str:  # noqa: ARG002
+        return ""
 
     @contextmanager
     def _changing_schema(self) -> Iterator[sql.Connection]:

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 
 from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store import chain
-from shortlist.store.chain import Link, Row
+from shortlist.store.chain import Entry, Link, Row
 from shortlist.store.events import Record
 from shortlist.store.forks import ForkGuard
 from shortlist.store.log import (
@@ -37,23 +37,25 @@ from shortlist.store.trouble import explained
 
 # The entry of a run and a page of its records, in one statement, so that both are of the same moment.
 _PAGE = (
-    "SELECT {n_events}, NULL, NULL, NULL, {checksum} FROM shortlist_runs WHERE name = :run UNION ALL "
+    "SELECT {n_events}, {mark}, NULL, NULL, {checksum} FROM shortlist_runs WHERE name = :run UNION ALL "
     "SELECT * FROM (SELECT number, kind, at, body, checksum FROM shortlist_events "
     "WHERE run = (SELECT id FROM shortlist_runs WHERE name = :run) AND number >= :first "
     "ORDER BY number LIMIT :limit) AS page"
 )
-_ROWS = sql.text(_PAGE.format(n_events="n_events", checksum="checksum"))
-_ROWS_OF_VERSION_1 = sql.text(_PAGE.format(n_events="NULL", checksum="NULL"))
+_ROWS = sql.text(_PAGE.format(n_events="n_events", mark="mark", checksum="checksum"))
+_ROWS_OF_VERSION_1 = sql.text(_PAGE.format(n_events="NULL", mark="NULL", checksum="NULL"))
 _LAST = sql.text(
     "SELECT number, checksum FROM shortlist_events WHERE run = :key AND number <= :most "
     "ORDER BY number DESC LIMIT 1"
 )
-_FIND = "SELECT id, n_events, checksum FROM shortlist_runs WHERE name = :run"
+_FIND = "SELECT id, n_events, mark, checksum FROM shortlist_runs WHERE name = :run"
 _NEW = sql.text(
-    "INSERT INTO shortlist_runs (name, n_events, checksum) VALUES (:run, 0, :checksum) "
+    "INSERT INTO shortlist_runs (name, n_events, mark, checksum) VALUES (:run, :n_events, :mark, :checksum) "
     "ON CONFLICT (name) DO NOTHING"
 )
-_COUNT = sql.text("UPDATE shortlist_runs SET n_events = :n_events, checksum = :checksum WHERE id = :key")
+_ENTER = sql.text(
+    "UPDATE shortlist_runs SET n_events = :n_events, mark = :mark, checksum = :checksum WHERE id = :key"
+)
 _NAMES = sql.text(
     "WITH RECURSIVE keys (run) AS (SELECT min(run) FROM shortlist_events UNION SELECT "
     "(SELECT min(run) FROM shortlist_events WHERE run > keys.run) FROM keys WHERE run IS NOT NULL) "
@@ -82,10 +84,9 @@ class SqlStore(ABC):
     _LOCK: ClassVar[str]  # what makes a query for a run keep others waiting until the transaction ends
     _is_counted = True  # unless it is only read and of version 1
 
-    def __init__(self, engine: sql.Engine, where: str, clock: Callable[[], float] | None) -> None:
+    def __init__(self, engine: sql.Engine, where: str) -> None:
         self._engine = engine
         self._where = where
-        self._clock = clock
         self._guard = ForkGuard(engine.dispose)
         weakref.finalize(self, engine.dispose)
 
@@ -105,15 +106,16 @@ class SqlStore(ABC):
         """Append to a log what `decide` returns, all or nothing, and return it as records."""
         checked_name(run)
         with self._writing() as connection:
-            key, end = self._end(connection, run)
+            key, mark, end = self._end(connection, run)
             refuse_lost(run, number_of(after), end.number)
             if number_of(after) == end.number:
                 refuse_replaced(run, after, end.checksum)
             news = self._news(connection, run, after) if number_of(after) < end.number else []
-            now = self._now(connection)
+            now = self._now(connection, mark)
             fresh = [Record(end.number + k, now, event) for k, event in enumerate(decide(news, now), 1)]
             if fresh:
-                end = _insert(connection, run, key, end, fresh)
+                end = _insert(connection, key, end, fresh)
+                _enter(connection, key, chain.entry(run, end, self._mark(now)))
                 fresh[-1] = replace(fresh[-1], mark=end.checksum)
             else:
                 connection.rollback()  # a run that was begun only to be looked at is no run
@@ -123,11 +125,12 @@ class SqlStore(ABC):
         """Write records of a log as they were elsewhere, all or nothing; return how many were written."""
         checked_name(run)
         with self._writing() as connection:
-            key, end = self._end(connection, run)
+            key, _, end = self._end(connection, run)
             refuse_existing(run, end.number, n_there)
             source = iter(in_sequence(run, records, n_there))
             while part := list(itertools.islice(source, _ROWS_AT_ONCE)):
-                end = _insert(connection, run, key, end, part)
+                end = _insert(connection, key, end, part)
+            _enter(connection, key, chain.entry(run, end))
             if not end.number:
                 connection.rollback()
             return end.number - n_there
@@ -154,9 +157,19 @@ class SqlStore(ABC):
         """Let go of files and connections."""
         self._engine.dispose()
 
+    def now(self, run: str) -> float:
+        """Return the time by which leases of a run end, in seconds since 1970."""
+        with self._reading() as connection:
+            entry = connection.execute(sql.text(_FIND), {"run": run}).first() if self._is_counted else None
+            return self._now(connection, "" if entry is None else str(entry.mark))
+
     @abstractmethod
-    def _now(self, connection: sql.Connection) -> float:
-        """Return the time, in seconds since 1970."""
+    def _now(self, connection: sql.Connection, mark: str) -> float:
+        """Return the time of a run whose last write has this mark, in seconds since 1970."""
+
+    @abstractmethod
+    def _mark(self, now: float) -> str:
+        """Return the mark of a write at this time."""
 
     @contextmanager
     def _reading(self) -> Iterator[sql.Connection]:
@@ -190,18 +203,18 @@ class SqlStore(ABC):
             bring_up_to_date(transaction, self._where, steps)
         self._is_counted = version > 1 or not read_only
 
-    def _end(self, connection: sql.Connection, run: str) -> tuple[int, Link]:
-        """Return the key and the end of a run's log, and keep others from appending to it."""
+    def _end(self, connection: sql.Connection, run: str) -> tuple[int, str, Link]:
+        """Return the key, the mark and the end of a run's log, and keep others from appending to it."""
         find = sql.text(_FIND + self._LOCK)
-        while (entry := connection.execute(find, {"run": run}).first()) is None:  # again if it is removed
+        while (found := connection.execute(find, {"run": run}).first()) is None:  # again if it is removed
             _refuse_lost_entry(connection, run)
-            connection.execute(_NEW, {"run": run, "checksum": chain.seal(run, Link())})
-        key, n_events, stated = entry
-        end = counted = _last(connection, key, _NO_LIMIT)
-        if isinstance(n_events, int) and n_events < end.number:  # a program of version 0.1.0 may still append
-            counted = _last(connection, key, n_events)
-        chain.refuse_unsealed(run, n_events, stated, counted)
-        return key, end
+            connection.execute(_NEW, {"run": run} | chain.entry(run, Link())._asdict())
+        key, entry = found[0], Entry(*found[1:])
+        end = known = _last(connection, key, _NO_LIMIT)
+        if isinstance(entry.n_events, int) and entry.n_events < end.number:
+            known = _last(connection, key, entry.n_events)  # a program of version 0.1.0 may still append
+        chain.refuse_unfit(run, entry, known)
+        return key, entry.mark, end
 
     def _news(self, connection: sql.Connection, run: str, after: After) -> list[Record]:
         def fetch(first: int, limit: int) -> list[Row]:
@@ -221,11 +234,11 @@ class SqlStore(ABC):
         """Yield records page by page. Each page starts with the record before, whose checksum is needed."""
         limit = _FIRST_PAGE
         while page := fetch(max(1, number_of(after)), limit):
-            (n_events, *_, stated), *rows = page
+            entry, rows = Entry(page[0][0], page[0][1], page[0][4]), page[1:]
             number, is_last, start = number_of(after), len(rows) < limit, Link()
             if number and not rows:  # what was read before is not there any more
-                if self._is_counted and not (isinstance(n_events, int) and n_events < number):
-                    chain.refuse_unsealed(run, n_events, stated, Link(number - 1))
+                if self._is_counted and not (isinstance(entry.n_events, int) and entry.n_events < number):
+                    chain.refuse_unfit(run, entry, Link(number - 1))
                 return
             if number:
                 start = _link(run, after, rows.pop(0))
@@ -233,7 +246,7 @@ class SqlStore(ABC):
                 yield record
                 after = record
             if self._is_counted:
-                _check_count(run, n_events, stated, start, rows, is_last)
+                _check_entry(run, entry, start, rows, is_last)
             if is_last:
                 return
             is_large = sum(len(row[3]) for row in rows) > _PAGE_BYTES
@@ -249,19 +262,17 @@ def _link(run: str, after: After, row: Row) -> Link:
     return Link(number, checksum)
 
 
-def _check_count(
-    run: str, n_events: object, stated: object, start: Link, rows: list[Row], is_last: bool
-) -> None:
+def _check_entry(run: str, entry: Entry, start: Link, rows: list[Row], is_last: bool) -> None:
     """Raise CorruptLog if the rows of a page, which follow `start`, do not fit the entry of the run.
 
     A log may go on after the last record that its entry knows: a program of version 0.1.0 that had the store
     open before there were entries appends without them.
     """
-    n_of_page = n_events - start.number if isinstance(n_events, int) else 0
+    n_of_page = entry.n_events - start.number if isinstance(entry.n_events, int) else 0
     if n_of_page < 0 or (n_of_page > len(rows) and not is_last):
         return  # the record that the entry knows is on another page
     known = [Link(row[0], row[4]) for row in rows[:n_of_page][-1:]]
-    chain.refuse_unsealed(run, n_events, stated, known[0] if known else start)
+    chain.refuse_unfit(run, entry, known[0] if known else start)
 
 
 def _last(connection: sql.Connection, key: int, most: int) -> Link:
@@ -293,7 +304,7 @@ def _refuse_lost_entry(connection: sql.Connection, run: str) -> None:
         )
 
 
-def _insert(connection: sql.Connection, run: str, key: int, end: Link, records: Iterable[Record]) -> Link:
+def _insert(connection: sql.Connection, key: int, end: Link, records: Iterable[Record]) -> Link:
     rows = []
     for record in records:
         number, kind, at, body, checksum = chain.row(end, record.at, record.event)
@@ -302,5 +313,8 @@ def _insert(connection: sql.Connection, run: str, key: int, end: Link, records: 
             {"run": key, "number": number, "kind": kind, "at": at, "body": body, "checksum": checksum}
         )
     connection.execute(EVENTS.insert(), rows)
-    connection.execute(_COUNT, {"key": key, "n_events": end.number, "checksum": chain.seal(run, end)})
     return end
+
+
+def _enter(connection: sql.Connection, key: int, entry: Entry) -> None:
+    connection.execute(_ENTER, {"key": key} | entry._asdict())

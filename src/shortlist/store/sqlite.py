@@ -20,6 +20,7 @@ import sqlalchemy as sql
 from shortlist.errors import CorruptLog, LostWrite, StoreTrouble
 from shortlist.input_files import kind_of
 from shortlist.store import wal
+from shortlist.store.clock import Clock
 from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
@@ -45,7 +46,7 @@ class SqliteStore(SqlStore):
     read_only
         Whether the file is only looked at; nothing is created or changed then.
     clock
-        What tells the time, in seconds since 1970; by default this machine's clock.
+        What tells the time, in seconds since 1970; by default this machine's clocks, see `clock`.
     patience
         How many seconds to wait for other writers at most.
     steps
@@ -60,7 +61,7 @@ class SqliteStore(SqlStore):
         *,
         must_exist: bool = False,
         read_only: bool = False,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] | Clock | None = None,
         patience: float = 30.0,
         steps: Sequence[Step] = STEPS,
     ) -> None:
@@ -78,12 +79,16 @@ class SqliteStore(SqlStore):
             **({} if self._file.is_frozen else {"pool_size": 2, "max_overflow": -1}),
         )
         sql.event.listen(engine, "begin", _begin)
-        super().__init__(engine, f"The store {path}", clock)
+        super().__init__(engine, f"The store {path}")
+        self._clock = clock or Clock()
         self._prepare(read_only)
         self._set_up(self._writing, must_exist=must_exist, read_only=read_only, steps=steps)
 
-    def _now(self, connection: sql.Connection) -> float:  # noqa: ARG002
-        return (self._clock or time.time)()
+    def _now(self, connection: sql.Connection, mark: str) -> float:  # noqa: ARG002
+        return self._clock.now(mark) if isinstance(self._clock, Clock) else self._clock()
+
+    def _mark(self, now: float) -> str:
+        return self._clock.mark(now) if isinstance(self._clock, Clock) else ""
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:

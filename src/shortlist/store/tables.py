@@ -23,8 +23,9 @@ RUNS = sql.Table(
 )
 """The runs, in the order in which they began.
 
-Since version 2 also: `n_events`, how many records a run has, and `checksum`, which covers its name, that
-number and the last record (`chain.seal`); both are NULL for a run that was damaged before."""
+Since version 2 also: `n_events`, how many records a run has; `mark`, when the last was written (`clock`); and
+`checksum`, which covers these, the name and the last record (`chain.entry`). All are NULL for a run that was
+damaged before."""
 
 EVENTS = sql.Table(
     "shortlist_events",
