@@ -78,7 +78,8 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
-def test_the_output_fits_the_terminal(columns: str) -> None:
+def test_the_output_fits_the_terminal(columns: str, run: InProcess) -> None:
+    run.monkeypatch.setenv("COLUMNS", columns)
     for arguments in (
         ["run", DRILLING],
         ["simulate", *SMALL, "--strategy", "wnelim"],
@@ -86,7 +87,8 @@ def test_the_output_fits_the_terminal(columns: str) -> None:
         ["plan", DRILLING],
         ["plan", DRILLING, "--budget", "20000"],
     ):
-        done = call(*arguments, COLUMNS=columns)
+        done = run(*arguments)
+        assert done.status == 0
         assert max(len(line.rstrip()) for line in done.out.splitlines()) <= int(columns)
 
 

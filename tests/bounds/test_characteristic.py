@@ -135,7 +135,7 @@ def test_a_conic_solver_finds_the_same(n: int, m: int, spread: float) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_bound_does_not_exceed_a_feasible_point(seed: int) -> None:
     found = _bracket_of(seed)
     assert 0 < found.lower <= found.upper
@@ -143,7 +143,7 @@ def test_the_bound_does_not_exceed_a_feasible_point(seed: int) -> None:
 
 def test_the_bound_is_close_to_a_feasible_point_as_a_rule() -> None:
     """Seeds beyond these show rare brackets that are wider, such as 1.38 for 1,000,000."""
-    ratios = np.array([found.upper / found.lower for found in map(_bracket_of, range(40))])
+    ratios = np.array([found.upper / found.lower for found in map(_bracket_of, range(20))])
     assert np.median(ratios) <= 1.01
     assert (ratios > 1.05).sum() <= 1
     assert ratios.max() <= 1.06

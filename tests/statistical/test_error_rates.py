@@ -59,7 +59,7 @@ def test_confidence_strategies_on_the_hard_instances(name: str) -> None:
 @pytest.mark.parametrize("name", ["racing", "lucb-mixture", "top-two"])
 def test_mixtures_just_beyond_epsilon(name: str, rewards: str) -> None:
     m = 1 if name == "top-two" else 2
-    problem = sl.Problem(m=m, epsilon=1.0, delta=DELTA, variances=[1.0, 2.0, 4.0, 1.0, 0.5, 3.0])
+    problem = sl.Problem(m=m, epsilon=2.0, delta=DELTA, variances=[1.0, 2.0, 4.0, 1.0, 0.5, 3.0])
     means = sl.instances.slippage(problem, 1 + 1e-6).means
     outcome = sl.simulate(problem, means, name, replications=RUNS, seed=5, rewards=rewards)
     assert_rate_is_below_delta(outcome)
@@ -68,11 +68,11 @@ def test_mixtures_just_beyond_epsilon(name: str, rewards: str) -> None:
 @pytest.mark.parametrize("name", ["kn", "biz"])
 def test_ranking_and_selection_just_beyond_epsilon(name: str) -> None:
     variances = np.ones(10) if name == "biz" else np.geomspace(0.2, 5.0, 10)
-    for best, spread in ((0, 0.0), (9, 0.5)):
-        problem = sl.Problem(m=1, epsilon=1.0, delta=DELTA, variances=variances, noise="gaussian")
+    for best, spread in ((0, 0.0), (9, 1.0)):
+        problem = sl.Problem(m=1, epsilon=2.0, delta=DELTA, variances=variances, noise="gaussian")
         means = -spread * np.linspace(0.0, 1.0, 10)
-        means[best] = means.max() + 1 + 1e-6
-        outcome = sl.simulate(problem, means, name, replications=2 * RUNS, seed=5)
+        means[best] = means.max() + 2 + 1e-6
+        outcome = sl.simulate(problem, means, name, replications=RUNS, seed=5)
         assert_rate_is_below_delta(outcome)
 
 
