@@ -7,7 +7,16 @@ READY := .venv/.ready
 # On two cores, too: many tests wait, for servers and browsers among others.
 TESTS_AT_ONCE ?= 3
 
-.PHONY: help demo test lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
+# What `make check` leaves out: servers, browsers, clusters, many processes, the site, long simulations.
+SLOW := server durable statistical plot \
+  docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
+  docs/test_server_page.py docs/test_site.py \
+  bounds/test_characteristic.py proof/test_level_race.py proof/test_race.py report/test_browser.py \
+  run/test_dask.py run/test_drive.py run/test_run_command.py run/test_traps.py \
+  store/test_postgres.py store/test_processes.py \
+  test_benchmarks.py test_cli.py test_command.py test_inventory.py
+
+.PHONY: help demo test check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,6 +26,9 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 
 test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PY) -m pytest -n $(TESTS_AT_ONCE)
+
+check: $(READY) lint  ## the same with the quick tests only, while you work
+	$(PY) -m pytest -n $(TESTS_AT_ONCE) $(addprefix --ignore=tests/,$(SLOW))
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs

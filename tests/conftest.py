@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# Several tests run at once, and each starts programs: more threads would only get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Derandomised: a failure is the same for everyone, and a pass does not depend on luck.
 settings.register_profile("shortlist", derandomize=True, deadline=None)
 settings.load_profile("shortlist")

@@ -82,6 +82,12 @@ def test_the_skeleton_agrees_with_its_oracle(naive: Any) -> None:
     assert ours.n_pulls == naive.worst_case_pulls(problem)
 
 
+def test_what_a_quick_check_leaves_out_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (slow,) = re.findall(r"^SLOW := (.*)$", makefile, flags=re.MULTILINE)
+    assert [name for name in slow.split() if not (ROOT / "tests" / name).exists()] == []
+
+
 def test_tests_pass_also_in_the_background_of_a_script() -> None:
     """There, as with `nohup make test &`, shells let programs ignore these signals."""
     interrupted = "tests/cli/test_report.py::test_run_writes_a_report_when_it_is_interrupted"
