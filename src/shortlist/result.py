@@ -16,6 +16,8 @@ from shortlist.errors import NoGuarantee
 from shortlist.plan import gap_words, no_bound
 from shortlist.unknown import Question, Unknown
 
+_NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"
+
 
 class Stop(Enum):
     """Why a run ended; the value is the sentence that the user sees."""
@@ -62,6 +64,10 @@ class Result:
         What was measured of every arm.
     n_scored
         How many of the pulls failed, and count as a value chosen for failures.
+    n_reissued
+        How many tickets were issued to a second worker, or tried again, before they were answered. The
+        quicker answer counts, so the guarantee assumes that how long a measurement takes does not depend on
+        its reward. It is 0 where a measurement repeated with its seed gives the same rewards.
     """
 
     problem: Question
@@ -74,6 +80,7 @@ class Result:
     n_rounds: int
     arms: Arms
     n_scored: int = 0
+    n_reissued: int = 0
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -87,6 +94,15 @@ class Result:
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
         said = f"{pulls} in {rounds} by {self.strategy}, seed {self.seed}."
         return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
+
+    @property
+    def reissued(self) -> str:
+        """How many tickets were issued or tried more than once, and what that assumes; empty if none was."""
+        if not self.n_reissued:
+            return ""
+        tickets = "1 ticket was" if self.n_reissued == 1 else f"{self.n_reissued:,} tickets were"
+        assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
+        return f"{tickets} issued or tried more than once.{assumed}"
 
     @cached_property
     def lower_bound(self) -> LowerBound:
@@ -136,6 +152,7 @@ class Result:
             "n_pulls": self.n_pulls,
             "n_rounds": self.n_rounds,
             "n_scored": self.n_scored,
+            "n_reissued": self.n_reissued,
             "problem": self.problem.to_dict(),
             "lower_bound": self.lower_bound.pulls,
             "gap": None if math.isinf(self.gap) else self.gap,
@@ -157,9 +174,15 @@ class Result:
             f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
             self.cost,
+            self.reissued,
             self.optimality if self.is_answer else "",
         ]
         return "\n".join(filter(None, lines))
+
+
+def assuming_no_choice(promise: Guarantee, n_reissued: int) -> Guarantee:
+    """Return a promise with what it assumes in addition if tickets were issued or tried more than once."""
+    return promise.provided(_NO_CHOICE) if n_reissued else promise
 
 
 def best_first(indices: IntArray, merits: FloatArray) -> IntArray:

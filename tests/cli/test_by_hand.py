@@ -533,3 +533,46 @@ def test_a_pilot_needs_variances(pilot: Calls, answer: dict[str, float], said: s
     done = pilot.tell([pilot.sheet()[0] | answer])
     assert done.status == 2
     assert said in done.err
+
+
+# --- without reissue ------------------------------------------------------------------------------
+
+
+def test_tickets_stay_with_their_worker_until_they_are_released(call: Calls) -> None:
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml", "--no-reissue")
+    held = call.sheet("--worker", "ann", "--lease", "0.001s")
+    asked = call("ask", "trial", "--worker", "bob")
+    assert asked.status == 3
+    assert f"waiting for ann ({len(held)} tickets overdue since " in asked.words
+    assert "shortlist release trial --worker NAME" in asked.words
+    done = call("release", "trial", "--worker", "ann")
+    assert done.words == f"{len(held)} tickets of ann released."
+    assert call.sheet("--worker", "bob") == held
+    call.tell(with_means(held[:1]), "--worker", "bob")
+    assert call("status", "trial", "--json").data["n_reissued"] == 1
+    assert "1 ticket was issued or tried more than once." in call("status", "trial").words
+
+
+@pytest.mark.parametrize("how", [["--worker", "ann", "--unmeasured"], []])
+def test_tickets_that_were_not_measured_are_given_back_without_a_word(call: Calls, how: list[str]) -> None:
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml")
+    held = call.sheet(*how[:2])
+    released = call("release", "trial", *how, "--json").data
+    assert (released["n_tickets"], released["by"]) == (len(held), None)
+    call.tell(with_means(call.sheet("--worker", "bob")), "--worker", "bob")
+    assert call("status", "trial", "--json").data["n_reissued"] == 0
+
+
+def test_a_problem_file_may_say_it_and_a_run_goes_on_as_it_began(call: Calls) -> None:
+    call.write("trial.toml", QUESTION + "\n[measure]\nreissue = false\n")
+    call("begin", "trial.toml", "--reproducible")
+    status = call("status", "trial", "--json").data
+    assert (status["reissue"], status["settings"]) == (False, {"reproducible": True})
+    call.write("trial.toml", QUESTION + BY_AWK + "reissue = false\nreproducible = true\n")
+    assert call("run", "trial.toml", "--budget", "10").status == 3
+    call.write("trial.toml", QUESTION + BY_AWK + "reissue = true\n")
+    refused = call("run", "trial.toml", "--budget", "10")
+    assert refused.status == 2
+    assert "reissue was False, is True" in refused.err

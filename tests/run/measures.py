@@ -5,7 +5,7 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ def problem(**changes: Any) -> sl.Problem:
 def noisy(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
     """Return Gaussian rewards of the arm."""
     return rng.normal(MEANS[arm], 1.0, count)
+
+
+noisy.is_reproducible = True  # type: ignore[attr-defined]
 
 
 def noisy_block(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -47,6 +50,7 @@ class Once:
     deed: str
     arm: int = 3
     times: int = 1
+    is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Any:
         """Do the bad thing, or return rewards."""

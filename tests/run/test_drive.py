@@ -590,6 +590,7 @@ def test_an_answer_that_comes_late_is_no_failure(
         "on_failure": on_failure,
         "retries": 1,
         "timeout": 0.4,
+        "reproducible": True,
     }
     with ThreadPoolExecutor(6) as threads:
         found = sl.drive(session, measure, executor=threads, **how)

@@ -178,6 +178,32 @@ def test_tickets_are_reserved_renewed_and_given_back() -> None:
         assert client.get("/runs/trial.json").json()["suspended"] == "out of paper"
 
 
+def test_tickets_issued_or_tried_again_are_named_and_may_be_kept_from_it() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        for name, more in (("trial", {}), ("kept", {"reissue": False}), ("sure", {"reproducible": True})):
+            client.post("/runs", json={"name": name, "question": QUESTION} | more)
+            path = f"/runs/{name}"
+            (held,) = client.post(f"{path}/ask", json={"worker": "a", "limit": 1, "lease": 0.001}).json()[
+                "tickets"
+            ]
+            time.sleep(0.01)
+            got = client.post(f"{path}/ask", json={"worker": "b", "limit": 1}).json()["tickets"]
+            assert (got == [held]) == (name != "kept")
+            client.post(f"{path}/release", json={"worker": "a", "by": "eve"})
+            rest = client.post(f"{path}/ask", json={"worker": "b"}).json()["tickets"]
+            tried = [one["ticket"] for one in rest if one != held][:1]
+            wish = {"worker": "b", "answers": answers_of(rest), "again": tried}
+            assert client.post(f"{path}/tell", json=wish).json()["taken"] == len(rest)
+            seen = client.get(f"{path}.json").json()
+            assert seen["n_reissued"] == client.get(f"{path}/result.json").json()["n_reissued"]
+            assert seen["n_reissued"] == (0 if name == "sure" else 2)
+            said = "2 tickets were issued or tried more than once."
+            assert any(said in one["words"] for one in seen["warnings"]) == (name != "sure")
+            assert (said in client.get(path, headers={"accept": "text/html"}).text) == (name != "sure")
+        wrong = client.post("/runs/trial/arrange", json={"settings": {"reproducible": "yes"}})
+        assert "must be true or false" in trouble_of(wrong, 422)["message"]
+
+
 def test_a_sheet_is_taken_whole_or_not_at_all() -> None:
     with Caller(create_app(MemoryStore())) as client:
         client.post("/runs", json={"name": "trial", "question": QUESTION})

@@ -31,6 +31,7 @@ scales = [1.0, 0.5, 1.0, 0.5, 1.0, 0.5, 1.0, 0.5]
 [measure]
 kind = "function"
 function = "score.py:measure"
+reproducible = true
 """
 SCORE = """
 import os, pathlib, time

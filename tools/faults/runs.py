@@ -36,8 +36,8 @@ FAULTS = (
     Fault(
         "session: what is known is told again with what is new",
         "run/deciding.py",
-        "Told(round.number, arms[is_new], means[is_new], fresh, worker)",
-        "Told(round.number, arms, means, variances, worker)",
+        "Told(round.number, arms[is_new], means[is_new], fresh, worker, again)",
+        "Told(round.number, arms, means, variances, worker, again)",
     ),
     Fault(
         "session: conflicts forgotten beside new answers",
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "session: goes on with another question",
         "run/session.py",
-        "if changes := changes_of_question(self._history.began, problem, strategy, seed):",
+        "if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):",
         "if changes := []:",
     ),
     Fault(
@@ -176,6 +176,60 @@ FAULTS = (
         "run/leases.py",
         "own = places[holders[places] == self._numbers.get(worker, _NOBODY)]",
         "own = places",
+    ),
+    Fault(
+        "leases: a second worker of a ticket is not noticed",
+        "run/leases.py",
+        "self._note_again(sorted_places[(before != _NOBODY) & (before != after)])",
+        "self._note_again(sorted_places[:0])",
+    ),
+    Fault(
+        "leases: tickets taken away from a worker count as given back",
+        "run/leases.py",
+        '_TAKEN if by not in ("", worker) else _NOBODY, -np.inf',
+        "_NOBODY, -np.inf",
+    ),
+    Fault(
+        "leases: a measurement broken off and made again is not noticed",
+        "run/leases.py",
+        "        if by and by == worker:\n            self._note_again(places)",
+        "",
+    ),
+    Fault(
+        "leases: they run out in a run without reissue",
+        "run/deciding.py",
+        "now = now if round.reissue else -np.inf",
+        "now = now + 0.0",
+    ),
+    Fault(
+        "history: answers that a driver tried again are not counted",
+        "run/history.py",
+        "            is_again |= np.isin(round.tickets.arms[places], again)",
+        "            pass",
+    ),
+    Fault(
+        "history: a measurement is reproducible without a declaration",
+        "run/history.py",
+        "return settings.get(REPRODUCIBLE) is True or kind in",
+        "return True or kind in",
+    ),
+    Fault(
+        "result: the assumption is not named in the guarantee",
+        "result.py",
+        "return promise.provided(_NO_CHOICE) if n_reissued else promise",
+        "return promise",
+    ),
+    Fault(
+        "round: calls that were tried again are not told of",
+        "run/round.py",
+        'said["again"] = self.cut.tickets.arms[sorted(again)].tolist()',
+        "pass",
+    ),
+    Fault(
+        "round: what was begun and left without an answer is not told of",
+        "run/round.py",
+        "            self._note_broken_off()\n",
+        "",
     ),
     Fault(
         "history: what a round asked for is not compared",

@@ -69,6 +69,10 @@ class Guarantee:
         """Return the same where `source` needs Gaussian rewards."""
         return replace(cls.of(problem, source, ledger, scope), assumption=GAUSSIAN)
 
+    def provided(self, assumption: str) -> "Guarantee":
+        """Return the same promise where it needs one assumption more."""
+        return replace(self, assumption=f"{self.assumption}, and {assumption}")
+
     def answers(self, problem: Question) -> bool:
         """Return whether this is what the problem asks to be promised, or more."""
         return self.scope is Scope.TOP_M or (

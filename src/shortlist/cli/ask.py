@@ -40,8 +40,9 @@ def command(
 
     RUN is the name that `shortlist begin` or `run` gave. A ticket asks for so many fresh pulls of one arm.
     What is handed out is reserved for its worker; others are given other tickets. Asking again gives the
-    same ones. After --lease others may have them, but an answer will be taken even then. If the measurement
-    is a simulation, give it the `seed` of its ticket: then the run can be reproduced.
+    same ones. After --lease others may have them, unless the run began with --no-reissue; an answer is taken
+    even then. If the measurement is a simulation, give it the `seed` of its ticket: then the run can be
+    reproduced.
 
     \b
       shortlist ask trial --worker ann --max 10
@@ -114,3 +115,6 @@ def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> N
         others = awaited(session.history.round, session.log.now(), worker)
         why = waiting_words(others) or "others were quicker: ask again"
         show_plain(f"No ticket of round {session.asked.round} is free; {why}.", err=err)
+        if not session.history.began.reissue:
+            click.echo("To take tickets away from a worker who will not answer:", err=err)
+            click.echo(f"  {next_command('release', session.name, '--worker', 'NAME')}", err=err)

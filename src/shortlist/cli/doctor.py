@@ -30,7 +30,8 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
     from shortlist.run.problem_file import read_problem_file
 
     asked = read_problem_file(file)
-    found = examine(asked.source, asked.problem, arms=arms, pulls=pulls, seed=seed)
+    declared = asked.reproducible
+    found = examine(asked.source, asked.problem, arms=arms, pulls=pulls, seed=seed, reproducible=declared)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -46,6 +46,15 @@ class Number(click.FloatRange):
         return number
 
 
+def reissue_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that keeps tickets with their workers; it is settled when a run begins."""
+    return click.option(
+        "--no-reissue",
+        is_flag=True,
+        help="Never give a ticket to a second worker because its lease ran out.",
+    )(command)
+
+
 class Span(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
     """A length of time, such as 90s, 15min, 24h or 30d; in seconds."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import is_given, json_option, store_option
+from shortlist.cli.options import is_given, json_option, reissue_option, store_option
 from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     help="How often a failed measurement is tried again.",
 )
 @click.option("--timeout", type=float, help="The most seconds that one measurement may take.")
+@reissue_option
 @click.option(
     "--pulls-per-call", type=click.IntRange(min=1), help="The most pulls to ask of one measurement."
 )
@@ -68,6 +69,7 @@ def command(
     budget: int | None,
     workers: int,
     dask: str | None,
+    no_reissue: bool,
     report_file: Path | None,
     as_json: bool,
     **how: Any,
@@ -105,7 +107,8 @@ def command(
         refuse_nowhere(report_file)
     asked = read_problem_file(file, to_go_on=True)
     name = name_for(file, name, strategy, seed)
-    began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget}
+    reissue = False if no_reissue else asked.reissue
+    began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget, "reissue": reissue}
     with (
         naming_another_run(name),
         _in_store(asked.problem, where, **began)
@@ -124,6 +127,7 @@ def command(
             asked = asked.since(session.settings)
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
+            how |= {"reproducible": asked.reproducible}
             result = drive(session, asked.source, budget=budget, **how)
             ended(result)
     if as_json:

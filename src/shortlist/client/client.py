@@ -83,6 +83,8 @@ class Client:
         *,
         seed: int = 0,
         budget: int | None = None,
+        reissue: bool | None = None,
+        reproducible: bool = False,
     ) -> RemoteRun:
         """Return a run of a question, which is begun if it is not there yet; see `Session`.
 
@@ -99,6 +101,8 @@ class Client:
             "seed": whole_number(seed, "seed", 0),
             "budget": None if budget is None else whole_number(budget, "budget", 0),
         }
+        given = {"reissue": reissue, "reproducible": reproducible or None}
+        wish |= {key: value for key, value in given.items() if value is not None}
         begun = self._connection.post("/runs", wish)
         check_digest(problem, begun["problem"])
         about = (begun["strategy"], begun["seed"], begun["code"])

@@ -6,7 +6,7 @@ import numpy as np
 
 from shortlist.errors import StoreTrouble
 from shortlist.problem import Problem
-from shortlist.result import Arms, Result, Stop
+from shortlist.result import Arms, Result, Stop, assuming_no_choice
 from shortlist.run.problem_file import question_of
 from shortlist.strategies import strategy_for
 from shortlist.unknown import Question
@@ -48,16 +48,18 @@ def result_from(problem: Question, data: dict[str, Any]) -> Result:
     """Return the result that a server has told; what is promised is worked out here."""
     stop = Stop[data["stop"].upper()]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
-    is_certified = stop is Stop.CERTIFIED
+    promise = strategy_for(data["strategy"], problem).guarantee(problem) if stop is Stop.CERTIFIED else None
+    n_reissued = data.get("n_reissued", 0)
     return Result(
         problem=problem,
         strategy=data["strategy"],
         seed=data["seed"],
         indices=np.array(data["indices"], dtype=np.int64),
         stop=stop,
-        guarantee=strategy_for(data["strategy"], problem).guarantee(problem) if is_certified else None,
+        guarantee=promise and assuming_no_choice(promise, n_reissued),
         n_pulls=data["n_pulls"],
         n_rounds=data["n_rounds"],
         arms=Arms(np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means)),
         n_scored=data["n_scored"],
+        n_reissued=n_reissued,
     )

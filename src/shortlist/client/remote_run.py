@@ -86,6 +86,7 @@ class RemoteRun:
         means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
     ) -> dict[str, Any]:
         """Tell the answers to one ticket or to several; see `Session.tell`.
 
@@ -104,7 +105,7 @@ class RemoteRun:
         elif isinstance(self.problem, Unknown) and means is None:  # single tickets do not say whether they do
             spreads = _spreads(tickets, rewards)
         who, came = worker or _this_process(), {"taken": 0, "known": 0, "conflicting": 0}
-        for part in parts_of(self.code, tickets, told, spreads, scored):
+        for part in parts_of(self.code, tickets, told, spreads, scored, again):
             data = self._post("tell", {"worker": who, **part})
             self._warn(data["conflicts"])
             came = data | {key: came[key] + data[key] for key in ("taken", "known", "conflicting")}
@@ -114,9 +115,14 @@ class RemoteRun:
         """Reserve what a worker has for longer."""
         self._post("renew", {"worker": worker or _this_process(), "lease": lease}, **how)
 
-    def release(self, worker: str | None = None, **how: Any) -> None:
-        """Give back what a worker has and will not answer now."""
-        self._post("release", {"worker": worker or _this_process()}, **how)
+    def release(
+        self, worker: str | None = None, *, by: str = "", begun: Tickets | None = None, **how: Any
+    ) -> None:
+        """Give back what a worker has and will not answer now, or take it away; see `Session.release`."""
+        wish: dict[str, Any] = {"worker": worker or _this_process()} | ({"by": by} if by else {})
+        if begun is not None:
+            wish |= {"round": begun.round, "arms": begun.arms.tolist()}
+        self._post("release", wish, **how)
 
     def arrange(self, settings: dict[str, Any]) -> None:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""

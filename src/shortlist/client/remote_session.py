@@ -140,9 +140,9 @@ class RemoteSession:
         """Reserve what a worker has for longer."""
         self.run.renew(worker, lease, **_SOON)
 
-    def release(self, worker: str) -> None:
-        """Give back what a worker has and will not answer now."""
-        self.run.release(worker, **_SOON)
+    def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
+        """Give back what a worker has and will not answer now, or tickets that it began and broke off."""
+        self.run.release(worker, by=by, begun=begun, **_SOON)
 
     def tell(
         self,
@@ -152,9 +152,10 @@ class RemoteSession:
         means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
     ) -> None:
         """Tell the answers to one ticket or to several."""
-        said = self.run.tell(tickets, rewards, means=means, worker=worker, scored=scored)
+        said = self.run.tell(tickets, rewards, means=means, worker=worker, scored=scored, again=again)
         self._is_new = False
         is_all_new = not said["known"] and not said["conflicting"]
         self._n_pulls += _n_pulls(tickets) if is_all_new else 0

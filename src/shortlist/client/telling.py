@@ -16,9 +16,15 @@ _MOST_LETTERS = 1000  # of why a pull failed
 
 
 def parts_of(
-    code: str, tickets: Tickets, means: FloatArray, variances: FloatArray | None, scored: Sequence[Scored]
+    code: str,
+    tickets: Tickets,
+    means: FloatArray,
+    variances: FloatArray | None,
+    scored: Sequence[Scored],
+    again: Sequence[int] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the answers to tickets in parts, each with the failures that were scored in it."""
+    """Yield the answers to tickets in parts, each with the failures scored and the tickets repeated in it."""
+    repeated = {ticket_text(code, tickets.round, arm) for arm in again}
     failures = defaultdict(list)
     for one in scored:
         failures[one.ticket.arm].append(_failure(code, one))
@@ -26,12 +32,17 @@ def parts_of(
     failed: list[dict[str, Any]] = []
     for answer, arm in zip(_answers(code, tickets, means, variances), tickets.arms.tolist(), strict=True):
         if answers and (len(answers) == _MOST_TICKETS or len(failed) + len(failures[arm]) > _MOST_FAILURES):
-            yield {"answers": answers, "scored": failed}
+            yield _part(answers, failed, repeated)
             answers, failed = [], []
         answers.append(answer)
         failed += failures[arm]
     if answers:
-        yield {"answers": answers, "scored": failed}
+        yield _part(answers, failed, repeated)
+
+
+def _part(answers: list[dict[str, Any]], failed: list[dict[str, Any]], repeated: set[str]) -> dict[str, Any]:
+    again = [answer["ticket"] for answer in answers if answer["ticket"] in repeated]
+    return {"answers": answers, "scored": failed} | ({"again": again} if again else {})
 
 
 def _answers(

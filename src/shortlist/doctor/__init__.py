@@ -79,7 +79,15 @@ class Diagnosis:
         }
 
 
-def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30, seed: int = 0) -> Diagnosis:
+def examine(
+    source: Source,
+    problem: Question,
+    *,
+    arms: int = 5,
+    pulls: int = 30,
+    seed: int = 0,
+    reproducible: bool = False,
+) -> Diagnosis:
     """Return what trial measurements of a few arms show.
 
     Every arm tried is pulled `pulls` times in a few calls; the first of these is made again, with the same
@@ -97,6 +105,8 @@ def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30
         How many pulls of each.
     seed
         The seed of the trial calls.
+    reproducible
+        Whether it is declared that the same call gives the same rewards.
 
     Examples
     --------
@@ -120,17 +130,19 @@ def examine(source: Source, problem: Question, *, arms: int = 5, pulls: int = 30
         strategy=strategy,
         worst_case_pulls=most,
         usual_pulls=None if most is None else most * rules.usual_share,
-        findings=tuple(_found(source, problem, made, most)),
+        findings=tuple(_found(source, problem, made, most, reproducible)),
         pilot_pulls=pilot_size(problem) * problem.n
         if isinstance(problem, Unknown) and problem.m < problem.n
         else None,
     )
 
 
-def _found(source: Source, problem: Question, made: list[ArmTrials], most: int | None) -> list[Finding]:
+def _found(
+    source: Source, problem: Question, made: list[ArmTrials], most: int | None, reproducible: bool
+) -> list[Finding]:
     return [
         *findings.failures(made),
-        *findings.reproducibility(problem, made),
+        *findings.reproducibility(problem, made, is_declared=reproducible),
         *findings.freshness(problem, made),
         *findings.ranges(problem, made),
         *_noise(source, problem, made),

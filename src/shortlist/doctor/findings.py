@@ -47,7 +47,9 @@ def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
     return [Finding("error", "measuring", said, advice * (said is shown[-1])) for said in shown]
 
 
-def reproducibility(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
+def reproducibility(
+    problem: Question, tried: Sequence[ArmTrials], *, is_declared: bool = False
+) -> list[Finding]:
     """Return whether a call made again with the same seed gives the same rewards."""
     pairs = [(one.trials[0], one.again) for one in tried if one.again is not None]
     if not pairs:
@@ -55,16 +57,17 @@ def reproducibility(problem: Question, tried: Sequence[ArmTrials]) -> list[Findi
     for first, again in pairs:
         if first.rewards != again.rewards:
             name, means = problem.name(first.call.arm), (first.summary.mean, again.summary.mean)
-            return [
-                Finding(
-                    "note",
-                    "same seed again",
-                    f"{name} gave a mean of {means[0]:.6g}, and then {means[1]:.6g}.",
-                    "Runs cannot be repeated exactly. The guarantee needs it only where a failed call is "
-                    "tried again: if whether it fails depends on the reward, run with --retries 0. To change "
-                    "that, take all randomness from `rng`, or from {seed} in a command.",
-                )
-            ]
+            seen = f"{name} gave a mean of {means[0]:.6g}, and then {means[1]:.6g}."
+            how = "take all randomness from `rng`, or from {seed} in a command."
+            if is_declared:
+                advice = f"The file says `reproducible = true`. Remove that, or {how}"
+                return [Finding("error", "same seed again", seen, advice)]
+            advice = (
+                "Runs cannot be repeated exactly. The guarantee needs it only where a ticket is issued or "
+                "tried again: if whether a call fails, or how long it takes, depends on the reward, run with "
+                f"--retries 0 and --no-reissue. To change that, {how}"
+            )
+            return [Finding("note", "same seed again", seen, advice)]
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]
 
 

@@ -34,6 +34,11 @@ class BoundedSource:
         """How many calls are answered at once."""
         return self.source.together
 
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether the same call surely gets the same answer."""
+        return getattr(self.source, "is_reproducible", False) is True
+
     def answers(self, calls: Sequence[Call]) -> Sequence[Summary]:
         """Return the other source's answers as summaries; raise FinalFailure for one out of bounds."""
         answers = self.source.answers(calls)

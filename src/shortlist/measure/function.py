@@ -35,6 +35,11 @@ class FunctionSource:
     measure: Measure
     together: int = 1
 
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether the same call surely gets the same answer; of most functions that is not known."""
+        return getattr(self.measure, "is_reproducible", False) is True
+
     def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return what the function returns for each call."""
         return [self.measure(call.arm, call.count, seeded(call)) for call in calls]

@@ -7,7 +7,7 @@ has no such shortcut, is drawn pull by pull.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -157,6 +157,7 @@ class SimulatedMeasure:
     variances: FloatArray
     rewards: str
     tells_spread: bool = False
+    is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
         """Return a fresh batch of an arm by its number of rewards and their mean."""

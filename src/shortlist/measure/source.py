@@ -30,7 +30,10 @@ class Call:
 
 
 class Source(Protocol):
-    """Where rewards come from; it survives pickling if other processes are to use it."""
+    """Where rewards come from; it survives pickling if other processes are to use it.
+
+    If an answer surely depends on its call alone, seed included, a source may have `is_reproducible` = True.
+    """
 
     @property
     def together(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class TableSource:
     starts: IntArray
     order: str = "next"
     together: int = 1
+    is_reproducible: ClassVar[bool] = True
 
     @classmethod
     def of(cls, problem: Question, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":

@@ -1,6 +1,7 @@
 """Who is at work on a run, in words."""
 
 import re
+import time
 from collections.abc import Sequence
 
 from shortlist.report.moments import moment
@@ -23,8 +24,9 @@ def worker_words(worker: str) -> str:
 
 def holding_words(holding: Holding, now: float | None = None) -> str:
     """Return who holds how many tickets until when."""
-    tickets = counted(holding.n_tickets, "ticket")
-    return f"{worker_words(holding.worker)} ({tickets} until {moment(holding.until, now)})"
+    tickets, now = counted(holding.n_tickets, "ticket"), time.time() if now is None else now
+    end = "until" if holding.until > now else "overdue since"
+    return f"{worker_words(holding.worker)} ({tickets} {end} {moment(holding.until, now)})"
 
 
 def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:

@@ -13,7 +13,7 @@ from shortlist.problem import Problem
 from shortlist.report.findings import Finding, findings_of
 from shortlist.report.origin import Origin, origin_of, resuming
 from shortlist.report.workload import Work, workload
-from shortlist.result import Result, Stop
+from shortlist.result import Result, Stop, assuming_no_choice
 from shortlist.run.history import History
 from shortlist.store.events import Record
 from shortlist.strategies import strategy_for, strategy_named
@@ -185,7 +185,10 @@ def _state(result: Result) -> str:
 
 
 def _promise(result: Result) -> Guarantee | None:
-    return result.guarantee or strategy_for(result.strategy, result.problem).guarantee(result.problem)
+    if result.guarantee is not None:
+        return result.guarantee
+    promise = strategy_for(result.strategy, result.problem).guarantee(result.problem)
+    return promise and assuming_no_choice(promise, result.n_reissued)
 
 
 def _cap(result: Result) -> int | None:

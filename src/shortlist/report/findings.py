@@ -31,11 +31,19 @@ class Finding:
 
 def findings_of(result: Result, history: History | None = None) -> tuple[Finding, ...]:
     """Return what deserves attention in a run, the gravest first."""
-    found = _scored(result, history)
+    found = _reissued(result) + _scored(result, history)
     if history is not None:
         found += _conflicts(history) + _repeats(history) + _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
+
+
+def _reissued(result: Result) -> list[Finding]:
+    """Return that tickets were issued or tried more than once, if that may have chosen among rewards."""
+    if not result.reissued:
+        return []
+    declare = "If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."
+    return [Finding(True, f"{result.reissued} {declare}")]
 
 
 def _suspended(history: History) -> list[Finding]:

@@ -14,7 +14,7 @@ def result_html(result: Result) -> str:
     report = report_of_result(result)
     notes = "".join(
         f"<p class='soft'>{markup.words(said)}</p>"
-        for said in (basis(report), effort(report), optimality(report))
+        for said in (basis(report), effort(report), result.reissued, optimality(report))
         if said
     )
     return (

@@ -74,6 +74,8 @@ def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
             "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
             "suspended": None if history.suspended is None else history.suspended.reason,
             "settings": history.settings,
+            "reissue": history.began.reissue,
+            "n_reissued": history.n_reissued,
             **refused_dict(history),
         }
     )
@@ -123,6 +125,8 @@ def status_text(log: Follower, asked: str) -> RenderableType:
     if history.suspended is not None:
         parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
     parts += [Text(words, style="yellow") for words in _refused(history)]
+    if not history.is_final and history.n_reissued:
+        parts.append(Text(history.result.reissued, style="yellow"))
     if history.is_final:
         parts += [Text(), result_text(history.result)]
     return Group(*parts)

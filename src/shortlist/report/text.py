@@ -37,6 +37,8 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         if not result.is_answer:
             parts.append(Text("That is less than was asked for.", style="yellow"))
     parts.append(Text(result.cost))
+    if result.reissued:
+        parts.append(Text(result.reissued, style="yellow"))
     if result.is_answer and result.optimality:
         parts.append(Text(result.optimality))
     if true_means is not None and len(result.indices):

@@ -93,6 +93,11 @@ class Pooling:
     is_open: BoolArray
     _parts: dict[int, dict[int, Summary]] = field(default_factory=dict)
 
+    @property
+    def begun(self) -> set[int]:
+        """Tickets of which some calls have been answered, but not all."""
+        return set(self._parts)
+
     def misses(self, first: int, stop: int) -> bool:
         """Return whether some of these calls still needs an answer."""
         places = self.cut.places(first, stop).tolist()

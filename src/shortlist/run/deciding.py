@@ -10,7 +10,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
 from shortlist.run.differences import changes_of_settings
-from shortlist.run.history import History, Round
+from shortlist.run.history import REPRODUCIBLE, History, Round
 from shortlist.run.worker_names import is_gone
 from shortlist.store import Arranged, Bounded, Conflict, Ended, Event, Leased, Released, Scored, Told
 from shortlist.tickets import Tickets
@@ -54,14 +54,23 @@ def renewal(round: Round, worker: str, until: float) -> list[Event]:
     return _leased(round, _unanswered(round, worker), worker, until)
 
 
-def return_of_tickets(round: Round, worker: str) -> list[Event]:
-    """Return that a worker gives back what it has not answered."""
+def return_of_tickets(round: Round, worker: str, by: str = "", begun: IntArray | None = None) -> list[Event]:
+    """Return that a worker's unanswered tickets are given back: all that it holds, or some that it began."""
     places = _unanswered(round, worker)
-    return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
+    if begun is not None:
+        places = round.places(begun)
+        places = places[~round.is_told[places]]
+    if not len(places):
+        return []
+    return [*_opening(round), Released(round.number, round.tickets.arms[places], worker, by)]
 
 
 def free_for(round: Round, worker: str, now: float) -> BoolArray:
-    """Return which tickets a worker may measure: not told, and held by nobody else who is still there."""
+    """Return which tickets a worker may measure: not told, and held by nobody else who is still there.
+
+    In a run without reissue a lease does not run out.
+    """
+    now = now if round.reissue else -np.inf
     gone = frozenset(other for other in round.leases.workers if is_gone(other))
     return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
 
@@ -122,8 +131,9 @@ def answers(
     if not is_new.any():
         return list(others)
     fresh = None if variances is None else variances[is_new]
-    told = Told(round.number, arms[is_new], means[is_new], fresh, worker)
-    new_arms = set(told.arms.tolist()) if scored else set()
+    new_arms = set(arms[is_new].tolist()) if scored or given.again else set()
+    again = tuple(int(arm) for arm in given.again if arm in new_arms)
+    told = Told(round.number, arms[is_new], means[is_new], fresh, worker, again)
     counted = [one for one in scored if one.ticket.arm in new_arms]
     return [*_opening(round), *counted, told, *others]
 
@@ -182,7 +192,9 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
         raise InvalidProblem(
             f"`about` must be plain data, fit for JSON: numbers, words, lists and tables of these. {error}."
         ) from None
-    return found
+    if not isinstance(found.get(REPRODUCIBLE, True), bool):
+        raise InvalidProblem(f"`{REPRODUCIBLE}` is {found[REPRODUCIBLE]!r}; it must be true or false.")
+    return {key: value for key, value in found.items() if key != REPRODUCIBLE or value}
 
 
 def arrangement(run: str, history: History, settings: dict[str, Any]) -> list[Event]:
@@ -191,16 +203,21 @@ def arrangement(run: str, history: History, settings: dict[str, Any]) -> list[Ev
     The score of failures, and with it the size of calls, may change until the first reward is in the log: a
     score that is chosen by what the rewards are like would be part of no proof. What has been found to be the
     same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The problem file may
-    be called otherwise.
+    be called otherwise. That measurements are reproducible may be declared at any time, also by itself, and
+    then stays declared.
     """
     before, given = history.settings, {key: value for key, value in settings.items() if key != FOLLOWS}
-    _check_score(run, history, given.get(_SCORE, _NO_SCORE))
-    if before is None:
-        return [Arranged(given)]
+    is_declaration = given.keys() == {REPRODUCIBLE}
+    if not is_declaration:
+        _check_score(run, history, given.get(_SCORE, _NO_SCORE))
+    if before is None or is_declaration or before.keys() == {REPRODUCIBLE}:
+        now = (before or {}) | given
+        return [Arranged(now)] if now != before else []
     may_change = history.n_pulls == 0 and before.get(_SCORE) != given.get(_SCORE)
     compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if may_change}
-    compared |= {NOTED: given[NOTED]} if NOTED in given and NOTED not in before else {}
-    given |= {NOTED: compared[NOTED]} if NOTED in compared else {}
+    for later in (NOTED, REPRODUCIBLE):
+        compared |= {later: given[later]} if later in given and later not in before else {}
+        given |= {later: compared[later]} if later in compared else {}
     compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
     if changes := changes_of_settings(compared, given):
         raise ChangedRun(

@@ -11,13 +11,20 @@ _PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal", "
 _MOST_SHOWN = 60  # characters of a value
 
 
-def changes_of_question(began: Began, problem: Question, strategy: str, seed: int) -> list[str]:
-    """Return how a question, a strategy as asked for and a seed differ from those a run began with."""
+def changes_of_question(
+    began: Began, problem: Question, strategy: str, seed: int, reissue: bool | None = None
+) -> list[str]:
+    """Return how a question, a strategy as asked for and a seed differ from those a run began with.
+
+    So for whether tickets may be issued again, unless that is left open.
+    """
     found = [] if began.problem.digest == problem.digest else _changes_of_problem(began.problem, problem)
     if strategy not in {began.asked_for, began.strategy}:
         found.append(_change("strategy", began.asked_for, strategy))
     if seed != began.seed:
         found.append(_change("seed", began.seed, seed))
+    if reissue not in (None, began.reissue):
+        found.append(_change("reissue", began.reissue, reissue))
     return found
 
 

@@ -20,6 +20,7 @@ from shortlist.result import Result, Stop
 from shortlist.run.company import holding_tickets, wait_for_others
 from shortlist.run.dask import ClusterLike
 from shortlist.run.driven import Driven
+from shortlist.run.history import REPRODUCIBLE
 from shortlist.run.interrupts import noting_interrupts
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
@@ -47,6 +48,8 @@ def select(
     retries: int = 3,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
+    reissue: bool | None = None,
+    reproducible: bool = False,
     progress: Callable[[Session], None] | None = None,
 ) -> Result:
     """Return the m best arms of a problem, measured by a Python function.
@@ -84,7 +87,8 @@ def select(
     retries
         How often a call is tried again that raises or returns something that is not `count` rewards. Each
         time it gets the same `rng`. If yours takes its randomness from elsewhere, and a bad reward makes it
-        fail more often than a good one, trying again would select among rewards: then say 0.
+        fail more often than a good one, trying again would select among rewards: then say 0. Unless the
+        measurement is declared `reproducible`, the result says how many tickets were tried more than once.
     on_failure
         What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
         counted as its reward. Every call is then for one pull: pulls that fail together would not be
@@ -96,6 +100,9 @@ def select(
         The most seconds that a call may take on an executor; None for no limit. A call that takes longer has
         failed. The executor should have nothing else to do. A thread cannot be ended, nor a process that is
         not ours: a worker that hangs stays lost to the run.
+    reissue, reproducible
+        Whether tickets may go to other workers when leases run out, and whether a ticket measured again with
+        its seed gives the same rewards; see `Session`. Simulated arms and tables are reproducible anyhow.
     progress
         Called with the session whenever something has been told.
 
@@ -121,7 +128,8 @@ def select(
     ['arm-2', 'arm-3']
     """
     budget = None if budget is None else whole_number(budget, "budget", 0)
-    with Session(problem, strategy, seed=seed, store=store, name=name, budget=budget) as session:
+    began: dict[str, Any] = {"seed": seed, "store": store, "name": name, "budget": budget, "reissue": reissue}
+    with Session(problem, strategy, **began) as session:
         return drive(
             session,
             measure,
@@ -131,6 +139,7 @@ def select(
             retries=retries,
             on_failure=on_failure,
             timeout=timeout,
+            reproducible=reproducible,
             progress=progress,
         )
 
@@ -145,6 +154,7 @@ def drive(
     retries: int = 3,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
+    reproducible: bool = False,
     progress: Callable[[S], None] | None = None,
     about: dict[str, Any] | None = None,
 ) -> Result:
@@ -182,6 +192,7 @@ def drive(
             "pulls_per_call": policy.pulls_per_call,
             "together": int(source.together),
             "on_failure": "suspend" if policy.score is None else policy.score,
+            REPRODUCIBLE: reproducible or getattr(source, "is_reproducible", False),
         }
         | (about or {})
     )

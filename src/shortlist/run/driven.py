@@ -54,8 +54,8 @@ class Driven(Protocol):
     def renew(self, worker: str, lease: float) -> None:
         """Reserve what a worker has for longer."""
 
-    def release(self, worker: str) -> None:
-        """Give back what a worker has."""
+    def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
+        """Give back what a worker has, or tickets that it began and broke off."""
 
     def tell(
         self,
@@ -65,6 +65,7 @@ class Driven(Protocol):
         means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
     ) -> None:
         """Take the answers to one ticket or to several."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import CorruptLog, NotAsked
-from shortlist.result import Arms, Result, Stop, best_first
+from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
 from shortlist.run.leases import Leases
 from shortlist.store.events import (
     Arranged,
@@ -35,6 +35,9 @@ from shortlist.strategies.protocol import Batch
 from shortlist.tickets import Tickets
 from shortlist.unknown import Unknown
 
+REPRODUCIBLE = "reproducible"
+"""The entry of settings that declares that a ticket measured again gives the same rewards."""
+
 
 class Round:
     """What a round asked for, and the answers so far.
@@ -51,10 +54,12 @@ class Round:
         Who holds them.
     is_logged
         Whether the log says already what this round asked for.
+    reissue
+        Whether a ticket may go to another worker when its lease has run out.
     """
 
-    def __init__(self, tickets: Tickets) -> None:
-        self.tickets = tickets
+    def __init__(self, tickets: Tickets, *, reissue: bool = True) -> None:
+        self.tickets, self.reissue = tickets, reissue
         self.means = np.full(len(tickets), np.nan)
         self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
         self.n_missing = len(tickets)
@@ -137,6 +142,8 @@ class History:
         Second answers that are in the log nevertheless; they are ignored.
     suspended
         Why a driver stopped last, if nothing was told since; None otherwise.
+    n_again
+        How many of the tickets told were issued to a second worker, or measured or tried more than once.
     """
 
     def __init__(self, began: Began) -> None:
@@ -153,6 +160,7 @@ class History:
         self.suspended: Suspended | None = None
         self.is_ended = False
         self.n_pulls = 0
+        self.n_again = 0
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._sums = np.zeros(self.problem.n)
         self.rounds: list[Round] = []
@@ -219,7 +227,7 @@ class History:
             case Asked():
                 self._compare(event)
             case Released() if event.round == self.round.number:
-                self.round.leases.release(self.round.places(event.arms), event.worker)
+                self.round.leases.release(self.round.places(event.arms), event.worker, event.by)
             case Conflict():
                 self.conflicts.append(event)
             case Scored():
@@ -255,7 +263,7 @@ class History:
         told, round = _together(gathered), self.round
         places = _places(round, told)
         if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
-            self._count_new(round, places, told.means, told.variances)
+            self._count_new(round, places, told.means, told.variances, told.again)
         else:
             for one in gathered:
                 self._count_first(one)
@@ -279,7 +287,7 @@ class History:
         self._drop_scores(told.round, set(told.arms[~is_new].tolist()))
         if is_new.any():
             variances = None if told.variances is None else told.variances[is_new]
-            self._count_new(round, places[is_new], told.means[is_new], variances)
+            self._count_new(round, places[is_new], told.means[is_new], variances, told.again)
 
     def _drop_scores(self, round: int, arms: set[int]) -> None:
         """Forget scores that came with second answers to these arms."""
@@ -290,11 +298,20 @@ class History:
         self._n_latest_scores = 0
 
     def _count_new(
-        self, round: Round, places: IntArray, means: FloatArray, variances: FloatArray | None
+        self,
+        round: Round,
+        places: IntArray,
+        means: FloatArray,
+        variances: FloatArray | None,
+        again: tuple[int, ...],
     ) -> None:
         self.suspended = None
         round.count(places, means, variances)
         self.n_pulls += int(round.tickets.counts[places].sum())
+        is_again = round.leases.is_again(places)
+        if again:
+            is_again |= np.isin(round.tickets.arms[places], again)
+        self.n_again += int(is_again.sum())
         if round.n_missing == 0:
             self._close_round()
 
@@ -310,7 +327,10 @@ class History:
         number, needed = len(self.rounds), batch.needs_variances
         first_pulls = self._pulls[batch.arms]
         self.rounds.append(
-            Round(Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed))
+            Round(
+                Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed),
+                reissue=self.began.reissue,
+            )
         )
 
     def _close_round(self) -> None:
@@ -350,9 +370,22 @@ class History:
         return selected
 
     @property
+    def is_reproducible(self) -> bool:
+        """Whether a ticket measured again gives the same rewards, by construction or as was declared."""
+        settings = self.settings or {}
+        measure = settings.get("measure")
+        kind = measure.get("kind") if isinstance(measure, dict) else None
+        return settings.get(REPRODUCIBLE) is True or kind in {"simulated", "table"}
+
+    @property
+    def n_reissued(self) -> int:
+        """How many answers may have been chosen among several, by which of them came first."""
+        return 0 if self.is_reproducible else self.n_again
+
+    @property
     def result(self) -> Result:
         """What the run has led to so far."""
-        is_final = self.is_final
+        is_final, n_reissued = self.is_final, self.n_reissued
         promise = self._rules.guarantee(self.problem) if is_final else None
         stop = Stop.OPEN
         if is_final:
@@ -364,11 +397,12 @@ class History:
             seed=self.began.seed,
             indices=best_first(self.selected, self.problem.merits(arms.means)),
             stop=stop,
-            guarantee=promise,
+            guarantee=promise and assuming_no_choice(promise, n_reissued),
             n_pulls=self.n_pulls,
             n_rounds=len(self.rounds) - 1,
             arms=arms,
             n_scored=sum(scored.ticket.count for scored in self.scored),
+            n_reissued=n_reissued,
         )
 
     def _measured(self) -> Arms:
@@ -403,7 +437,7 @@ def _together(told: list[Told]) -> Told:
     spreads = [one.variances for one in told if one.variances is not None]
     variances = np.concatenate(spreads) if len(spreads) == len(told) else None
     arms, means = (np.concatenate([getattr(one, name) for one in told]) for name in ("arms", "means"))
-    return Told(told[0].round, arms, means, variances)
+    return Told(told[0].round, arms, means, variances, again=sum((one.again for one in told), ()))
 
 
 def _diverged(what: str, began: Began) -> CorruptLog:

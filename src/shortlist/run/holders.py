@@ -10,7 +10,10 @@ from shortlist.run.worker_names import is_gone
 
 @dataclass(frozen=True)
 class Holding:
-    """A worker who has open tickets: how many, and until when the last of them is reserved."""
+    """A worker who has open tickets: how many, and until when the last of them is reserved.
+
+    In a run without reissue that time may be over.
+    """
 
     worker: str
     n_tickets: int
@@ -22,7 +25,7 @@ def holdings(round: Round, now: float) -> list[Holding]:
     found = []
     for worker, places in round.leases.by_worker(np.flatnonzero(~round.is_told)).items():
         until = round.leases.until(places)
-        until = until[until > now]
+        until = until[until > (now if round.reissue else -np.inf)]
         if len(until) and not is_gone(worker):
             found.append(Holding(worker, len(until), float(until.max())))
     return sorted(found, key=lambda holding: -holding.n_tickets)

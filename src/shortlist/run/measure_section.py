@@ -23,7 +23,10 @@ from shortlist.problem import Problem
 from shortlist.run.about import about_measurement
 from shortlist.run.arms_file import squares
 from shortlist.run.entries import check_keys, flag, word
+from shortlist.run.history import REPRODUCIBLE
 from shortlist.unknown import Question, Unknown
+
+REISSUE = "reissue"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,8 @@ class Measured:
     """Where rewards come from, also in words and, for simulated arms, their truth.
 
     `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
-    `is_shared` says that each row of a table has a reward for every arm.
+    `is_shared` says that each row of a table has a reward for every arm. `reproducible` is whether the
+    section declares that a ticket measured again gives the same rewards.
     """
 
     source: Source
@@ -40,6 +44,7 @@ class Measured:
     variances: FloatArray | None = None
     about: dict[str, Any] = field(default_factory=dict)
     is_shared: bool = False
+    reproducible: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +57,8 @@ class _Given:
     folder: Path
 
     def only(self, *keys: str) -> None:
-        """Refuse other entries."""
-        check_keys(self.entries, {"kind", *keys}, "[measure]")
+        """Refuse entries other than these and those that every kind may have."""
+        check_keys(self.entries, {"kind", REISSUE, *keys}, "[measure]")
 
 
 def measured(entries: dict[str, Any], problem: Question, columns: Columns, folder: Path) -> Measured:
@@ -69,7 +74,8 @@ def measured(entries: dict[str, Any], problem: Question, columns: Columns, folde
     numbers = {"means": found.means, "variances": found.variances}
     bounds = {} if problem.bounds is None else {"bounds": list(problem.bounds)}
     holds = {"kind": kind, **found.about, **bounds}
-    return replace(found, about=about_measurement(holds, found.source, numbers))
+    about = about_measurement(holds, found.source, numbers)
+    return replace(found, about=about, reproducible=flag(entries, REPRODUCIBLE))
 
 
 def _simulated(given: _Given) -> Measured:
@@ -183,8 +189,8 @@ def _table(given: _Given) -> Measured:
 _Reader: TypeAlias = Callable[[_Given], Measured]
 KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
     "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
-    "function": (_function, ("function", "vectorised")),
-    "command": (_command, ("command", "folder", "output", "timeout", "env")),
+    "function": (_function, ("function", "vectorised", REPRODUCIBLE)),
+    "command": (_command, ("command", "folder", "output", "timeout", "env", REPRODUCIBLE)),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
 }
 """What reads each kind of [measure], and the entries that it may have."""

@@ -33,8 +33,8 @@ from shortlist.problem import Problem
 from shortlist.run.about import has_only_grown
 from shortlist.run.arms_file import declared_variances, n_arms, refuse_noise
 from shortlist.run.deciding import FOLLOWS
-from shortlist.run.entries import check_keys, section
-from shortlist.run.measure_section import Measured, measured
+from shortlist.run.entries import check_keys, flag, section
+from shortlist.run.measure_section import REISSUE, Measured, measured
 from shortlist.unknown import Question, Unknown
 
 T = TypeVar("T")
@@ -68,6 +68,9 @@ class ProblemFile:
         The true variances of simulated arms that are unknown to the strategy; None for others.
     about
         How rewards come about, as plain data; a run may go on only with the same.
+    reproducible, reissue
+        Whether it declares that a ticket measured again gives the same rewards; and whether tickets may go
+        to other workers when leases run out, None if it does not say.
     """
 
     problem: Question
@@ -78,6 +81,8 @@ class ProblemFile:
     about: dict[str, Any] = field(default_factory=dict)
     is_shared: bool = False
     states_order: bool = False
+    reproducible: bool = False
+    reissue: bool | None = None
 
     def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
         """Return the file as a run reads it that has been measured so before; None for a new run.
@@ -131,6 +136,11 @@ def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
 def read_problem(path: Path) -> Question:
     """Return the question alone; where rewards come from need not be said."""
     return _read(path, lambda text, folder: _asked(text, folder)[0])
+
+
+def read_reissue(path: Path) -> bool | None:
+    """Return whether tickets may go to other workers when leases run out; None if a file does not say."""
+    return _read(path, lambda text, _: _reissue(text))
 
 
 def question_of(entries: dict[str, Any]) -> Question:
@@ -224,12 +234,14 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
     problem, columns = _asked(text, folder)
     found: Measured = measured(section(text, "measure", None), problem, columns, folder.absolute())
     return ProblemFile(
-        problem,
-        found.source,
-        found.means,
-        found.rewards,
-        found.variances,
-        found.about,
+        *(problem, found.source, found.means, found.rewards, found.variances, found.about),
         is_shared=found.is_shared,
         states_order="order" in section(text, "measure", None),
+        reproducible=found.reproducible,
+        reissue=_reissue(text),
     )
+
+
+def _reissue(text: dict[str, Any]) -> bool | None:
+    measure = text.get("measure")
+    return flag(measure, REISSUE) if isinstance(measure, dict) and REISSUE in measure else None

@@ -3,6 +3,7 @@
 What is told does not depend on how calls are bundled into tasks, nor on who does them or when.
 """
 
+import contextlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import FinalFailure, MeasurementFailed
+from shortlist.errors import FinalFailure, MeasurementFailed, ShortlistError
 from shortlist.measure import Source, Summaries
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.company import LEASE
@@ -102,6 +103,7 @@ class _Round:
         self.under_way: Under = {}
         self.late: Under = {}  # overdue and given up, but they may still come
         self.failures: Counter[int] = Counter()  # by block
+        self.again: set[int] = set()  # tickets of which a call was begun that has to be made again
         self.scores: dict[int, list[Scored]] = {}  # by ticket, until it is told
         self.error: MeasurementFailed | None = None
 
@@ -117,12 +119,29 @@ class _Round:
         finally:
             for future in (*self.under_way, *self.late):
                 future.cancel()
+            self._note_broken_off()
             self.job.hanging = [future for future in (*self.job.hanging, *self.late) if not future.done()]
         if self.error is not None:
             raise self.error
         if self.job.interrupt.is_wanted:
             self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have ended what they did
             raise KeyboardInterrupt
+
+    def _note_broken_off(self) -> None:
+        """Have the log say which tickets were begun and are left without an answer, if any are."""
+        begun = self.again | self.pooling.begun
+        for blocks, _ in (*self.under_way.values(), *self.late.values()):
+            begun.update(self._tickets_of(blocks))
+        places = np.array([place for place in sorted(begun) if self.pooling.is_open[place]], dtype=np.int64)
+        if len(places):
+            worker = self.job.worker
+            with contextlib.suppress(ShortlistError):  # what went wrong before matters more
+                self.job.session.release(worker, by=worker, begun=self.cut.tickets.take(places))
+
+    def _tickets_of(self, blocks: range) -> list[int]:
+        """Return the places of the tickets that some blocks belong to."""
+        places: list[int] = np.unique(self.cut.places(*self.cut.bounds(blocks))).tolist()
+        return places
 
     # --- tasks out --------------------------------------------------------------------------------
 
@@ -187,7 +206,10 @@ class _Round:
             self._do_again(blocks)
             self.error = workers_lost(self.cut, [], words_of(error), error)
 
-    def _do_again(self, blocks: range) -> None:
+    def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
+        """Put blocks back to the work to do; note their tickets if calls of them may have been made."""
+        if is_begun:
+            self.again.update(self._tickets_of(blocks))
         if blocks:
             self.todo.appendleft(blocks)
             self.n_todo += len(blocks)
@@ -247,11 +269,12 @@ class _Round:
         self.failures[block] += 1
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if not final and self.failures[block] <= self.job.policy.retries:
-            self._do_again(range(block, block + 1))
+            self._do_again(range(block, block + 1), is_begun=True)
             return
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
         if final or score is None or outcome.is_shared:
+            self.again.update(self._tickets_of(range(block, block + 1)))
             others = len(errors) - 1 if self.cut.together > 1 else 0
             self.error = self.error or gave_up(
                 ticket_of(self.cut, first + place), errors[place], self.failures[block], others
@@ -277,23 +300,28 @@ class _Round:
         answers = Summaries(tickets.counts, means, variances)
         scores = [self.scores.pop(place, []) for place in places.tolist()] if self.scores else []
         said: dict[str, Any] = {"worker": self.job.worker, "scored": [one for some in scores for one in some]}
+        if again := self.again.intersection(places.tolist()):
+            said["again"] = self.cut.tickets.arms[sorted(again)].tolist()
         try:
             if tickets.needs_variances:
                 session.tell(tickets, answers, **said)
             else:
                 session.tell(tickets, means=means, **said)
         except MeasurementFailed:
-            for ticket, answer in zip(tickets, answers, strict=True):
+            for place, ticket, answer in zip(places.tolist(), tickets, answers, strict=True):
                 own = [one for one in said["scored"] if one.ticket.arm == ticket.arm]
                 try:
-                    session.tell(ticket, answer, worker=self.job.worker, scored=own)
+                    session.tell(ticket, answer, **(said | {"scored": own}))
                 except MeasurementFailed as error:
+                    self.again.add(place)
+                    self.pooling.is_open[place] = True
                     self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
 
     # --- what goes wrong --------------------------------------------------------------------------
 
     def _not_done(self, blocks: range, error: BaseException) -> None:
         """Try a task again that never came to its calls, or whose answers never came back."""
+        self.again.update(self._tickets_of(blocks))
         if (
             type(error).__name__ == "KilledWorker" and len(blocks) > 1
         ):  # Dask: one of its calls kills workers,
@@ -316,6 +344,8 @@ class _Round:
     def _replace(self, reason: BaseException, broken: list[range]) -> None:
         """Go on with a fresh pool after one of its processes died; find out by which call that was."""
         broken += [blocks for blocks, _ in self.under_way.values()]
+        for blocks in broken:
+            self.again.update(self._tickets_of(blocks))
         self.under_way.clear()
         self.late.clear()
         if self.job.interrupt.is_wanted:
@@ -343,7 +373,7 @@ class _Round:
             self.late[future] = (blocks, due)
             for block in reversed(blocks):
                 if len(blocks) > 1:  # whichever it was will be overdue by itself
-                    self._do_again(range(block, block + 1))
+                    self._do_again(range(block, block + 1), is_begun=True)
                 else:
                     first, stop = self.cut.bounds(blocks)
                     nothing = np.full((2, stop - first), np.nan)
@@ -361,7 +391,7 @@ class _Round:
     def _start_over(self) -> None:
         """End workers of our own that hang, and do again what the others were doing."""
         for blocks, _ in self.under_way.values():
-            self._do_again(blocks)
+            self._do_again(blocks, is_begun=True)
         self.under_way.clear()
         self.late.clear()
         self.job.hanging.clear()

@@ -22,7 +22,7 @@ from shortlist.run import deciding
 from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
 from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Choose, Follower
-from shortlist.run.history import History
+from shortlist.run.history import REPRODUCIBLE, History
 from shortlist.run.holders import Holding, awaited
 from shortlist.run.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
@@ -66,6 +66,14 @@ class Session:
         The name of the run in the store.
     budget
         Of pulls; only the choice of a strategy by "auto" depends on it.
+    reissue
+        Whether a ticket may go to another worker when its lease has run out. If not, it stays with its worker
+        until that answers, gives it back or, being a process of this machine, is gone; or until somebody
+        takes it away with `release`. It is settled when the run begins: True unless said otherwise.
+    reproducible
+        True declares that a ticket measured again with its seed gives the same rewards, whoever measures it.
+        Otherwise the result says how many tickets were issued or tried more than once, since their quicker
+        answers count. A declaration may come at any time, and stays.
 
     Raises
     ------
@@ -94,27 +102,34 @@ class Session:
         store: Where | None = None,
         name: str = "main",
         budget: int | None = None,
+        reissue: bool | None = None,
+        reproducible: bool = False,
     ) -> None:
         problem = checked_question(problem)
+        for option, value in (("reissue", reissue), ("reproducible", reproducible)):
+            if not isinstance(value, bool | None):
+                raise InvalidProblem(f"`{option}` is {value!r}; it must be True or False.")
         seed = whole_number(seed, "seed", 0)
         self.is_private = store is None
         self._log = Follower(MemoryStore() if store is None else open_store(store), name)
         self._is_own_store = self._log.store is not store
         self._log.catch_up()
         if not self._log.has_begun:
-            self._begin(problem, strategy, resolve(strategy, problem, budget), seed)
-        self._compare(problem, strategy, seed)
+            self._begin(problem, strategy, resolve(strategy, problem, budget), seed, reissue)
+        self._compare(problem, strategy, seed, reissue)
+        if reproducible:
+            self.arrange({REPRODUCIBLE: True})
         self._settle()
 
-    def _compare(self, problem: Question, strategy: str, seed: int) -> None:
+    def _compare(self, problem: Question, strategy: str, seed: int, reissue: bool | None) -> None:
         """Refuse to go on with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
-            self._refuse_changes(problem.changed(bounds=None, rewards=None), strategy, seed)
+            self._refuse_changes(problem.changed(bounds=None, rewards=None), strategy, seed, reissue)
             self._append(lambda history, _: deciding.declaration(self.name, history, problem))
-        self._refuse_changes(problem, strategy, seed)
+        self._refuse_changes(problem, strategy, seed, reissue)
 
-    def _refuse_changes(self, problem: Question, strategy: str, seed: int) -> None:
-        if changes := changes_of_question(self._history.began, problem, strategy, seed):
+    def _refuse_changes(self, problem: Question, strategy: str, seed: int, reissue: bool | None) -> None:
+        if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
             raise ChangedRun(
                 f"run {self.name!r} began with another question: {'; '.join(changes)}. To go on with it, ask "
                 f"as before; to ask this question, give the run another name. Nothing was changed."
@@ -277,10 +292,11 @@ class Session:
         worker
             Who will measure. What is asked under a name is reserved for it: others are given other tickets.
             So there may be none to be had before the round ends; `is_done` tells that from the end of the
-            run. Without a name all open tickets are returned, and none is reserved.
+            run. Without a name all open tickets are returned, and none is reserved; in a run without reissue,
+            all that nobody holds.
         lease
-            For how many seconds to reserve them. What was not told by then may go to others; the answer will
-            still be taken.
+            For how many seconds to reserve them. What was not told by then may go to others, unless the run
+            began without reissue; the answer will still be taken.
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
@@ -312,12 +328,13 @@ class Session:
         means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
     ) -> None:
         """Take the answers to one ticket or to several, in any order.
 
         A ticket told again with the same rewards changes nothing. With other rewards the first answer
         stands; the second is kept in `conflicts`, and a Contradiction warning says so. It does not matter
-        whose tickets they are, nor whether they have been given to others in the meantime.
+        whose tickets they are. If they have been given to others in the meantime, the result says so.
 
         Parameters
         ----------
@@ -331,6 +348,8 @@ class Session:
             Who measured; goes into the log.
         scored
             Which of the pulls failed, and what they are counted as in the answers given.
+        again
+            The arms for which a measurement was made, or tried, more than once.
 
         Raises
         ------
@@ -342,7 +361,7 @@ class Session:
             If the log could not be written. All of the call is then counted or nothing, which shows when the
             store can be read again; tell the same once more.
         """
-        for event in self.take(tickets, rewards, means=means, worker=worker, scored=scored):
+        for event in self.take(tickets, rewards, means=means, worker=worker, scored=scored, again=again):
             if isinstance(event, Conflict):
                 warnings.warn(
                     f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
@@ -360,6 +379,7 @@ class Session:
         worker: str = "",
         scored: Sequence[Scored] = (),
         sizes: FloatArray | None = None,
+        again: Sequence[int] = (),
     ) -> Sequence[Event]:
         """Take answers as `tell` does; return what that added to the log: what is new, and conflicts.
 
@@ -377,7 +397,7 @@ class Session:
         means = means_of(tickets, rewards, means)
         check_rounding(self.problem, means)
         variances = variances_of(tickets, rewards) if needs_variances else None
-        told = Told(tickets.round, tickets.arms, means, variances, worker)
+        told = Told(tickets.round, tickets.arms, means, variances, worker, tuple(again))
 
         def decide(history: History, _: float) -> list[Event]:
             check_bounds(history.problem, tickets, rewards, told.means, scored)
@@ -388,14 +408,14 @@ class Session:
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all requests of the round under way, and which of them have not been told.
 
-        For a worker, those that others hold at this time do not count.
+        For a worker, and in a run without reissue for anybody, those that others hold do not count.
         """
         self.refresh()
         with self._log.lock:
             round = self._history.round
-            if worker is None or self.is_private:
+            if round.reissue if worker is None else self.is_private:
                 return round.tickets, ~round.is_told
-            return round.tickets, deciding.free_for(round, worker, self._log.now())
+            return round.tickets, deciding.free_for(round, worker or "", self._log.now())
 
     def refresh(self) -> None:
         """Take in what others have told in the meantime."""
@@ -423,10 +443,25 @@ class Session:
         if not self.is_private:
             self._append(lambda history, now: deciding.renewal(history.round, worker, now + lease))
 
-    def release(self, worker: str) -> None:
-        """Give back what a worker has and will not answer now."""
-        if not self.is_private:
-            self._append(lambda history, _: deciding.return_of_tickets(history.round, worker))
+    def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
+        """Give back what a worker has and will not answer now.
+
+        Parameters
+        ----------
+        worker
+            Whose tickets.
+        by
+            Who takes them away, if it is not the worker that gives them back. The worker may be measuring
+            them: if another one is given such a ticket, it counts as issued twice.
+        begun
+            Instead of all that it has: tickets that the worker itself, named in `by`, began and broke off.
+        """
+
+        def decide(history: History, _: float) -> list[Event]:
+            round = history.round if begun is None else history.find(begun.round)
+            return deciding.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
+
+        self._append(decide)
 
     def awaited(self) -> list[Holding]:
         """Return for whom this process has to wait, if all open tickets are with others."""
@@ -456,12 +491,15 @@ class Session:
             self._log.catch_up()
         return self._log.append(decide)
 
-    def _begin(self, problem: Question, asked_for: str, strategy: str, seed: int) -> None:
+    def _begin(
+        self, problem: Question, asked_for: str, strategy: str, seed: int, reissue: bool | None
+    ) -> None:
         if len(self.name) > _MOST_LETTERS:
             raise InvalidProblem(
                 f"the name of the run has {len(self.name):,} letters; it must have {_MOST_LETTERS} at most."
             )
-        self._log.begin(Began(problem, strategy, seed, asked_for, self._new_code(), version("shortlist")))
+        code, here = self._new_code(), version("shortlist")
+        self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
 
     def _new_code(self) -> str:
         """Return letters that no other run of the store has."""

@@ -50,6 +50,7 @@ def tell_sheet(
     run_of: Callable[[str], str | None] = lambda _: None,
     *,
     scored: Sequence[Scored] = (),
+    again: Sequence[tuple[int, int]] = (),
 ) -> Taken:
     """Tell a session the answers of a sheet, which may be of several rounds.
 
@@ -65,6 +66,8 @@ def tell_sheet(
         Returns the run whose tickets have a code, for the message if one does not belong here.
     scored
         Which of the pulls failed, and what they are counted as in these answers.
+    again
+        Rounds and arms of tickets that were measured, or tried, more than once.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def tell_sheet(
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{error} Nothing was taken.") from None
     try:
-        told = _told(session, sheet, worker, scored)
+        told = _told(session, sheet, worker, scored, again)
     except InvalidAnswers as error:  # others have told something else since
         raise InvalidAnswers(f"{error} The rounds before that were taken.") from None
     return replace(told, left_open=sum(entry.is_open for entry in entries))
@@ -101,23 +104,34 @@ def _rehearse(session: Session, store: Store, sheet: Sheet) -> None:
     """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
     memory = MemoryStore()
     copy_run(store, memory, session.name)
-    _told(Session.resume(memory, session.name), sheet, "", ())
+    _told(Session.resume(memory, session.name), sheet, "", (), ())
 
 
-def _told(session: Session, sheet: Sheet, worker: str, scored: Sequence[Scored]) -> Taken:
-    counts = list(_each(session, sheet, worker, scored))
+def _told(
+    session: Session,
+    sheet: Sheet,
+    worker: str,
+    scored: Sequence[Scored],
+    again: Sequence[tuple[int, int]],
+) -> Taken:
+    counts = list(_each(session, sheet, worker, scored, again))
     taken, conflicts = sum(new for _, new, _ in counts), [one for *_, some in counts for one in some]
     known = sum(n for n, *_ in counts) - taken - len(conflicts)
     return Taken(taken, known, 0, tuple(conflicts))
 
 
 def _each(
-    session: Session, sheet: Sheet, worker: str, scored: Sequence[Scored]
+    session: Session,
+    sheet: Sheet,
+    worker: str,
+    scored: Sequence[Scored],
+    again: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[int, int, list[Conflict]]]:
     """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
     for one in sheet.answers(session):
         own = [score for score in scored if score.ticket.round == one.asked.round]
+        arms = [arm for number, arm in again if number == one.asked.round]
         sizes = np.array(one.sizes)
-        events = session.take(one.tickets, one.summaries, worker=worker, scored=own, sizes=sizes)
+        events = session.take(one.tickets, one.summaries, worker=worker, scored=own, sizes=sizes, again=arms)
         new = sum(len(event.arms) for event in events if isinstance(event, Told))
         yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]

@@ -83,8 +83,8 @@ def routes(house: House) -> APIRouter:
 
     @router.post("/runs/{run}/release")
     async def release(run: Run, wish: Release) -> dict[str, Any]:
-        """Give back what a worker has and will not answer."""
-        return await added(run, partial(_done, lambda one: one.release(wish.worker)))
+        """Give back what a worker has and will not answer, or take it away."""
+        return await added(run, partial(_done, partial(_release, wish)))
 
     @router.post("/runs/{run}/arrange")
     async def arrange(run: Run, wish: Arrange) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def routes(house: House) -> APIRouter:
 def _begun(house: House, wish: Begin) -> tuple[dict[str, Any], bool]:
     is_new = wish.name not in house.desk.runs()
     problem = wish.question.question()
-    store, name, budget = house.desk.store, wish.name, wish.budget
+    began = wish.model_dump(include={"seed", "name", "budget", "reissue", "reproducible"})
     with house.desk.discreet():
-        session = Session(problem, wish.strategy, seed=wish.seed, store=store, name=name, budget=budget)
+        session = Session(problem, wish.strategy, store=house.desk.store, **began)
         return begun_dict(session) | {"path": path_of(wish.name)}, is_new
 
 
@@ -119,29 +119,38 @@ def _asked(wish: Ask, session: Session) -> dict[str, Any]:
 
 def _claimed(session: Session, wish: Ask) -> Tickets:
     """Return those tickets of some arms that the worker has now."""
+    wanted = _named(session, wish)
+    return wanted.take(np.flatnonzero(session.claim(wanted, wish.worker, wish.lease)))
+
+
+def _named(session: Session, wish: Ask | Release) -> Tickets:
+    """Return the tickets of some arms of a round."""
     if wish.round is None:
         raise NotAsked("`arms` names tickets of a round; give the `round`, too.")
     session.refresh()
     round = session.history.find(wish.round)
-    wanted = round.tickets.take(round.places(np.array(wish.arms, dtype=np.int64)))
-    return wanted.take(np.flatnonzero(session.claim(wanted, wish.worker, wish.lease)))
+    return round.tickets.take(round.places(np.array(wish.arms, dtype=np.int64)))
+
+
+def _release(wish: Release, session: Session) -> None:
+    begun = None if wish.arms is None else _named(session, wish)
+    session.release(wish.worker, by=wish.by or "", begun=begun)
 
 
 def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
     scored = [_scored(session, entries, one) for one in told.scored]
-    return _taken(session, entries, told.worker, scored)
+    again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
+    return _taken(session, entries, told.worker, scored=scored, again=again)
 
 
 def _sheet_told(data: bytes, worker: str, session: Session) -> dict[str, Any]:
-    return _taken(session, read_sheet(data), worker, [])
+    return _taken(session, read_sheet(data), worker)
 
 
-def _taken(session: Session, entries: list[Entry], worker: str, scored: list[Scored]) -> dict[str, Any]:
+def _taken(session: Session, entries: list[Entry], worker: str, **about: Any) -> dict[str, Any]:
     store = session.log.store
-    taken = tell_sheet(
-        session, store, entries, worker, lambda code: run_with_code(store, code), scored=scored
-    )
+    taken = tell_sheet(session, store, entries, worker, lambda code: run_with_code(store, code), **about)
     with session.log.lock:
         return told_dict(session, taken)
 

@@ -54,6 +54,9 @@ Seed: TypeAlias = Annotated[
 ]
 
 
+Arms: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field(max_length=_MOST_ARMS)]
+
+
 class Strict(BaseModel):
     """Takes what it knows, in the right type, and nothing else."""
 
@@ -106,6 +109,12 @@ class Begin(Strict):
     budget: (
         Annotated[int, Field(ge=0, le=2**63 - 1, description="Of pulls; `auto` chooses by it.")] | None
     ) = None
+    reissue: (
+        Annotated[bool, Field(description="Whether tickets go to others when leases run out.")] | None
+    ) = None
+    reproducible: Annotated[
+        bool, Field(description="Whether a ticket measured again with its seed gives the same rewards.")
+    ] = False
 
 
 class Ask(Strict):
@@ -118,7 +127,7 @@ class Ask(Strict):
     limit: Annotated[int, Field(ge=0, le=MOST)] | None = None
     lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
     round: Annotated[int, Field(ge=0, le=MOST)] | None = None
-    arms: Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field(max_length=_MOST_ARMS)] | None = None
+    arms: Arms | None = None
 
 
 _ANSWER = {
@@ -150,6 +159,10 @@ class Tell(Strict):
     worker: Name
     answers: Annotated[list[Annotated[Any, _as(_ANSWER)]], Field(max_length=_MOST_ARMS)]
     scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
+    again: Annotated[
+        list[Annotated[str, Field(max_length=MOST_LETTERS)]],
+        Field(max_length=_MOST_ARMS, description="Tickets whose measurement was tried more than once."),
+    ] = []
 
 
 class Renew(Strict):
@@ -160,9 +173,15 @@ class Renew(Strict):
 
 
 class Release(Strict):
-    """Whose tickets to give back."""
+    """Whose tickets to give back; with `by`, who takes them away from a worker that may be measuring them.
+
+    With `round` and `arms` these tickets, which the worker, named in `by`, began and broke off.
+    """
 
     worker: Name
+    by: Name | None = None
+    round: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    arms: Arms | None = None
 
 
 class Arrange(Strict):

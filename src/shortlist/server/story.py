@@ -49,7 +49,7 @@ def _words(event: Event, history: History) -> str:
         case Leased():
             return f"{_tickets(event.arms)} of round {event.round} went to {worker_words(event.worker)}"
         case Released():
-            return f"{worker_words(event.worker)} gave back {_tickets(event.arms)} of round {event.round}"
+            return _release(event)
         case Told():
             return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
         case Conflict():
@@ -63,6 +63,15 @@ def _words(event: Event, history: History) -> str:
             return f"measuring stopped: {event.reason}"
         case Ended():
             return f"the run ended, with {counted(len(event.selected), 'arm')} selected"
+
+
+def _release(event: Released) -> str:
+    who, tickets = worker_words(event.worker), f"{_tickets(event.arms)} of round {event.round}"
+    if not event.by:
+        return f"{who} gave back {tickets}"
+    if event.by == event.worker:
+        return f"{who} broke off measuring {tickets}"
+    return f"{worker_words(event.by)} took {tickets} away from {who}"
 
 
 def _tickets(arms: Any) -> str:

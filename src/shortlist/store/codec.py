@@ -60,6 +60,13 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
 }
 """What is kept of each kind of event: its plain fields and its arrays. Two more kinds are built otherwise."""
 
+_LATER: dict[str, dict[str, Any]] = {
+    "began": {"reissue": True},
+    "released": {"by": ""},
+    "told": {"again": ()},
+}
+"""Fields that events gained later, with their defaults; a default is not written."""
+
 _KIND_OF: dict[type[Event], str] = {event: kind for kind, (event, _, _) in _KINDS.items()}
 
 _PROBLEM_WORDS = ("m", "epsilon", "delta", "noise", "guarantee", "goal")
@@ -73,12 +80,14 @@ _SCORED_WORDS = ("score", "reason")
 def encoded(event: Event) -> tuple[str, bytes]:
     """Return the kind of an event, and its body."""
     match event:
-        case Told() if len(event.arms) == len(event.means) == _pilots(event) == 1 and _fits(event):
+        case Told() if (
+            len(event.arms) == len(event.means) == _pilots(event) == 1 and not event.again and _fits(event)
+        ):
             return "told", _told_one(event)
         case Leased() if len(event.arms) == 1 and _fits(event):
             head = _NUMBER.pack(_ONE_TICKET, event.round, event.arms[0], event.until)
             return "leased", head + _bytes(event.worker)
-        case Released() if len(event.arms) == 1 and _fits(event):
+        case Released() if len(event.arms) == 1 and not event.by and _fits(event):
             return "released", _BARE.pack(_ONE_TICKET, event.round, event.arms[0]) + _bytes(event.worker)
         case Began():
             return "began", _began(event)
@@ -86,7 +95,8 @@ def encoded(event: Event) -> tuple[str, bytes]:
             return "scored", _whole(_words(event.ticket, _TICKET_WORDS) | _words(event, _SCORED_WORDS), [])
     kind = _KIND_OF[type(event)]
     _, words, arrays = _KINDS[kind]
-    return kind, _whole(_words(event, words), [packed(getattr(event, name)) for name in arrays])
+    plain = _words(event, words) | _later(kind, event)
+    return kind, _whole(plain, [packed(getattr(event, name)) for name in arrays])
 
 
 def decoded(kind: str, body: bytes) -> Event:
@@ -120,6 +130,8 @@ def _event(kind: str, body: bytes) -> Event:
     event, _, names = _KINDS[kind]
     for name in names:
         head[name], start = unpacked(body, start)
+    if "again" in head:
+        head["again"] = tuple(head["again"])
     return event(**head)
 
 
@@ -130,6 +142,12 @@ def _whole(head: dict[str, Any], arrays: list[bytes]) -> bytes:
 
 def _words(thing: object, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: _plain(getattr(thing, name)) for name in names}
+
+
+def _later(kind: str, event: Event) -> dict[str, Any]:
+    """Return the fields that events of this kind gained later, unless they have their defaults."""
+    defaults = _LATER.get(kind, {})
+    return _words(event, tuple(name for name in defaults if getattr(event, name) != defaults[name]))
 
 
 def _plain(value: Any) -> Any:
@@ -204,7 +222,7 @@ def _text(data: bytes) -> str:
 def _began(event: Began) -> bytes:
     problem = event.problem
     known = isinstance(problem, Problem)
-    head = _words(event, _BEGAN_WORDS)
+    head = _words(event, _BEGAN_WORDS) | _later("began", event)
     head["known"] = known
     head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
     if problem.bounds is not None:

@@ -24,6 +24,8 @@ class Began:
         A few letters by which tickets of this run are told from those of others.
     version
         The version of Shortlist that began the run.
+    reissue
+        Whether a ticket may go to another worker when its lease has run out.
     """
 
     problem: Question
@@ -32,6 +34,7 @@ class Began:
     asked_for: str
     code: str
     version: str
+    reissue: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,24 @@ class Leased:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A worker gave tickets back without an answer."""
+    """A worker's tickets were given back without an answer.
+
+    `by` is empty where the worker had not begun to measure them. Otherwise it says who ended the work on
+    them: the worker itself, or a person who took them away and cannot know what the worker is doing.
+    """
 
     round: int
     arms: IntArray
     worker: str
+    by: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
     """The mean rewards of some arms of a round, as first told.
 
-    Of a pilot, and only of it, the sample variances are kept as well.
+    Of a pilot, and only of it, the sample variances are kept as well. `again` names those arms for which the
+    driver that tells this made some call more than once: it failed, or was given up as overdue.
     """
 
     round: int
@@ -93,6 +102,7 @@ class Told:
     means: FloatArray
     variances: FloatArray | None = None
     worker: str = ""
+    again: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
