@@ -3,7 +3,6 @@
 It forks, which a process with threads of its own (such as that of the tests) had better not.
 """
 
-import contextlib
 import json
 import os
 import random
@@ -75,7 +74,7 @@ def kills(address: str, n: str) -> None:
     while n_killed < int(n):
         name, acknowledged = f"run-{n_runs}", dict[tuple[int, int], float]()
         while True:
-            was_killed, some = _killed(address, name, random.uniform(0.0, 0.3))
+            was_killed, some = _killed(address, name, random.randint(-8, 30), random.uniform(0.0, 0.02))
             acknowledged |= some
             if not was_killed:
                 break
@@ -89,8 +88,10 @@ def kills(address: str, n: str) -> None:
     print(f"{n_killed} kills in {n_runs} runs; {n_acknowledged} answers acknowledged, none lost")
 
 
-def _killed(address: str, name: str, seconds: float) -> tuple[bool, dict[tuple[int, int], float]]:
-    """Let a driver work on a run for so long at most; return whether that ended it, and what it had told."""
+def _killed(
+    address: str, name: str, n_answers: int, seconds: float
+) -> tuple[bool, dict[tuple[int, int], float]]:
+    """Kill a driver a while after so many answers; return whether that ended it, and what it had told."""
     news, telling = os.pipe()
 
     def work() -> None:
@@ -108,15 +109,15 @@ def _killed(address: str, name: str, seconds: float) -> tuple[bool, dict[tuple[i
 
     child = fork(work)
     os.close(telling)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        time.sleep(0.001)
-    with contextlib.suppress(ProcessLookupError):
+    written = b""
+    with os.fdopen(news, "rb", buffering=0) as pipe:
+        while len(written) < n_answers * ANSWER.size and (some := pipe.read(4096)):
+            written += some
+        time.sleep(seconds)
         os.kill(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status in (0, -signal.SIGKILL), status
-    with os.fdopen(news, "rb") as pipe:
-        written = pipe.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL), status
+        written += pipe.readall()
     whole = len(written) // ANSWER.size * ANSWER.size
     return status != 0, {(r, arm): value for r, arm, value in ANSWER.iter_unpack(written[:whole])}
 
