@@ -145,12 +145,6 @@ def assert_settled(log: Log) -> None:
             assert log.log_sum(i, j, cuts).min() >= price - ROUNDING
 
 
-@given(race=races())
-@settings(max_examples=60, deadline=None)
-def test_every_pair_of_the_answer_is_settled_for_every_cut(race: tuple[sl.Problem, Told]) -> None:
-    assert_settled(raced(*race))
-
-
 def assert_within_what_was_promised(log: Log) -> None:
     problem, strategy = log.problem, strategy_named("race")
     x = Prices.of(problem.n, problem.m, problem.delta).enough()
@@ -172,8 +166,12 @@ def assert_within_what_was_promised(log: Log) -> None:
 
 @given(race=races())
 @settings(max_examples=60, deadline=None)
-def test_pulls_and_rounds_stay_within_what_was_promised(race: tuple[sl.Problem, Told]) -> None:
-    assert_within_what_was_promised(raced(*race))
+def test_every_pair_is_settled_for_every_cut_and_pulls_stay_within_what_was_promised(
+    race: tuple[sl.Problem, Told],
+) -> None:
+    log = raced(*race)
+    assert_settled(log)
+    assert_within_what_was_promised(log)
 
 
 @given(problem=problems(), seed=st.integers(0, 10**6), noise=st.sampled_from([1.0, 2.0, 4.0]))

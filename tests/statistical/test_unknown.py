@@ -23,9 +23,9 @@ def wrong(name: str, question: sl.Unknown, means: object, variances: object) -> 
     ("name", "n_pilot", "published"), [("rinott", 20, 585_648), ("kim-nelson", 50, 173_228)]
 )
 def test_totals_are_those_measured_elsewhere(name: str, n_pilot: int, published: int) -> None:
-    """100 arms with variances from 0.1 to 10; each is given to the best arm equally often."""
+    """100 arms with variances from 0.1 to 10; every second one is given to the best arm once."""
     pulls, errors = [], 0
-    for rank in range(100):
+    for rank in range(0, 100, 2):
         variances = np.roll(np.geomspace(0.1, 10.0, 100), -rank)
         question = sl.Unknown(1, 0.1, 0.05, 100, pilot=n_pilot, guarantee="indifference")
         means = np.where(question.arms == 0, 0.1 * (1 + 1e-9), 0.0)
@@ -33,7 +33,7 @@ def test_totals_are_those_measured_elsewhere(name: str, n_pilot: int, published:
         pulls.append(outcome.pulls)
         errors += int((outcome.selected[:, 0] != 0).sum())
     assert np.mean(pulls) == pytest.approx(published, rel=0.03)
-    assert binomtest(errors, 100, 0.05, alternative="greater").pvalue > 1e-6
+    assert binomtest(errors, len(pulls), 0.05, alternative="greater").pvalue > 1e-6
 
 
 @pytest.mark.parametrize("name", ["t-race", "dudewicz-dalal", "rinott", "kim-nelson", "wnelim"])
