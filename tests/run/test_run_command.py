@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.calling import Calls
+
 ROOT = Path(__file__).parents[2]
 DRILLING = "examples/drilling.toml"
 
@@ -57,11 +59,17 @@ def test_calls_may_be_split() -> None:
         (["--dask", "tcp://host:1", "--workers", "2"], "--workers has no effect"),
     ],
 )
-def test_options_that_make_no_sense_are_status_2(options: list[str], said: str) -> None:
-    status, _, err = call(DRILLING, *options)
-    assert status == 2
-    assert said in err
-    assert "Traceback" not in err
+def test_options_that_make_no_sense_are_status_2(
+    options: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = Calls(tmp_path, capsys, monkeypatch)("run", str(ROOT / DRILLING), *options)
+    assert done.status == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
 
 
 ENDLESS = """
