@@ -137,9 +137,9 @@ FAULTS = (
     ),
     Fault(
         "tables: rows that arms share are read in turn",
-        "run/measure_section.py",
-        'word(entries, "order", "draw" if is_shared else "next")',
-        'word(entries, "order", "next")',
+        "run/problem_file.py",
+        '.get("order", "draw")',
+        '.get("order", "next")',
     ),
     Fault(
         "tables: all arms draw the same rows",
