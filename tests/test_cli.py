@@ -289,7 +289,7 @@ MISTAKES = {
     "illustrative with an odd digit": (["simulate", "--instance", "illustrative-²"], "illustrative-2"),
     "no arms": (
         ["simulate", "--instance", "equal", "-n", "0"],
-        "`--arms` is 0; it must be a whole number, from 1",
+        "`--arms` is 0; it must be a whole number, 1 or more",
     ),
     "no arms at random": (["simulate", "--instance", "random", "-n", "0"], "arm"),
     "fewer than no arms": (["simulate", "--instance", "linear", "-n", "-3"], "`--arms` is -3"),

@@ -46,7 +46,7 @@ def test_a_question_is_plain_data() -> None:
         ({"n": 0, "names": []}, "`names` is empty"),
         ({"n": 2, "names": ["a", "a"]}, "both 'a'"),
         ({"n": 2, "names": "ab"}, "single string"),
-        ({"pilot": 1}, "`pilot` is 1; it must be a whole number, from 2"),
+        ({"pilot": 1}, "`pilot` is 1; it must be a whole number, 2 or more"),
         ({"m": 11}, "only 10 arms"),
         ({"epsilon": 0.0}, "`epsilon` is 0.0"),
         ({"delta": 1.0}, "`delta` is 1.0"),

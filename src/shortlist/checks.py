@@ -39,10 +39,12 @@ def shortened(value: object) -> str:
 def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
     """Return a value as an int, if it is a whole number and within limits."""
     if not is_whole(value) or not least <= value <= (_MOST_WHOLE if most is None else most):
-        limits = f"{least} or more" if most is None else f"from {least} to {most:,}"
+        limit = "" if most is None else f" and at most {most:,}"
         if is_whole(value) and value > _MOST_WHOLE:
-            limits = f"{least} or more, of 300 digits at most"
-        raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be a whole number, {limits}.")
+            limit = ", of 300 digits at most"
+        raise InvalidProblem(
+            f"`{name}` is {shortened(value)}; it must be a whole number, {least} or more{limit}."
+        )
     return int(value)
 
 

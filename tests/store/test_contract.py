@@ -220,3 +220,14 @@ def assert_complete(records: Sequence[Record], workers: int, each: int) -> None:
         by_worker.setdefault(first.event.worker, []).append(first.event.round)  # type: ignore[union-attr]
     assert len(by_worker) == workers
     assert all(rounds == list(range(each)) for rounds in by_worker.values())
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\0b", "\udcff"])
+def test_there_is_no_run_of_a_name_that_none_can_have(place: Place, name: str) -> None:
+    store = place.open()
+    put(store, "a run", told("w", 1))
+    assert list(store.read(name)) == []
+    store.remove(name)
+    with pytest.raises(StoreTrouble, match="cannot be the name of a run"):
+        put(store, name, told("w", 1))
+    assert store.runs() == ["a run"]

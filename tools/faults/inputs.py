@@ -52,6 +52,12 @@ FAULTS = (
         'if "\\0\\0" in str(path):',
     ),
     Fault(
+        "input: a damaged name of a run is that of no run",
+        "store/sql.py",
+        "            _refuse_damaged_name(connection, run)\n",
+        "",
+    ),
+    Fault(
         "input: workers may have names of any length",
         "run/worker_names.py",
         "if not is_name or len(str(worker)) > _MOST_LETTERS:",

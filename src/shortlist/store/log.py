@@ -88,9 +88,14 @@ class Store(Protocol):
         ...
 
 
+def can_be_name(run: object) -> bool:
+    """Return whether a run can have this name: text of one line. There is no other run in any store."""
+    return isinstance(run, str) and bool(run.strip()) and run.isprintable()
+
+
 def checked_name(run: str) -> str:
-    """Return the name of a run, if it can be one: text of one line."""
-    if not isinstance(run, str) or not run.strip() or not run.isprintable():
+    """Return the name of a run, if it can be one."""
+    if not can_be_name(run):
         raise StoreTrouble(
             f"{run!r} cannot be the name of a run; give it a name of letters that can be printed."
         )

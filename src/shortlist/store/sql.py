@@ -18,6 +18,7 @@ from shortlist.store.forks import ForkGuard
 from shortlist.store.log import (
     After,
     Decide,
+    can_be_name,
     checked_name,
     in_sequence,
     number_of,
@@ -143,7 +144,8 @@ class SqlStore(ABC):
     def remove(self, run: str) -> None:
         """Remove a run and all its records."""
         with self._writing() as connection:
-            key = connection.scalar(sql.text(_FIND + self._LOCK), {"run": run})
+            is_name = can_be_name(run)  # a damaged one may be no text to look for
+            key = connection.scalar(sql.text(_FIND + self._LOCK), {"run": run}) if is_name else None
             if key is None:
                 key = next((key for key, name in _names(connection).items() if name == run), None)
             connection.execute(EVENTS.delete().where(EVENTS.c.run == key))
@@ -223,6 +225,9 @@ class SqlStore(ABC):
         return list(self._records(fetch, run, after))
 
     def _fetched(self, connection: sql.Connection, run: str, first: int, limit: int) -> list[Row]:
+        if not can_be_name(run):
+            _refuse_damaged_name(connection, run)
+            return []
         query = _ROWS if self._is_counted else _ROWS_OF_VERSION_1
         with connection.execute(query, {"run": run, "first": first, "limit": limit}) as found:
             rows: list[Row] = found.cursor.fetchall()  # type: ignore[assignment]  # as they are: twice as fast
@@ -285,6 +290,14 @@ def _names(connection: sql.Connection) -> dict[int, str]:
     """Return the names of all runs by their keys; where records have no run, a name that says so."""
     found = connection.execute(_NAMES)
     return {key: name if isinstance(name, str) else f"(run {key}, name lost)" for key, name in found}
+
+
+def _refuse_damaged_name(connection: sql.Connection, run: str) -> None:
+    """Raise CorruptLog if a run is listed under a name that no run can have."""
+    if any(name == run for _, name in connection.execute(_NAMES)):
+        raise CorruptLog(
+            f"The name of run {run!r} is damaged: no run can have it. Restore the store from a backup."
+        )
 
 
 def _refuse_lost_entry(connection: sql.Connection, run: str) -> None:
