@@ -5,7 +5,8 @@ unseen, or if a test fails without any fault. Faults are planted in copies, neve
 
 The test that the table names is tried first. If it no longer catches the fault, or none is named yet, others
 are tried until one fails: those named for faults in the same file, those near that file, then all. A test
-counts only if it passes without the fault. A test that does not end counts too, and is marked.
+counts only if it passes without the fault and fails alone with it; one that does not end counts as failing,
+and is marked.
 
 With names of source files or folders, as in `python -m tools.mutants bounds plan.py`, only the faults there
 are planted. `--keep` resumes an interrupted study: it keeps the rows whose fault, source file and test file
@@ -33,12 +34,14 @@ from tools.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.md"
-NEAR = {  # by folder of the sources: where to look for a test that catches a fault, the likeliest first
+NEAR = {  # by folder of the sources: where to look for tests that catch a fault, likely and quick ones first
     "bounds": ("bounds/*", "paper/*"),
     "certificates": ("proof/test_ledger.py", "test_*.py", "proof/*"),
     "strategies": (
         "proof/test_ledger.py",
         "test_*oracles.py",
+        "test_ranking.py",
+        "test_unknown.py",
         "proof/*",
         "contract/*",
         "test_*.py",
@@ -47,12 +50,21 @@ NEAR = {  # by folder of the sources: where to look for a test that catches a fa
         "statistical/*",
     ),
     "measure": ("test_*.py", "run/*"),
-    "run": ("run/*", "durable/*", "cli/*", "server/*"),
-    "store": ("store/*", "durable/*", "run/*"),
+    "run": (
+        "run/test_session.py",
+        "run/test_[bfhp]*.py",
+        "run/test_reissue.py",
+        "cli/*",
+        "durable/test_sessions.py",
+        "run/*",
+        "durable/*",
+        "server/*",
+    ),
+    "store": ("store/test_[acdms]*.py", "durable/test_sessions.py", "store/*", "durable/*", "run/*"),
     "report": ("report/*", "cli/*"),
     "plot": ("plot/*",),
-    "client": ("server/*",),
-    "server": ("server/*",),
+    "client": ("server/test_client.py", "server/*"),
+    "server": ("server/test_safety.py", "server/test_serving.py", "server/test_[ac]*.py", "server/*"),
     "cli": ("cli/*", "test_*.py"),
 }
 ELSEWHERE = ("proof/test_ledger.py", "test_*.py", "bounds/*", "contract/*")
@@ -217,19 +229,29 @@ class Study:
         return fault, row, time.monotonic() - began
 
     def _row(self, fault: Fault, copy: Copy) -> Row:
+        by_chance: set[str] = set()
         for tests, limit in self._to_try(fault):
             while tests:
-                left_out = [f"--deselect={test}" for test in self.broken]
+                left_out = [f"--deselect={test}" for test in self.broken | by_chance]
                 with copy.planted(fault):
                     outcome = copy.run(tests, "-x", *left_out, limit=limit)
                 if outcome.first is None:
                     break
-                if outcome.first not in self._seconds:
-                    self._note(copy.run([outcome.first], limit=TIME_LIMIT))
-                if outcome.first not in self.broken:
+                is_sure = tests == [outcome.first] and outcome.first in self._seconds
+                if is_sure or self._is_cause(fault, outcome.first, copy):
                     self._known[fault.what] = outcome.first  # the next fault in this file tries it, too
                     return Row(outcome.first, outcome.hung is not None, checksum(fault, outcome.first))
+                by_chance.add(outcome.first)
         return Row(None, False, checksum(fault, None))
+
+    def _is_cause(self, fault: Fault, test: str, copy: Copy) -> bool:
+        """Return whether a test passes alone without the fault, and fails alone with it."""
+        if test not in self._seconds:
+            self._note(copy.run([test], limit=TIME_LIMIT))
+        if test in self.broken:
+            return False
+        with copy.planted(fault):
+            return copy.run([test], limit=self._limit([test])).first is not None
 
     def _to_try(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
         """Yield tests, and the seconds that one of them may take: the likeliest and quickest first."""
@@ -237,10 +259,13 @@ class Study:
         others = [test for test in dict.fromkeys(self._known_in(fault.file)) if test not in known]
         for tests in (known, others):
             sound = [test for test in tests if test in self._seconds]
-            yield sound, 30 + 10 * max((self._seconds[test] for test in sound), default=0.0)
+            yield sound, self._limit(sound)
         near = _near(fault.file)
         yield near, TIME_LIMIT
         yield [path for path in _tests("**/*") if path not in near], TIME_LIMIT
+
+    def _limit(self, tests: list[str]) -> float:
+        return 30 + 10 * max((self._seconds.get(test, 0.0) for test in tests), default=0.0)
 
     @contextmanager
     def _copy(self) -> Iterator[Copy]:
