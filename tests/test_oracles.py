@@ -131,7 +131,7 @@ def surprising_rewards(problem: sl.Problem, seed: int, rate: float, size: float)
     rate=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
     size=st.sampled_from([0.3, 1.0, 4.0, 8.0]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_race_by_levels_pulls_and_selects_as_its_oracle_whatever_the_surprises(
     problem: sl.Problem, seed: int, rate: float, size: float
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist as sl
@@ -70,6 +70,7 @@ def test_the_best_should_need_least_among_those_that_promise_the_m_best() -> Non
     delta=st.floats(1e-9, 0.9),
     noise=st.sampled_from(["sub-gaussian", "gaussian"]),
 )
+@settings(max_examples=40)
 def test_what_is_promised_never_exceeds_what_the_paper_promises(
     variances: list[float], data: st.DataObject, delta: float, noise: str
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_plan_is_plain_data() -> None:
     data=st.data(),
     delta=st.floats(1e-6, 0.6),
 )
+@settings(max_examples=40)
 def test_no_promise_is_below_the_lower_bound(
     variances: list[float], data: st.DataObject, delta: float
 ) -> None:
