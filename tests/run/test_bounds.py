@@ -152,13 +152,14 @@ def test_a_score_that_comes_after_a_told_reward_is_refused() -> None:
     session.tell(session.ask()[0], means=0.5)
     with pytest.raises(ChangedRun, match="fixed before the first reward"):
         sl.drive(session, lambda _arm, count, rng: rng.random(count), on_failure=0.0)
-    session.arrange({"on_failure": "suspend"})
+    one_by_one = {"pulls_per_call": 1, "together": 1}
+    session.arrange(one_by_one | {"on_failure": "suspend"})
     other, _ = begun(BOUNDED)
-    other.arrange({"on_failure": 0.5, "pulls_per_call": 1})
-    other.arrange({"on_failure": 0.25, "pulls_per_call": 1})  # nothing has been measured so far
+    other.arrange(one_by_one | {"on_failure": 0.5})
+    other.arrange(one_by_one | {"on_failure": 0.25})  # nothing has been measured so far
     with pytest.raises(sl.InvalidProblem, match="declared to lie between 0 and 1"):
-        other.arrange({"on_failure": -1.0, "pulls_per_call": 1})
-    assert other.settings == {"on_failure": 0.25, "pulls_per_call": 1}
+        other.arrange(one_by_one | {"on_failure": -1.0})
+    assert other.settings == one_by_one | {"on_failure": 0.25}
     assert len(list(store.read("main"))) == len(session.records)
 
 

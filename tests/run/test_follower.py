@@ -22,6 +22,8 @@ from shortlist.tickets import Tickets
 
 PROBLEM = Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 40)
 
+SETTINGS = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+
 
 class Slow(MemoryStore):
     """A store that counts its writes; the first waits until it may go on, and any can be made to fail.
@@ -245,14 +247,14 @@ def test_an_error_by_what_was_not_written_is_not_the_last_word(session: Session)
 
     def arrange(how: str) -> None:
         try:
-            session.arrange({"how": how})
+            session.arrange(SETTINGS | {"how": how})
         except StoreTrouble as error:
             errors.append(type(error))
 
     with a_write_about_to_fail(session, tell(0, 1.0), lambda: arrange("a"), lambda: arrange("b")):
         pass
     assert errors == [StoreTrouble] * 2
-    session.arrange({"how": "b"})
+    session.arrange(SETTINGS | {"how": "b"})
 
 
 def test_sheets_written_together_differ_by_more_than_rounding_or_not_at_all(

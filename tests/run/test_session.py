@@ -713,3 +713,85 @@ def test_rewards_so_large_that_epsilon_drowns_are_refused(strategy: str) -> None
     assert session.n_pulls == 0
     session.tell(tickets, means=[1e12 + ticket.arm for ticket in tickets])
     assert session.n_pulls > 0
+
+
+# --- how rewards are measured -------------------------------------------------------------------------
+
+SETTINGS = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"pulls_per_call": 0}, "`pulls_per_call` is 0"),
+        ({"pulls_per_call": "many"}, "`pulls_per_call` is 'many'"),
+        ({"together": None}, "`together` is None"),
+        ({"together": True}, "`together` is True"),
+        ({"on_failure": "never"}, "`on_failure` is 'never'"),
+        ({"on_failure": None}, "`on_failure` is None"),
+        ({"on_failure": True, "pulls_per_call": 1}, "`on_failure` is True"),
+        ({"on_failure": math.nan, "pulls_per_call": 1}, "plain data"),
+        ({"on_failure": 0.5}, "`pulls_per_call` is None, but with a number as `on_failure` it must be 1"),
+        ({"measure": "a function"}, "`measure` of the settings is 'a function'; it must be a table"),
+        ({"file": 3}, "`file` of the settings is 3; it must be text"),
+        ({"follows": []}, r"`follows` of the settings is \[\]; it must be a table"),
+        ({"follows": {"measure": {}}}, "`follows` must be a table of settings that are there"),
+        ({"words": "x" * 100_300}, "settings of 100,377 letters were given; 100,180 is the most"),
+    ],
+    ids=lambda part: str(part)[:40],
+)
+def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any], said: str) -> None:
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(sl.InvalidProblem, match=said):
+        session.arrange(SETTINGS | wrong)
+    for key in SETTINGS:
+        with pytest.raises(sl.InvalidProblem, match=f"the settings lack `{key}`"):
+            session.arrange({name: value for name, value in SETTINGS.items() if name != key})
+    assert session.settings is None
+    session.arrange(SETTINGS | {"model": {"temperature": 0.2}})
+    assert session.settings == SETTINGS | {"model": {"temperature": 0.2}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"round": 1}, "are not answered in this call"),
+        ({"arm": 1, "name": "arm-1"}, "are not answered in this call"),
+        ({"arm": 99}, "are not answered in this call"),
+        ({"arm": -1}, "are not answered in this call"),
+        ({"name": "another"}, "are not answered in this call"),
+        ({"first_pull": -1}, "pulls -1 to -1 of arm-0"),
+        ({"first_pull": 10**6}, "pulls 1000000 to 1000000 of arm-0"),
+        ({"count": 10**6}, "pulls 0 to 999999 of arm-0"),
+        ({"count": 0}, "pulls 0 to -1 of arm-0"),
+        ({"count": 3}, "were scored twice"),
+    ],
+    ids=str,
+)
+def test_failures_must_be_among_the_pulls_that_are_told(change: dict[str, Any], said: str) -> None:
+    session = sl.Session(problem(), "wnelim")
+    ticket = session.ask()[0]
+    good = [sl.Scored(replace(ticket, count=1, first_pull=pull), 0.5, "no signal") for pull in (0, 2)]
+    wrong = sl.Scored(replace(good[0].ticket, **change), 0.5, "no signal")
+    with pytest.raises(sl.NotAsked, match=said):
+        session.tell(ticket, means=0.5, scored=[good[1], wrong])
+    assert session.n_pulls == 0
+    session.tell(ticket, means=0.5, scored=good)
+    assert session.scored == good
+
+
+def test_failures_count_as_the_settings_say() -> None:
+    session = sl.Session(problem(), "wnelim")
+    ticket = session.ask()[0]
+    failed = sl.Scored(replace(ticket, count=1), 0.5, "no signal")
+    with pytest.raises(sl.MeasurementFailed, match="was scored as inf; a score must be a finite number"):
+        session.tell(ticket, means=0.5, scored=[replace(failed, score=math.inf)])
+    session.arrange(SETTINGS)
+    with pytest.raises(sl.ChangedRun, match="this run suspends after a failure"):
+        session.tell(ticket, means=0.5, scored=[failed])
+    session.arrange(SETTINGS | {"on_failure": -1.0, "pulls_per_call": 1})
+    with pytest.raises(sl.ChangedRun, match=r"was scored as 0.5, but this run counts a failure as -1.0"):
+        session.tell(ticket, means=0.5, scored=[failed])
+    assert session.n_pulls == 0
+    session.tell(ticket, means=0.5, scored=[replace(failed, score=-1.0)])
+    assert [one.score for one in session.scored] == [-1.0]

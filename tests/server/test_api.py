@@ -118,6 +118,47 @@ def test_bounds_hold_over_http() -> None:
         assert "declared to lie between 0 and 1" in client.get("/runs/trial/report.html").text
 
 
+# --- how rewards are measured -------------------------------------------------------------------------
+
+
+def test_settings_over_http_mean_something() -> None:
+    sound = {"pulls_per_call": 1, "together": 1, "on_failure": 0.0}
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION | {"bounds": [0, 1]}})
+        changes: list[dict[str, Any]] = [{"on_failure": "x"}, {"on_failure": 7.5}, {"file": {}}]
+        for wrong in ({}, {"how": 1}, *(sound | change for change in changes)):
+            trouble_of(client.post("/runs/trial/arrange", json={"settings": wrong}), 422)
+        assert client.get("/runs/trial/round.json").json()["settings"] is None
+        assert client.post("/runs/trial/arrange", json={"settings": sound}).status_code == 200
+        assert client.get("/runs/trial").status_code == 200
+
+
+def test_failures_over_http_are_held_against_their_tickets() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION})
+        one, other, _ = client.post("/runs/trial/ask", json={"worker": "a"}).json()["tickets"]
+        answers = [{"ticket": one["ticket"], "mean": 0.5}]
+
+        def told(*failed: dict[str, Any], answers: list[dict[str, Any]] = answers) -> httpx.Response:
+            scored = [
+                {"ticket": one["ticket"], "first_pull": 0, "pulls": 1, "score": 0.0, "reason": "x"} | part
+                for part in failed
+            ]
+            return client.post("/runs/trial/tell", json={"worker": "a", "answers": answers, "scored": scored})
+
+        for part in ({"ticket": other["ticket"]}, {"first_pull": one["pulls"]}, {"pulls": one["pulls"] + 1}):
+            assert trouble_of(told(part), 409)["kind"] == "NotAsked"
+        trouble_of(told({}, {}), 409)
+        later = one["ticket"].replace("-r0-", "-r1-")
+        assert "failed pulls of round 1" in trouble_of(told({"ticket": later}), 422)["message"]
+        blank = [{"ticket": one["ticket"]}]
+        assert "failed pulls of round 0" in trouble_of(told({}, answers=blank), 422)["message"]
+        trouble_of(told({"ticket": one["ticket"].replace("a0", "a99")}), 409)
+        assert client.get("/runs/trial.json").json()["n_pulls"] == 0
+        assert told({}, {"first_pull": 1}).json()["taken"] == 1
+        assert client.get("/runs/trial.json").json()["n_scored"] == 2
+
+
 # --- one by one ---------------------------------------------------------------------------------------
 
 

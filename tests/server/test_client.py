@@ -242,12 +242,15 @@ def test_answers_that_cannot_be_taken_are_refused(client: Client) -> None:
     other = sl.Ticket(3, 0, "a", 1, 0)
     with pytest.raises(sl.InvalidAnswers, match="never asked for ticket"):
         run.tell(other, [1.0])
-    run.arrange({"together": 1})
-    run.arrange({"together": 1})
+    settings = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+    run.arrange(settings)
+    run.arrange(settings)
     with pytest.raises(sl.ChangedRun, match="together was 1, is 2"):
-        run.arrange({"together": 2})
+        run.arrange(settings | {"together": 2})
     with pytest.raises(sl.InvalidProblem, match="plain data"):
-        run.arrange({"together": object()})
+        run.arrange(settings | {"together": object()})
+    with pytest.raises(sl.InvalidProblem, match="the settings lack `pulls_per_call`"):
+        run.arrange({"together": 1})
     assert run.result().n_pulls == 0
 
 

@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "bounds: the score of a failure may lie outside",
         "run/deciding.py",
-        "    if is_number and not is_reward(history.problem, score):",
+        "    if score != _NO_SCORE and not is_reward(history.problem, score):",
         "    if False:",
     ),
     Fault(
@@ -556,5 +556,52 @@ FAULTS = (
         "run/sheets.py",
         r"[0-9]+(\.[0-9]*)?|",
         r"[0-9]+\.?[0-9]*|",
+    ),
+    Fault("settings: without end", "run/deciding.py", "if size > most:", "if False:"),
+    Fault("settings: some may be missing", "run/deciding.py", "    if missing:\n", "    if False:\n"),
+    Fault(
+        "settings: follow what is not there",
+        "run/deciding.py",
+        "if not found.get(FOLLOWS, {}).keys() <= found.keys():",
+        "if False:",
+    ),
+    Fault(
+        "settings: any calls together", "run/deciding.py", "    whole_number(together, _TOGETHER, 1)\n", ""
+    ),
+    Fault(
+        "settings: any score",
+        "run/deciding.py",
+        "if score != _NO_SCORE and (isinstance(score, bool) or not isinstance(score, int | float)):",
+        "if False:",
+    ),
+    Fault(
+        "settings: pulls that fail together are scored",
+        "run/deciding.py",
+        "if score != _NO_SCORE and pulls != 1:",
+        "    if False:\n",
+    ),
+    Fault(
+        "settings: of any type",
+        "run/deciding.py",
+        "if not isinstance(found.get(key, kind()), kind):",
+        "if False:",
+    ),
+    Fault(
+        "scored: pulls that are not told",
+        "run/deciding.py",
+        "    if scored:\n        _check_scored",
+        "    if False:\n        _check_scored",
+    ),
+    Fault("scored: the same pull twice", "run/deciding.py", "first[arm] = ends", "pass"),
+    Fault("scored: beyond the ticket", "run/deciding.py", "begins < ends <= stop[arm]", "begins < ends"),
+    Fault(
+        "scored: as something else than the settings say",
+        "run/deciding.py",
+        "if setting not in (None, one.score):",
+        "if False:",
+    ),
+    Fault("scored: as infinity", "run/deciding.py", "if not math.isfinite(one.score):", "if False:"),
+    Fault(
+        "scored: in rounds without an answer", "run/telling.py", "        _refuse_stray(sheet, scored)\n", ""
     ),
 )

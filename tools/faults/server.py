@@ -240,13 +240,6 @@ FAULTS = (
     ),
     Fault("shapes: anything more", "server/shapes.py", 'extra="forbid"', 'extra="ignore"'),
     Fault("shapes: names that cannot be printed", "server/shapes.py", "or not text.isprintable()", ""),
-    Fault("shapes: settings without end", "server/shapes.py", "if size > _MOST_SETTINGS:", "if False:"),
-    Fault(
-        "shapes: settings that follow nothing",
-        "server/shapes.py",
-        "not follows.keys() <= given.keys()",
-        "False",
-    ),
     Fault(
         "questions: a file of arms is read",
         "run/problem_file.py",

@@ -1,13 +1,15 @@
 """What goes into a log next: events, by what it has come to and by what is wanted of it."""
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, NotAsked
+from shortlist.checks import whole_number
+from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
 from shortlist.run.differences import changes_of_settings
 from shortlist.run.history import REPRODUCIBLE, History, Round
@@ -16,7 +18,14 @@ from shortlist.store import Arranged, Bounded, Conflict, Ended, Event, Leased, R
 from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
-_SCORE, _NO_SCORE, _SIZE = "on_failure", "suspend", "pulls_per_call"
+_SCORE, _NO_SCORE, _SIZE, _TOGETHER, _MEASURE = (
+    "on_failure",
+    "suspend",
+    "pulls_per_call",
+    "together",
+    "measure",
+)
+_MOST_LETTERS, _LETTERS_PER_ARM = 100_000, 30  # of settings; a table has a number of rows for each arm
 _ROUNDING = 1e-13  # of the largest reward
 FOLLOWS = "follows"
 """The entry of settings that says which earlier ones they may take the place of, by their keys."""
@@ -114,10 +123,14 @@ def answers(
     Raises
     ------
     NotAsked
-        If the round did not ask for that.
+        If the round did not ask for that, or pulls that failed are not among those answered.
+    ChangedRun
+        If failed pulls count as something else in this run.
     """
     round = history.find(given.round)
     places = _answered(round, given, tickets)
+    if scored:
+        _check_scored(history, round.tickets.take(places), scored)
     arms, means, variances, worker = given.arms, given.means, given.variances, given.worker
     known, rounding = round.means[places], 0.0 if sizes is None else _ROUNDING * sizes
     is_new = np.isnan(known)
@@ -153,6 +166,35 @@ def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
     return places
 
 
+def _check_scored(history: History, answered: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not among those answered, or are not counted as the run counts them."""
+    first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
+    stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
+    setting = (history.settings or {}).get(_SCORE)
+    for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
+        ticket, arm = one.ticket, one.ticket.arm
+        begins, ends = ticket.first_pull, ticket.first_pull + ticket.count
+        is_answered = (
+            ticket.round == answered.round and arm in first and ticket.name == history.problem.name(arm)
+        )
+        if not is_answered or not first[arm] <= begins < ends <= stop[arm]:
+            raise NotAsked(
+                f"pulls {begins} to {ends - 1} of {ticket.name or f'arm {arm}'} were scored as failed, but "
+                f"are not answered in this call, or were scored twice. Score pulls that are told, each once."
+            )
+        first[arm] = ends  # what follows of this arm must begin there or later
+        if not math.isfinite(one.score):
+            raise MeasurementFailed(
+                f"a failed pull of {ticket.name} was scored as {one.score}; a score must be a finite number."
+            )
+        if setting not in (None, one.score):
+            said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
+            raise ChangedRun(
+                f"a failed pull of {ticket.name} was scored as {one.score:g}, but this run {said} "
+                f"(`{_SCORE}` of its settings). Nothing was taken."
+            )
+
+
 def end(history: History) -> list[Event]:
     """Return that the strategy has ended, if it has and the log does not say so yet."""
     return [Ended(history.selected)] if history.is_final and not history.is_ended else []
@@ -182,6 +224,49 @@ def declaration(run: str, history: History, problem: Question) -> list[Event]:
 
 
 # --- how rewards are measured ---------------------------------------------------------------------------
+
+
+def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
+    """Return how rewards are measured, as it will be when it comes back from a log.
+
+    `drive` says how many pulls it makes in a call, in how many calls together, and what becomes of a pull
+    that failed. What else there is describes the measurement, in words of whoever measures. That measurements
+    are reproducible may be declared by itself.
+
+    Raises
+    ------
+    InvalidProblem
+        If one of these is missing or makes no sense, or all is too long to be kept.
+    """
+    found = plain(settings)
+    size, most = len(json.dumps(found)), _MOST_LETTERS + _LETTERS_PER_ARM * n_arms
+    if size > most:
+        raise InvalidProblem(f"settings of {size:,} letters were given; {most:,} is the most.")
+    if found.keys() == {REPRODUCIBLE}:
+        return found
+    missing = [key for key in (_SIZE, _TOGETHER, _SCORE) if key not in found]
+    if missing:
+        raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for what it means.")
+    together, pulls, score = found[_TOGETHER], found[_SIZE], found[_SCORE]
+    whole_number(together, _TOGETHER, 1)
+    if pulls is not None:
+        whole_number(pulls, _SIZE, 1)
+    if score != _NO_SCORE and (isinstance(score, bool) or not isinstance(score, int | float)):
+        raise InvalidProblem(
+            f"`{_SCORE}` is {score!r:.60}; it must be '{_NO_SCORE}', or a number to count as the reward of "
+            f"each pull that failed."
+        )
+    if score != _NO_SCORE and pulls != 1:
+        raise InvalidProblem(
+            f"`{_SIZE}` is {pulls}, but with a number as `{_SCORE}` it must be 1: pulls that fail together "
+            f"are not independent."
+        )
+    for key, kind, words in ((_MEASURE, dict, "a table"), (NOTED, str, "text"), (FOLLOWS, dict, "a table")):
+        if not isinstance(found.get(key, kind()), kind):
+            raise InvalidProblem(f"`{key}` of the settings is {found[key]!r:.60}; it must be {words}.")
+    if not found.get(FOLLOWS, {}).keys() <= found.keys():
+        raise InvalidProblem(f"`{FOLLOWS}` must be a table of settings that are there, too.")
+    return found
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:
@@ -229,8 +314,7 @@ def arrangement(run: str, history: History, settings: dict[str, Any]) -> list[Ev
 
 def _check_score(run: str, history: History, score: Any) -> None:
     """Refuse a score of failures that the declared bounds rule out, or that comes after the first reward."""
-    is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    if is_number and not is_reward(history.problem, score):
+    if score != _NO_SCORE and not is_reward(history.problem, score):
         raise InvalidProblem(
             f"`on_failure` is {score:g}, but rewards were declared to {declared(history.problem)}. A failed "
             f"pull counts as a reward: choose a score among these."

@@ -474,8 +474,16 @@ class Session:
         return {name: round.tickets.arms[places] for name, places in held.items() if name != worker}
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
-        given = deciding.plain(settings)
+        """Note how rewards are measured, as plain data; `drive` does so.
+
+        Raises
+        ------
+        InvalidProblem
+            If the settings make no sense.
+        ChangedRun
+            If rewards were measured otherwise before.
+        """
+        given = deciding.checked_settings(settings, self.problem.n)
         self._append(lambda history, _: deciding.arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "") -> None:

@@ -76,10 +76,11 @@ def tell_sheet(
     """
     try:
         sheet = Sheet.of(entries, session.code, run_of)
+        _refuse_stray(sheet, scored)
         if max(sheet.rounds, default=0) > session.asked.round:
             session.refresh()
         if max(sheet.rounds, default=0) > session.asked.round:
-            _rehearse(session, store, sheet)
+            _rehearse(session, store, sheet, scored)
         else:
             list(sheet.answers(session))
     except InvalidAnswers as error:
@@ -100,11 +101,20 @@ def run_with_code(store: Store, code: str) -> str | None:
     return None
 
 
-def _rehearse(session: Session, store: Store, sheet: Sheet) -> None:
+def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:
+    """Refuse failures of rounds without an answer; those of other rounds are compared with the answers."""
+    answered = {
+        round for round, entries in sheet.rounds.items() if not all(e.is_open for e in entries.values())
+    }
+    if stray := {one.ticket.round for one in scored} - answered:
+        raise InvalidAnswers(f"failed pulls of round {min(stray)} were scored, but no answer to it is here.")
+
+
+def _rehearse(session: Session, store: Store, sheet: Sheet, scored: Sequence[Scored]) -> None:
     """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
     memory = MemoryStore()
     copy_run(store, memory, session.name)
-    _told(Session.resume(memory, session.name), sheet, "", (), ())
+    _told(Session.resume(memory, session.name), sheet, "", scored, ())
 
 
 def _told(

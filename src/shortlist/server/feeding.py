@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AfterValidator
 
-from shortlist.errors import InvalidAnswers, NotAsked
+from shortlist.errors import NotAsked
 from shortlist.report.exchange import asked_dict, begun_dict, told_dict
 from shortlist.run.addresses import path_of, run_of
 from shortlist.run.answering import ticket_numbers
@@ -139,7 +139,7 @@ def _release(wish: Release, session: Session) -> None:
 
 def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
-    scored = [_scored(session, entries, one) for one in told.scored]
+    scored = [_scored(session, one) for one in told.scored]
     again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
     return _taken(session, entries, told.worker, scored=scored, again=again)
 
@@ -155,10 +155,8 @@ def _taken(session: Session, entries: list[Entry], worker: str, **about: Any) ->
         return told_dict(session, taken)
 
 
-def _scored(session: Session, entries: list[Entry], failed: Failed) -> Scored:
-    """Return which pulls were scored, if they are among those that are answered."""
-    if all(entry.ticket.lower() != failed.ticket.lower() for entry in entries):
-        raise InvalidAnswers(f"ticket {failed.ticket} was scored, but there is no answer to it here.")
+def _scored(session: Session, failed: Failed) -> Scored:
+    """Return which pulls were scored."""
     round, arm = ticket_numbers(Entry("scored", failed.ticket), session.code)
     name = session.problem.name(arm) if arm < session.problem.n else ""
     return Scored(Ticket(round, arm, name, failed.pulls, failed.first_pull), failed.score, failed.reason)

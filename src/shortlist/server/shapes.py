@@ -4,14 +4,12 @@ Where the library has a word to say about a value, it says it: such a field is d
 read the OpenAPI document, and checked by the library.
 """
 
-import json
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.run.deciding import FOLLOWS
 from shortlist.run.problem_file import question_of
 from shortlist.run.session import DAY
 from shortlist.unknown import Question
@@ -19,7 +17,6 @@ from shortlist.unknown import Question
 MOST_LETTERS = 200  # of the name of a run or a worker
 _MOST_ARMS = 1_000_000
 MOST = 2**53  # of pulls, and so of whatever is counted
-_MOST_SETTINGS = 100_000  # letters of how rewards are measured
 
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
@@ -35,17 +32,6 @@ def checked_name(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise InvalidProblem(f"the name {text!r} cannot be used; give one of letters that can be printed.")
     return text
-
-
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Return settings, if they are short; and say of themselves alone that they follow on others."""
-    size = len(json.dumps(given))
-    if size > _MOST_SETTINGS:
-        raise InvalidProblem(f"`settings` have {size:,} letters; they must have {_MOST_SETTINGS:,} at most.")
-    follows = given.get(FOLLOWS, {})
-    if not isinstance(follows, dict) or not follows.keys() <= given.keys():
-        raise InvalidProblem(f"`{FOLLOWS}` must be a table of settings that are there, too.")
-    return given
 
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MOST_LETTERS), AfterValidator(checked_name)]
@@ -184,10 +170,23 @@ class Release(Strict):
     arms: Arms | None = None
 
 
-class Arrange(Strict):
-    """How rewards are measured, as plain data: a run can only go on with the same."""
+_SETTINGS = {
+    "type": "object",
+    "required": ["pulls_per_call", "together", "on_failure"],
+    "properties": {
+        "pulls_per_call": {"type": ["integer", "null"], "minimum": 1},
+        "together": {"type": "integer", "minimum": 1},
+        "on_failure": {"anyOf": [{"const": "suspend"}, _NUMBER]},
+        "measure": {"type": "object"},
+        "file": {"type": "string"},
+    },
+}
 
-    settings: Annotated[dict[str, Any], AfterValidator(_settings)]
+
+class Arrange(Strict):
+    """How rewards are measured, as `shortlist.drive` says it: a run can only go on with the same."""
+
+    settings: Annotated[dict[str, Any], _as(_SETTINGS)]
 
 
 class Suspend(Strict):
