@@ -58,6 +58,12 @@ class Connection:
                 length = int(line.partition(b":")[2])
         return status, json.loads(await reader.readexactly(length))
 
+    def close(self) -> None:
+        """Close the connection; the next request opens another one."""
+        if self.streams is not None:
+            self.streams[1].close()
+            self.streams = None
+
 
 @dataclass
 class Seen:
