@@ -400,6 +400,7 @@ FAULTS = (
         "news = self._news(connection, run, after) if number_of(after) < end.number else []",
         "news: list[Record] = []",
     ),
+    Fault("postgres: the list of runs is compiled", "store/postgres.py", ', "jit")', ")"),
     Fault("postgres: the run is not locked", "store/postgres.py", '_LOCK = " FOR UPDATE"', '_LOCK = ""'),
     Fault(
         "chain: a log that ends too early is not noticed",
