@@ -46,6 +46,12 @@ def _interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try failed measurements again at once; tests of the pauses themselves have a fixture of this name."""
+    monkeypatch.setattr("shortlist.run.retries.Retries.pause", lambda *_: 0.0)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Where everything is required (continuous integration), a skipped test is a failed one."""

@@ -23,6 +23,8 @@ from shortlist.errors import (
     NoGuarantee,
     NoSuchRun,
     NotAsked,
+    NotRewards,
+    RetryLater,
     ShortlistError,
     StoreTrouble,
     WorkersLost,
@@ -32,7 +34,7 @@ from shortlist.measure import Source, Summary, simulated_measure, vectorised
 from shortlist.plan import Plan, Row, plan
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
-from shortlist.run import Processes, Scored, Session, Ticket, Tickets, drive, select
+from shortlist.run import Processes, Retries, Scored, Session, Ticket, Tickets, drive, select
 from shortlist.simulate import Simulation, simulate
 from shortlist.store import Store, open_store
 from shortlist.strategies import strategies
@@ -57,10 +59,13 @@ __all__ = [
     "NoGuarantee",
     "NoSuchRun",
     "NotAsked",
+    "NotRewards",
     "Plan",
     "Problem",
     "Processes",
     "Result",
+    "Retries",
+    "RetryLater",
     "Row",
     "Scope",
     "Scored",

@@ -6,6 +6,8 @@
     ├── InvalidProblem       the question makes no sense as asked (also a ValueError)
     ├── MeasurementFailed    what measures the arms failed, or returned something that is not a reward
     │   ├── FinalFailure     the same, where trying again is of no use or would bias the rewards
+    │   ├── NotRewards       it returned something that cannot be counted as rewards
+    │   ├── RetryLater       raised by a measurement that cannot be made now, but can be later
     │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
     ├── InvalidAnswers       a file of answers cannot be read, or does not fit the run (also a ValueError)
@@ -24,6 +26,8 @@ and two warnings:
 
 Each message says what was given, what is required, and what to do.
 """
+
+from typing import Any
 
 
 class ShortlistError(Exception):
@@ -45,6 +49,51 @@ class FinalFailure(MeasurementFailed):
     """
 
 
+class NotRewards(MeasurementFailed):
+    """What a measurement returned cannot be counted as rewards."""
+
+
+class RetryLater(MeasurementFailed):
+    """To be raised by a measurement that cannot be made now: a rate limit, a machine that is busy.
+
+    The call is made again after that time, with the same `rng`. It does not count as a failure, until it has
+    been put off for an hour in all (`Retries.patience`). Raise it before a reward is known, never because of
+    one: otherwise rewards would be chosen.
+
+    Parameters
+    ----------
+    seconds
+        How long to wait; None for the usual pauses between retries, which grow.
+    reason
+        Why, for the people who wait.
+    all_calls
+        Whether this driver should begin no other call before that time either, as for a rate limit that all
+        calls share. Calls that are under way go on.
+
+    Examples
+    --------
+    >>> raise RetryLater(30, "the quota of this minute is used up", all_calls=True)
+    Traceback (most recent call last):
+    shortlist.errors.RetryLater: the quota of this minute is used up
+    """
+
+    def __init__(self, seconds: float | None = None, reason: str = "", *, all_calls: bool = False) -> None:
+        is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= 1e9
+        if seconds is not None and not is_time:
+            raise InvalidProblem(
+                f"`seconds` of RetryLater is {seconds!r}; it must be a number, 0 or more, or None."
+            )
+        super().__init__(seconds, reason)
+        self.seconds, self.reason, self.all_calls = seconds, reason, all_calls
+
+    def __str__(self) -> str:
+        return self.reason or "it asked to be tried again later"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it again in another process."""
+        return _retry_later, (self.seconds, self.reason, self.all_calls)
+
+
 class WorkersLost(MeasurementFailed):
     """Workers died or hung while they measured."""
 
@@ -58,7 +107,12 @@ class InvalidAnswers(ShortlistError, ValueError):
 
 
 class StoreTrouble(ShortlistError):
-    """The log of a run could not be read or written; what was written before is as it was."""
+    """The log of a run could not be read or written; what was written before is as it was.
+
+    `is_passing` tells whether the same may succeed a little later, with nothing done about it.
+    """
+
+    is_passing = False
 
 
 class CorruptLog(StoreTrouble):
@@ -83,3 +137,7 @@ class LostWrite(UserWarning):
 
 class NoGuarantee(ShortlistError):
     """A guarantee was required of a result that carries none."""
+
+
+def _retry_later(seconds: float | None, reason: str, all_calls: bool) -> RetryLater:
+    return RetryLater(seconds, reason, all_calls=all_calls)

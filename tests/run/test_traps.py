@@ -80,7 +80,8 @@ def failing_at_first(arm: int, count: int, rng: np.random.Generator) -> FloatArr
 def test_a_failure_is_not_remembered_either() -> None:
     TRIES.clear()
     with Remembering() as executor:
-        found = sl.select(failing_at_first, problem(), "wnelim", executor=executor, retries=20)
+        how: dict[str, Any] = {"executor": executor, "retries": 20, "reproducible": True}
+        found = sl.select(failing_at_first, problem(), "wnelim", **how)
     assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
 
 

@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import httpx
 import numpy as np
 import pytest
 
 import shortlist as sl
 from shortlist.client import Client, RemoteRun
+from shortlist.client.connection import Trouble
 from shortlist.client.news import Said, parsed
 from shortlist.client.telling import parts_of
 from shortlist.measure.source import Call
@@ -352,6 +355,33 @@ def test_a_server_that_is_busy_is_asked_again() -> None:
     assert time.monotonic() - start > 1.0
     assert len(said) == 1
     assert said[0].endswith(" seconds.")
+
+
+def test_a_server_may_give_the_time_as_a_date() -> None:
+    later = formatdate(time.time() + 2, usegmt=True)  # of which the seconds are cut off
+    start = time.monotonic()
+    with answering((503, {"retry-after": later}, ""), GOOD) as script, Client(script.url) as client:
+        assert client.runs() == []
+    assert time.monotonic() - start > 0.9
+    for wrong in (formatdate(0, usegmt=True), "soon", "-5", "²"):
+        assert (
+            Trouble(
+                sl.StoreTrouble(""), httpx.Response(503, headers=[(b"retry-after", wrong.encode())])
+            ).after
+            == 0
+        )
+
+
+def test_a_server_that_asks_for_time_is_given_it_even_if_it_never_answered_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shortlist.client.connection._FIRST_CONTACT", 0.1)
+    with answering((503, {"retry-after": "1"}, ""), GOOD) as script, Client(script.url) as client:
+        assert client.runs() == []
+    strict = (503, {"retry-after": "600"}, "")
+    with answering(strict) as script, Client(script.url) as client, pytest.raises(sl.StoreTrouble):
+        client.runs()
+    assert len(script.asked) == 1, "it would have to wait beyond its patience"
 
 
 def test_patience_comes_to_an_end() -> None:

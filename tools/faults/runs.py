@@ -232,6 +232,60 @@ FAULTS = (
         "",
     ),
     Fault(
+        "retries: pauses do not grow",
+        "run/retries.py",
+        "2.0 ** min(number - 1, 60)",
+        "2.0 ** 0",
+    ),
+    Fault(
+        "retries: a failure that is final is tried again",
+        "run/retries.py",
+        "if any(isinstance(error, FinalFailure) for error in errors):",
+        "if not errors:",
+    ),
+    Fault(
+        "retries: to be put off counts as a failure",
+        "run/retries.py",
+        "return Wait(seconds, is_failure=False)",
+        "return Wait(seconds)",
+    ),
+    Fault(
+        "retries: a call may be put off for ever",
+        "run/retries.py",
+        "if sum(put_off) + seconds <= self.patience:",
+        "if seconds <= self.patience:",
+    ),
+    Fault(
+        "round: a rate limit holds back one call only",
+        "run/round.py",
+        "self.job.held_until = max(self.job.held_until, due)",
+        "pass",
+    ),
+    Fault(
+        "round: everything waits for a call that waits",
+        "run/round.py",
+        "        heapq.heappush(self.waiting, (due, block))\n        times",
+        "        self.job.sleep_until(due)\n        self.waiting.append((due, block))\n        times",
+    ),
+    Fault(
+        "round: a pause is not ended by Ctrl-C",
+        "run/round.py",
+        "> 0 and not self.interrupt.is_wanted:\n            time.sleep",
+        "> 0:\n            time.sleep",
+    ),
+    Fault(
+        "round: a store in trouble that passes ends the run",
+        "run/round.py",
+        "if not error.is_passing or is_over or self.interrupt.is_wanted:",
+        "if True:",
+    ),
+    Fault(
+        "client: Retry-After as a date is ignored",
+        "client/connection.py",
+        "return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())",
+        "return 0.0",
+    ),
+    Fault(
         "history: what a round asked for is not compared",
         "run/history.py",
         'raise _diverged(f"round {asked.round} asked for other pulls", self.began)',
@@ -360,7 +414,7 @@ FAULTS = (
     Fault(
         "round: a driver measures what others hold",
         "run/round.py",
-        "is_own[wanted] = self.job.session.claim(self.cut.tickets.take(wanted), self.job.worker, LEASE)",
+        "is_own[wanted] = self.job.patiently(lambda: self.job.session.claim(tickets, worker, LEASE))",
         "is_own[wanted] = True",
     ),
     Fault(

@@ -4,13 +4,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import is_given, json_option, reissue_option, store_option
+from shortlist.cli.options import Span, is_given, json_option, reissue_option, store_option
 from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
@@ -19,8 +20,9 @@ from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.run import Session
+    from shortlist.run import Retries, Session
     from shortlist.run.driven import Followed
+    from shortlist.run.problem_file import ProblemFile
     from shortlist.unknown import Question
 
 
@@ -40,10 +42,14 @@ if TYPE_CHECKING:
 @click.option("--dask", metavar="ADDRESS", help="Measure on a Dask cluster; `local` starts one here.")
 @click.option(
     "--retries",
-    default=3,
-    show_default=True,
     type=click.IntRange(min=0),
-    help="How often a failed measurement is tried again.",
+    help="How often a failed measurement is tried again.  [default: 8]",
+)
+@click.option(
+    "--retry-pause",
+    type=Span(),
+    metavar="TIME",
+    help="How long to wait before the first retry; later ones wait longer.  [default: 0.5s]",
 )
 @click.option("--timeout", type=float, help="The most seconds that one measurement may take.")
 @reissue_option
@@ -70,6 +76,8 @@ def command(
     workers: int,
     dask: str | None,
     no_reissue: bool,
+    retries: int | None,
+    retry_pause: float | None,
     report_file: Path | None,
     as_json: bool,
     **how: Any,
@@ -127,7 +135,7 @@ def command(
             asked = asked.since(session.settings)
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
-            how |= {"reproducible": asked.reproducible}
+            how |= {"reproducible": asked.reproducible, "retries": _retries(asked, retries, retry_pause)}
             result = drive(session, asked.source, budget=budget, **how)
             ended(result)
     if as_json:
@@ -148,6 +156,15 @@ def _in_store(problem: "Question", where: str, **began: Any) -> "Iterator[Sessio
 
     with nullcontext() if where == NOWHERE else writing(where) as store:
         yield Session(problem, store=store, **began)
+
+
+def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "Retries | None":
+    """Return when failed calls are tried again: as options say, then the file; None for the usual."""
+    from shortlist.run import Retries
+
+    given: dict[str, Any] = {"times": times, "first": first}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(asked.retries or Retries(), **changes) if changes else asked.retries
 
 
 def _reporting(session: "Followed", output: Path | None) -> Any:

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -69,10 +70,8 @@ class Connection:
 
     def tries(self, patience: float | None = None) -> "Tries":
         """Return how often and when to try something."""
-        usual = _PATIENCE if self._has_answered else _FIRST_CONTACT
-        return Tries(
-            self.url, next(p for p in (patience, self._patience, usual) if p is not None), self._on_wait
-        )
+        given = self._patience if patience is None else patience
+        return Tries(self.url, given, self._on_wait, has_answered=self._has_answered)
 
     def _send(
         self, method: str, path: str, *, patience: float | None = None, **request: Any
@@ -102,15 +101,21 @@ class Trouble(Exception):
     def __init__(self, error: ShortlistError, response: httpx.Response) -> None:
         super().__init__(str(error))
         self.error, self.status = error, response.status_code
-        after = response.headers.get("retry-after", "")
-        self.after = float(after) if after.isdecimal() else 0.0
+        self.after = _seconds(response.headers.get("retry-after", ""))
 
 
 class Tries:
-    """Tries of one request: the pauses between them grow, until patience is at an end."""
+    """Tries of one request: the pauses between them grow, until patience is at an end.
 
-    def __init__(self, url: str, patience: float, on_wait: Wait | None) -> None:
-        self._url, self._patience, self._on_wait = url, patience, on_wait
+    A server that says when to ask again is asked then, if patience lasts so long.
+    """
+
+    def __init__(
+        self, url: str, patience: float | None, on_wait: Wait | None, *, has_answered: bool = True
+    ) -> None:
+        usual = _PATIENCE if has_answered else _FIRST_CONTACT
+        self._url, self._patience, self._on_wait = url, usual if patience is None else patience, on_wait
+        self._is_usual = patience is None
         self._start, self._pause, self._has_said = time.monotonic(), _FIRST, False
         self._random = random.Random()  # not the global one, which measurements may use
 
@@ -119,6 +124,8 @@ class Tries:
         seconds = time.monotonic() - self._start
         if isinstance(trouble, Trouble):
             error, after, is_final = trouble.error, trouble.after, trouble.status not in AGAIN
+            if after and self._is_usual:
+                self._patience = _PATIENCE  # it is there
         else:
             error, after, is_final = unreachable(self._url, trouble, seconds), 0.0, False
         pause = max(after, self._pause * self._random.uniform(0.5, 1.0))  # so that not all come back at once
@@ -129,6 +136,16 @@ class Tries:
             self._on_wait(f"{error} Trying again for {self._patience - seconds:.0f} seconds.")
         time.sleep(pause)
         self._pause = min(2 * self._pause, _LONGEST)
+
+
+def _seconds(after: str) -> float:
+    """Return how long a `Retry-After` asks to wait: a number of seconds, or a date (RFC 9110, 10.2.3)."""
+    if after.isascii() and after.isdecimal():
+        return float(after)
+    try:
+        return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
+    except ValueError:
+        return 0.0
 
 
 def _checked(url: str) -> str:

@@ -128,9 +128,10 @@ class RemoteRun:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
         self._post("arrange", {"settings": plain(settings)})
 
-    def suspend(self, reason: str, worker: str | None = None) -> None:
-        """Note why measuring stopped short."""
-        self._post("suspend", {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()})
+    def suspend(self, reason: str, worker: str | None = None, *, until: float | None = None) -> None:
+        """Note why measuring stopped short; or why it waits, and until when (seconds since 1970)."""
+        wish: dict[str, Any] = {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()}
+        self._post("suspend", wish | ({} if until is None else {"until": until}))
 
     # --- looking --------------------------------------------------------------------------------------
 

@@ -165,9 +165,9 @@ class RemoteSession:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
         self.run.arrange(settings)
 
-    def suspend(self, reason: str, worker: str = "") -> None:
-        """Note why measuring stopped short."""
-        self.run.suspend(reason, worker or None)
+    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
+        """Note why measuring stopped short, or why it waits and until when."""
+        self.run.suspend(reason, worker or None, until=until)
 
     def _of_round(self) -> Tickets:
         """Return the tickets that the server has sent last."""

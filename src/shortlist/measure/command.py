@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.checks import one_of, shortened
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
 from shortlist.measure.function import Summary
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
 from shortlist.measure.source import Call
@@ -25,11 +25,14 @@ _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
 _LONGEST = 2_000_000  # seconds that the operating system can wait for a program
 _LAST_LINES = 8  # of what a failed program wrote to stderr
+_TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 
 
 @dataclass(frozen=True, eq=False)
 class CommandSource:
     """A program as a source of rewards, run without a shell, one call at a time.
+
+    Exit status 75 asks to be tried again later, as `RetryLater` does; any other but 0 is a failure.
 
     Attributes
     ----------
@@ -95,8 +98,11 @@ class CommandSource:
     def _run(self, call: Call) -> list[float] | Summary:
         argv = self.command_line(call)
         status, out, err = self._finished(argv, call)
-        if status:
-            raise self._failed(call, argv, _how_it_ended(status), err)
+        failure = self._failed(call, argv, _how_it_ended(status), err) if status else None
+        if status == _TRY_LATER:
+            raise RetryLater(reason=str(failure))
+        if failure is not None:
+            raise failure
         try:
             read = rewards_in_lines if self.output == "lines" else rewards_in_json
             return read(out.decode("utf-8", "replace"), call.count)

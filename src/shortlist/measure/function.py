@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shortlist.checks import is_whole
-from shortlist.errors import MeasurementFailed
+from shortlist.errors import NotRewards
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 
@@ -50,14 +50,14 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
 
     Raises
     ------
-    MeasurementFailed
+    NotRewards
         For a wrong number of rewards, and for anything that is not a finite real number.
     """
     if isinstance(answer, Summary):
         return _checked_summary(answer, count, arm)
     if isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0]):
         if count == 2:
-            raise MeasurementFailed(
+            raise NotRewards(
                 f"{arm} was pulled twice and returned the tuple {answer!r}, which could be two rewards or "
                 f"a (count, mean) summary. Return a list of rewards, or shortlist.Summary(count, mean)."
             )
@@ -67,7 +67,7 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
 
 def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
     if summary.count != count:
-        raise MeasurementFailed(
+        raise NotRewards(
             f"{arm} was to be pulled {count} times but the summary is of {summary.count!r} rewards. "
             f"Return exactly `count` of them, neither more nor fewer."
         )
@@ -76,36 +76,34 @@ def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
         return Summary(count, mean)
     variance = _summary_of_rewards([summary.variance], 1, arm).mean
     if variance < 0:
-        raise MeasurementFailed(f"{arm} returned a summary with the variance {variance!r}; none is negative.")
+        raise NotRewards(f"{arm} returned a summary with the variance {variance!r}; none is negative.")
     return Summary(count, mean, variance)
 
 
 def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
     if np.ma.is_masked(answer):
-        raise MeasurementFailed(f"{arm} returned rewards of which some are masked; return {count} numbers.")
+        raise NotRewards(f"{arm} returned rewards of which some are masked; return {count} numbers.")
     try:
         rewards = np.asarray(answer)
     except ValueError:  # ragged
-        raise MeasurementFailed(
-            f"{arm} returned {_short(answer)}; return a flat list of {count} numbers."
-        ) from None
+        raise NotRewards(f"{arm} returned {_short(answer)}; return a flat list of {count} numbers.") from None
     if rewards.ndim == 0 and count == 1 and rewards.dtype.kind in "biuf":
         answer, rewards = [answer], rewards[None]
     if rewards.shape != (count,):
-        raise MeasurementFailed(
+        raise NotRewards(
             f"{arm} was to be pulled {count} times but returned {_short(answer)} of shape {rewards.shape}; "
             f"return a flat list of exactly {count} rewards."
         )
     has_boolean = isinstance(answer, list | tuple) and any(isinstance(r, bool | np.bool_) for r in answer)
     if rewards.dtype.kind not in "iuf" or has_boolean:
-        raise MeasurementFailed(
+        raise NotRewards(
             f"{arm} returned {_short(answer)}; rewards must be real numbers. Convert a success to 1.0 "
             f"and a failure to 0.0, and text to numbers, inside the function."
         )
     is_wrong = ~np.isfinite(rewards)
     if is_wrong.any():
         place = int(np.argmax(is_wrong))
-        raise MeasurementFailed(
+        raise NotRewards(
             f"reward {place + 1} of {count} of {arm} is {rewards[place]}; NaN and infinity are not rewards. "
             f"A failed measurement should raise, or be scored by a value that you choose."
         )
@@ -114,7 +112,7 @@ def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
         mean = float(numbers.mean())
         variance = float(numbers.var(ddof=1)) if count > 1 else None
     if not np.isfinite(mean):
-        raise MeasurementFailed(f"the rewards of {arm} add up to more than a float holds; use another unit.")
+        raise NotRewards(f"the rewards of {arm} add up to more than a float holds; use another unit.")
     return Summary(count, mean, variance if variance is not None and np.isfinite(variance) else None)
 
 

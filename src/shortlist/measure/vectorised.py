@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import whole_number
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.errors import InvalidProblem, NotRewards
 from shortlist.measure.many import Calls, Summaries
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
@@ -85,8 +85,8 @@ def _of_rows(rewards: FloatArray, counts: IntArray) -> Summaries:
     return Summaries(counts, means, np.where(np.isfinite(spreads), spreads, np.nan), rewards)
 
 
-def _unusable(what: str, counts: IntArray) -> MeasurementFailed:
-    return MeasurementFailed(
+def _unusable(what: str, counts: IntArray) -> NotRewards:
+    return NotRewards(
         f"the function was given {len(counts)} arms and returned {what}; return an array with each "
         f"arm's mean reward, or a list with one array of rewards for each arm."
     )

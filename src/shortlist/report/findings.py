@@ -33,7 +33,8 @@ def findings_of(result: Result, history: History | None = None) -> tuple[Finding
     """Return what deserves attention in a run, the gravest first."""
     found = _reissued(result) + _scored(result, history)
     if history is not None:
-        found += _conflicts(history) + _repeats(history) + _variation(history) + _suspended(history)
+        found += _waiting(history) + _conflicts(history) + _repeats(history)
+        found += _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
 
@@ -58,6 +59,13 @@ def _suspended(history: History) -> list[Finding]:
             f"kept, and counts.",
         )
     ]
+
+
+def _waiting(history: History) -> list[Finding]:
+    """Return that a driver waits to try something again, and why."""
+    if history.waiting is None or history.is_final:
+        return []
+    return [Finding(True, f"Measuring waits. {history.waiting.reason}")]
 
 
 def _conflicts(history: History) -> list[Finding]:

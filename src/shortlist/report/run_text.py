@@ -73,6 +73,7 @@ def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
             "n_open": round.n_missing,
             "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
             "suspended": None if history.suspended is None else history.suspended.reason,
+            "waiting": None if history.waiting is None else history.waiting.reason,
             "settings": history.settings,
             "reissue": history.began.reissue,
             "n_reissued": history.n_reissued,
@@ -124,6 +125,9 @@ def status_text(log: Follower, asked: str) -> RenderableType:
         parts += [Text(words) for words in (_pulls(history), *_round(history, log.now()))]
     if history.suspended is not None:
         parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
+    if history.waiting is not None and not history.is_final:
+        end = moment(history.waiting.until or 0.0)
+        parts.append(Text(f"Waiting until {end}: {history.waiting.reason}", style="yellow"))
     parts += [Text(words, style="yellow") for words in _refused(history)]
     if not history.is_final and history.n_reissued:
         parts.append(Text(history.result.reissued, style="yellow"))

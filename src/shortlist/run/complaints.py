@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
 from shortlist.run.calls import Cut
+from shortlist.run.retries import Wait
 from shortlist.tickets import Ticket
 
 _MOST_NAMED = 5
@@ -28,6 +29,17 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
     error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
     error.__cause__ = cause
     return error
+
+
+def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
+    """Return why a call is tried again later; `times` are its failures so far, and the most retries."""
+    if not wait.is_failure:
+        return f"Measuring {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
+    n, most = times
+    return (
+        f"Measuring {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
+        f"(retry {n} of {most})."
+    )
 
 
 def workers_lost(

@@ -22,6 +22,7 @@ from shortlist.run.dask import ClusterLike
 from shortlist.run.driven import Driven
 from shortlist.run.history import REPRODUCIBLE
 from shortlist.run.interrupts import noting_interrupts
+from shortlist.run.retries import Retries, retries_of
 from shortlist.run.round import Measuring, Policy
 from shortlist.run.session import Session
 from shortlist.run.workers import Processes, workers_for
@@ -45,7 +46,7 @@ def select(
     budget: int | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
-    retries: int = 3,
+    retries: int | Retries | None = None,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
     reissue: bool | None = None,
@@ -85,10 +86,13 @@ def select(
     pulls_per_call
         The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
     retries
-        How often a call is tried again that raises or returns something that is not `count` rewards. Each
-        time it gets the same `rng`. If yours takes its randomness from elsewhere, and a bad reward makes it
-        fail more often than a good one, trying again would select among rewards: then say 0. Unless the
-        measurement is declared `reproducible`, the result says how many tickets were tried more than once.
+        How often a call is tried again that raises or returns something that is not `count` rewards: a
+        number, or a `Retries`, which also says how long to wait before. By default 8 times, after pauses that
+        grow to half a minute, and 3 times if failures are scored. Other calls go on meanwhile. A measurement
+        may also raise `RetryLater`. Each time it gets the same `rng`. If yours takes its randomness from
+        elsewhere, and a bad reward makes it fail more often than a good one, trying again would select among
+        rewards: then say 0. Unless the measurement is declared `reproducible`, the result says how many
+        tickets were tried more than once.
     on_failure
         What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
         counted as its reward. Every call is then for one pull: pulls that fail together would not be
@@ -151,7 +155,7 @@ def drive(
     budget: int | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
-    retries: int = 3,
+    retries: int | Retries | None = None,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
     reproducible: bool = False,
@@ -209,7 +213,7 @@ def drive(
             if not job.measure(budget):
                 return replace(session.result, stop=Stop.BUDGET)
             if session.asked.round == round:
-                wait_for_others(session, interrupt, news)
+                job.patiently(partial(wait_for_others, session, interrupt, news))
     return session.result
 
 
@@ -246,7 +250,7 @@ def _policy(pulls_per_call: Any, retries: Any, on_failure: Any, timeout: Any) ->
         )
     if score is not None:
         pulls_per_call = 1
-    return Policy(pulls_per_call, whole_number(retries, "retries", 0), score, timeout)
+    return Policy(pulls_per_call, retries_of(retries, is_scored=score is not None), score, timeout)
 
 
 def _is_number(value: object) -> bool:

@@ -69,6 +69,9 @@ class Driven(Protocol):
     ) -> None:
         """Take the answers to one ticket or to several."""
 
+    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
+        """Note why measuring stopped short, or why it waits and until when."""
+
     def arrange(self, settings: dict[str, Any]) -> None:
         """Note how rewards are measured; raise ChangedRun if that was otherwise before."""
 
@@ -102,6 +105,3 @@ class Followed(Driven, Protocol):
 
     def awaited(self) -> Sequence[Holding]:
         """Return for whom this process has to wait, if all open tickets are with others."""
-
-    def suspend(self, reason: str, worker: str = "") -> None:
-        """Note why measuring stopped short."""

@@ -140,8 +140,9 @@ class History:
         Second answers that were refused, and failures that were scored.
     repeats
         Second answers that are in the log nevertheless; they are ignored.
-    suspended
-        Why a driver stopped last, if nothing was told since; None otherwise.
+    suspended, waiting
+        Why a driver stopped last, and why one waits to try something again, if nothing was told since; None
+        otherwise.
     n_again
         How many of the tickets told were issued to a second worker, or measured or tried more than once.
     """
@@ -158,6 +159,7 @@ class History:
         self._n_latest_scores = 0  # how many of these belong to the answer that comes next
         self.repeats: list[Repeat] = []
         self.suspended: Suspended | None = None
+        self.waiting: Suspended | None = None
         self.is_ended = False
         self.n_pulls = 0
         self.n_again = 0
@@ -239,8 +241,10 @@ class History:
                 self._declare(event)
             case Arranged():
                 self.settings = event.settings
+            case Suspended() if event.until is not None:
+                self.waiting = event
             case Suspended():
-                self.suspended = event
+                self.suspended, self.waiting = event, None
             case Ended():
                 self._compare_end(event)
             case Leased() | Released():
@@ -305,7 +309,7 @@ class History:
         variances: FloatArray | None,
         again: tuple[int, ...],
     ) -> None:
-        self.suspended = None
+        self.suspended = self.waiting = None
         round.count(places, means, variances)
         self.n_pulls += int(round.tickets.counts[places].sum())
         is_again = round.leases.is_again(places)

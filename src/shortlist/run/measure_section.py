@@ -1,11 +1,12 @@
 """The section [measure] of a problem file: where rewards come from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import (
     CommandSource,
@@ -24,9 +25,10 @@ from shortlist.run.about import about_measurement
 from shortlist.run.arms_file import squares
 from shortlist.run.entries import check_keys, flag, word
 from shortlist.run.history import REPRODUCIBLE
+from shortlist.run.retries import Retries
 from shortlist.unknown import Question, Unknown
 
-REISSUE = "reissue"
+REISSUE, RETRIES = "reissue", "retries"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,8 @@ class Measured:
 
     `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
     `is_shared` says that each row of a table has a reward for every arm. `reproducible` is whether the
-    section declares that a ticket measured again gives the same rewards.
+    section declares that a ticket measured again gives the same rewards, and `retries` when failed calls are
+    tried again, if it says that.
     """
 
     source: Source
@@ -45,6 +48,7 @@ class Measured:
     about: dict[str, Any] = field(default_factory=dict)
     is_shared: bool = False
     reproducible: bool = False
+    retries: Retries | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ class _Given:
 
     def only(self, *keys: str) -> None:
         """Refuse entries other than these and those that every kind may have."""
-        check_keys(self.entries, {"kind", REISSUE, *keys}, "[measure]")
+        check_keys(self.entries, {"kind", REISSUE, RETRIES, *keys}, "[measure]")
 
 
 def measured(entries: dict[str, Any], problem: Question, columns: Columns, folder: Path) -> Measured:
@@ -75,7 +79,18 @@ def measured(entries: dict[str, Any], problem: Question, columns: Columns, folde
     bounds = {} if problem.bounds is None else {"bounds": list(problem.bounds)}
     holds = {"kind": kind, **found.about, **bounds}
     about = about_measurement(holds, found.source, numbers)
-    return replace(found, about=about, reproducible=flag(entries, REPRODUCIBLE))
+    declared = flag(entries, REPRODUCIBLE)
+    return replace(found, about=about, reproducible=declared, retries=_retries(entries.get(RETRIES)))
+
+
+def _retries(given: Any) -> Retries | None:
+    """Return how often and when failed calls are tried again; None if the section does not say."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        return Retries(whole_number(given, RETRIES, 0))
+    check_keys(given, {one.name for one in fields(Retries)}, "`retries`")
+    return Retries(**given)
 
 
 def _simulated(given: _Given) -> Measured:

@@ -35,6 +35,7 @@ from shortlist.run.arms_file import declared_variances, n_arms, refuse_noise
 from shortlist.run.deciding import FOLLOWS
 from shortlist.run.entries import check_keys, flag, section
 from shortlist.run.measure_section import REISSUE, Measured, measured
+from shortlist.run.retries import Retries
 from shortlist.unknown import Question, Unknown
 
 T = TypeVar("T")
@@ -71,6 +72,8 @@ class ProblemFile:
     reproducible, reissue
         Whether it declares that a ticket measured again gives the same rewards; and whether tickets may go
         to other workers when leases run out, None if it does not say.
+    retries
+        When failed calls are tried again; None if it does not say.
     """
 
     problem: Question
@@ -83,6 +86,7 @@ class ProblemFile:
     states_order: bool = False
     reproducible: bool = False
     reissue: bool | None = None
+    retries: Retries | None = None
 
     def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
         """Return the file as a run reads it that has been measured so before; None for a new run.
@@ -239,6 +243,7 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
         states_order="order" in section(text, "measure", None),
         reproducible=found.reproducible,
         reissue=_reissue(text),
+        retries=found.retries,
     )
 
 

@@ -4,30 +4,42 @@ What is told does not depend on how calls are bundled into tasks, nor on who doe
 """
 
 import contextlib
+import heapq
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import FinalFailure, MeasurementFailed, ShortlistError
+from shortlist.errors import FinalFailure, MeasurementFailed, RetryLater, ShortlistError, StoreTrouble
 from shortlist.measure import Source, Summaries
 from shortlist.run.calls import Cut, Pooling
 from shortlist.run.company import LEASE
-from shortlist.run.complaints import gave_up, named, ticket_of, words_of, workers_lost
+from shortlist.run.complaints import gave_up, named, put_off_words, ticket_of, words_of, workers_lost
 from shortlist.run.driven import Driven
 from shortlist.run.interrupts import Interrupt
 from shortlist.run.pace import Pace
+from shortlist.run.retries import AT_ONCE, Retries
 from shortlist.run.task import Outcome, Task
 from shortlist.run.workers import Workers
 from shortlist.store.events import Scored
 
 _GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+
+_LOOK = 0.1  # seconds between two looks for an interrupt during a pause
+_BETWEEN_WORDS = 5.0  # seconds
+_LONG = 5.0  # seconds of a pause that others who look at the run should know of
+_STORE_PATIENCE = 120.0  # seconds for which a store may be in trouble that passes
+
+_LOG = logging.getLogger("shortlist")
+T = TypeVar("T")
 
 _NO_BLOCK = -1  # stands for a pool that breaks before it does anything
 
@@ -44,7 +56,7 @@ class Policy:
     pulls_per_call
         The most pulls in one call; None for no limit.
     retries
-        How often a failed call is tried again.
+        How often a failed call is tried again, and when.
     score
         What each pull of a call that failed every time counts as; None to stop the run.
     timeout
@@ -52,7 +64,7 @@ class Policy:
     """
 
     pulls_per_call: int | None = None
-    retries: int = 3
+    retries: Retries = field(default_factory=Retries)
     score: float | None = None
     timeout: float | None = None
 
@@ -70,6 +82,8 @@ class Measuring:
     progress: Callable[[], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
+    held_until: float = -np.inf  # no call begins before that time
+    said_at: float = -np.inf  # when it was last said why calls wait
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
 
     def measure(self, budget: int | None) -> bool:
@@ -77,7 +91,7 @@ class Measuring:
 
         Tickets that others hold are left to them.
         """
-        asked, is_open = self.session.still_open(self.worker)
+        asked, is_open = self.patiently(lambda: self.session.still_open(self.worker))
         cut = Cut.of(asked, self.session.seed, self.source.together, self.policy.pulls_per_call)
         stop = cut.n_calls
         if budget is not None:
@@ -87,6 +101,38 @@ class Measuring:
                 stop = cut.starts(first_dear)
         _Round(self, cut, Pooling(cut, is_open), stop).run()
         return stop == cut.n_calls
+
+    def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
+        """Say why something waits: at once, but not again for a while. Long waits go into the log."""
+        if not seconds or time.monotonic() < self.said_at + _BETWEEN_WORDS:
+            return
+        self.said_at = time.monotonic()
+        _LOG.warning(words)
+        if in_log and seconds >= _LONG:
+            with contextlib.suppress(ShortlistError):
+                self.session.suspend(words, self.worker, until=time.time() + seconds)
+
+    def patiently(self, do: Callable[[], T]) -> T:
+        """Return what comes of using the store; trouble that may pass is waited out for two minutes."""
+        start, number = time.monotonic(), 0
+        while True:
+            try:
+                return do()
+            except StoreTrouble as error:
+                number += 1
+                pause = Retries().pause(number)
+                is_over = time.monotonic() - start + pause > _STORE_PATIENCE
+                if not error.is_passing or is_over or self.interrupt.is_wanted:
+                    raise
+                self.say_waiting(f"{error} Trying again in {pause:.1f} s.", pause, in_log=False)
+                self.sleep_until(time.monotonic() + pause)
+
+    def sleep_until(self, due: float) -> None:
+        """Wait until some time; an interrupt ends that at once."""
+        while (left := due - time.monotonic()) > 0 and not self.interrupt.is_wanted:
+            time.sleep(min(left, _LOOK))
+            if self.progress is not None:
+                self.progress()
 
 
 class _Round:
@@ -103,6 +149,8 @@ class _Round:
         self.under_way: Under = {}
         self.late: Under = {}  # overdue and given up, but they may still come
         self.failures: Counter[int] = Counter()  # by block
+        self.put_off: dict[int, list[float]] = {}  # by block: for how many seconds, each time
+        self.waiting: list[tuple[float, int]] = []  # when to try a block again, the next first
         self.again: set[int] = set()  # tickets of which a call was begun that has to be made again
         self.scores: dict[int, list[Scored]] = {}  # by ticket, until it is told
         self.error: MeasurementFailed | None = None
@@ -110,8 +158,9 @@ class _Round:
     def run(self) -> None:
         """Measure until nothing is left to do, or something went wrong for good."""
         try:
-            while self.n_todo or self.suspects or self.under_way:
+            while self.n_todo or self.suspects or self.under_way or self.waiting:
                 if self.error is None and not self.job.interrupt.is_wanted:
+                    self._wake()
                     self._issue()
                 elif not self.under_way:
                     break
@@ -145,8 +194,16 @@ class _Round:
 
     # --- tasks out --------------------------------------------------------------------------------
 
+    def _wake(self) -> None:
+        """Take up the blocks whose pause is over."""
+        while self.waiting and self.waiting[0][0] <= time.monotonic():
+            _, block = heapq.heappop(self.waiting)
+            self._do_again(range(block, block + 1))
+
     def _issue(self) -> None:
         """Hand out tasks while there is room; a suspect only when nothing else is under way."""
+        if time.monotonic() < self.job.held_until:
+            return
         if self.suspects:
             if not self.under_way:
                 self._submit(self.suspects.popleft())
@@ -159,7 +216,7 @@ class _Round:
                 self.cut, hanging, "every worker hangs in a call that should have ended"
             )
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
-            if self.job.interrupt.is_wanted:
+            if self.job.interrupt.is_wanted or time.monotonic() < self.job.held_until:
                 return
             self._submit(self._next())
 
@@ -187,7 +244,8 @@ class _Round:
         places = np.unique(self.cut.places(*self.cut.bounds(blocks)))
         wanted = places[self.pooling.is_open[places]]
         is_own = np.zeros(len(self.cut.tickets), dtype=bool)
-        is_own[wanted] = self.job.session.claim(self.cut.tickets.take(wanted), self.job.worker, LEASE)
+        tickets, worker = self.cut.tickets.take(wanted), self.job.worker
+        is_own[wanted] = self.job.patiently(lambda: self.job.session.claim(tickets, worker, LEASE))
         return list(self.cut.blocks(is_own, within=blocks))
 
     def _hand_out(self, blocks: range) -> None:
@@ -217,12 +275,15 @@ class _Round:
     # --- answers in -------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        """Wait until some task has ended or is overdue, and deal with it."""
+        """Wait until some task has ended or is overdue, or a pause is over, and deal with it."""
         if not self.under_way:
+            self._pause()
             return
-        waiting = None
-        if self.job.policy.timeout is not None:
-            waiting = max(0.0, min(due for _, due in self.under_way.values()) - time.monotonic())
+        now = time.monotonic()
+        due = min(due for _, due in self.under_way.values())
+        if self.error is None and not self.job.interrupt.is_wanted:
+            due = min([due, *(at for at, _ in self.waiting[:1]), *self._holding()])
+        waiting = None if due == np.inf else max(0.0, due - now)
         done = wait((*self.under_way, *self.late), waiting, FIRST_COMPLETED).done
         broken: list[range] = []
         reason: BaseException | None = None
@@ -239,6 +300,16 @@ class _Round:
         if reason is not None:
             self._replace(reason, broken)
         self._give_up_overdue()
+
+    def _holding(self) -> list[float]:
+        """Return until when no call may begin, if there is such a time and there are calls to make."""
+        held = self.job.held_until
+        return [held] if held > time.monotonic() and (self.n_todo or self.suspects) else []
+
+    def _pause(self) -> None:
+        """Wait for the end of a pause while nothing else goes on; an interrupt ends it at once."""
+        due = min([*(at for at, _ in self.waiting[:1]), *self._holding()], default=-np.inf)
+        self.job.sleep_until(due)
 
     def _take(self, blocks: range, outcome: Outcome) -> None:
         """Tell what a task brought; its last block is tried again if something in it went wrong."""
@@ -266,10 +337,8 @@ class _Round:
         first, stop = self.cut.bounds(range(block, block + 1))
         if not self.pooling.misses(first, stop):  # an earlier try, given up as overdue, has come after all
             return
-        self.failures[block] += 1
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
-        if not final and self.failures[block] <= self.job.policy.retries:
-            self._do_again(range(block, block + 1), is_begun=True)
+        if self._is_tried_again(block, list(errors.values()), first + next(iter(errors))):
             return
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
@@ -287,6 +356,26 @@ class _Round:
             self.scores.setdefault(ticket, []).append(scored)
         self._tell(first, outcome)
 
+    def _is_tried_again(self, block: int, errors: list[BaseException], call: int) -> bool:
+        """Put a block that failed off until its next try; return whether there is to be one."""
+        put_off = self.put_off.setdefault(block, [])
+        wait = self.job.policy.retries.after(errors, self.failures[block] + 1, put_off)
+        if wait is None or wait.is_failure:
+            self.failures[block] += 1
+        if wait is None:
+            return False
+        if wait.is_failure:
+            self.again.update(self._tickets_of(range(block, block + 1)))
+        else:
+            put_off.append(wait.seconds)
+        due = time.monotonic() + wait.seconds
+        if any(isinstance(error, RetryLater) and error.all_calls for error in errors):
+            self.job.held_until = max(self.job.held_until, due)
+        heapq.heappush(self.waiting, (due, block))
+        times = self.failures[block], self.job.policy.retries.times
+        self.job.say_waiting(put_off_words(ticket_of(self.cut, call), errors[0], wait, times), wait.seconds)
+        return True
+
     def _tell(self, first: int, outcome: Outcome) -> None:
         places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
         if len(places):
@@ -296,7 +385,7 @@ class _Round:
 
     def _tell_session(self, places: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""
-        session, tickets = self.job.session, self.cut.tickets.take(places)
+        session, patiently, tickets = self.job.session, self.job.patiently, self.cut.tickets.take(places)
         answers = Summaries(tickets.counts, means, variances)
         scores = [self.scores.pop(place, []) for place in places.tolist()] if self.scores else []
         said: dict[str, Any] = {"worker": self.job.worker, "scored": [one for some in scores for one in some]}
@@ -304,14 +393,14 @@ class _Round:
             said["again"] = self.cut.tickets.arms[sorted(again)].tolist()
         try:
             if tickets.needs_variances:
-                session.tell(tickets, answers, **said)
+                patiently(lambda: session.tell(tickets, answers, **said))
             else:
-                session.tell(tickets, means=means, **said)
+                patiently(lambda: session.tell(tickets, means=means, **said))
         except MeasurementFailed:
             for place, ticket, answer in zip(places.tolist(), tickets, answers, strict=True):
                 own = [one for one in said["scored"] if one.ticket.arm == ticket.arm]
                 try:
-                    session.tell(ticket, answer, **(said | {"scored": own}))
+                    patiently(partial(session.tell, ticket, answer, **(said | {"scored": own})))
                 except MeasurementFailed as error:
                     self.again.add(place)
                     self.pooling.is_open[place] = True
@@ -335,11 +424,14 @@ class _Round:
             self._do_again(blocks)  # Dask took an answer for an error: its worker was lost just after it came
             return
         self.failures.update(blocks)
-        is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries
+        is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries.times
         if is_final or type(error).__name__ == "KilledWorker":
             self.error = self.error or workers_lost(self.cut, [blocks], words_of(error), error)
         else:
-            self._do_again(blocks)
+            pause = self.job.policy.retries.pause(self.failures[blocks[0]])
+            for block in blocks:
+                heapq.heappush(self.waiting, (time.monotonic() + pause, block))
+            self.job.say_waiting(f"{words_of(error)} Trying again in {pause:.1f} s.", pause)
 
     def _replace(self, reason: BaseException, broken: list[range]) -> None:
         """Go on with a fresh pool after one of its processes died; find out by which call that was."""
@@ -353,7 +445,7 @@ class _Round:
         if not broken or (len(broken) == 1 and len(broken[0]) == 1):
             culprit = broken[0][0] if broken else _NO_BLOCK
             self.failures[culprit] += 1
-            if self.failures[culprit] > self.job.policy.retries:
+            if self.failures[culprit] > min(self.job.policy.retries.times, AT_ONCE):
                 self.error = self.error or workers_lost(self.cut, broken, words_of(reason), reason)
         if self.error is not None:
             return

@@ -486,10 +486,10 @@ class Session:
         given = deciding.checked_settings(settings, self.problem.n)
         self._append(lambda history, _: deciding.arrangement(self.name, history, given))
 
-    def suspend(self, reason: str, worker: str = "") -> None:
-        """Note why measuring stopped short."""
+    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
+        """Note why measuring stopped short; or why it waits, and until when (seconds since 1970)."""
         if not self.is_private:
-            self._log.append(lambda *_: [Suspended(reason, worker)])
+            self._log.append(lambda *_: [Suspended(reason, worker, until)])
 
     # --- the log --------------------------------------------------------------------------------------
 

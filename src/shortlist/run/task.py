@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.errors import MeasurementFailed
+from shortlist.errors import MeasurementFailed, NotRewards
 from shortlist.measure import Calls, Source, Summaries, summary_of
 
 
@@ -108,7 +108,7 @@ def _answer(source: Source, calls: Calls, means: FloatArray, variances: FloatArr
     try:
         answers = source.answers(calls)
         if len(answers) != len(calls):
-            raise MeasurementFailed(f"there were {len(answers)} answers to {len(calls)} calls.")
+            raise NotRewards(f"there were {len(answers)} answers to {len(calls)} calls.")
     except (Exception, SystemExit) as error:
         return dict.fromkeys(range(len(calls)), error)
     if isinstance(answers, Summaries):
@@ -122,7 +122,7 @@ def _take_arrays(
     means[:], variances[:] = answers.means, answers.variances
     is_wrong = ~np.isfinite(answers.means) | (answers.counts != calls.counts)
     return {
-        int(place): MeasurementFailed(
+        int(place): NotRewards(
             f"the mean of {calls.counts[place]} rewards of arm number {calls.arms[place]} is "
             f"{answers.means[place]}, of {answers.counts[place]} rewards; NaN and infinity are not rewards."
         )

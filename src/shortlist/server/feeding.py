@@ -93,8 +93,9 @@ def routes(house: House) -> APIRouter:
 
     @router.post("/runs/{run}/suspend")
     async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
-        """Note why measuring stopped short."""
-        return await added(run, partial(_done, lambda one: one.suspend(wish.reason, wish.worker)))
+        """Note why measuring stopped short, or why it waits."""
+        do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
+        return await added(run, partial(_done, do))
 
     return router
 

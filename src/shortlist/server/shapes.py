@@ -190,10 +190,11 @@ class Arrange(Strict):
 
 
 class Suspend(Strict):
-    """Why measuring stopped short."""
+    """Why measuring stopped short; or why it waits, and until when, in seconds since 1970."""
 
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
     worker: Name
+    until: Annotated[float, Field(ge=0, le=1e11)] | None = None
 
 
 class Trouble(BaseModel):

@@ -60,7 +60,7 @@ def _words(event: Event, history: History) -> str:
             name = plain_name(event.ticket.name)
             return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
         case Suspended():
-            return f"measuring stopped: {event.reason}"
+            return f"measuring {'stopped' if event.until is None else 'waits'}: {event.reason}"
         case Ended():
             return f"the run ended, with {counted(len(event.selected), 'arm')} selected"
 

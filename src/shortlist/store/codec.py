@@ -63,6 +63,7 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
 _LATER: dict[str, dict[str, Any]] = {
     "began": {"reissue": True},
     "released": {"by": ""},
+    "suspended": {"until": None},
     "told": {"again": ()},
 }
 """Fields that events gained later, with their defaults; a default is not written."""

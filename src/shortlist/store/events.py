@@ -127,10 +127,11 @@ class Scored:
 
 @dataclass(frozen=True)
 class Suspended:
-    """A driver stopped short, and why."""
+    """A driver stopped short, and why; or it waits, until then, to try something again."""
 
     reason: str
     worker: str = ""
+    until: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,7 @@ _SQLITE = {
     ),
     sqlite3.SQLITE_TOOBIG: ("a record is too large", "Tell results in several parts"),
 }
+_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL}
 _DAMAGED = {
     sqlite3.SQLITE_CORRUPT: "is damaged",
     sqlite3.SQLITE_NOTADB: "is not a store of Shortlist",
@@ -66,6 +67,8 @@ _SERVER = {
 
 _AWAY = ("the server cannot be reached", "See that it runs and that the address is right, and try again")
 
+_PASSING_ON_SERVER = {_AWAY, *(_SERVER[code] for code in ("08", "25P03", "53", "55P03", "57"))}
+
 _REFUSED = (
     "the server refused the connection",
     "Correct the user, the password or the database in the address; createdb creates a database",
@@ -90,16 +93,22 @@ def of_sqlite(cause: sqlite3.Error, where: str) -> StoreTrouble:
             f"Restore it from a backup, or give the path of another file."
         )
     what, advice = _SQLITE.get(code, ("the database reported an error", "Correct that and try again"))
-    return StoreTrouble(f"{where}: {what} ({cause}). {_SAFE}. {advice}.")
+    error = StoreTrouble(f"{where}: {what} ({cause}). {_SAFE}. {advice}.")
+    error.is_passing = code in _PASSING
+    return error
 
 
 def _of_server(cause: BaseException, where: str, said: str, is_lost: bool) -> StoreTrouble:
     state = getattr(cause, "sqlstate", None) or ""
     found = [words for start, words in _SERVER.items() if state.startswith(start)]
     if not state and type(cause).__name__ == "OperationalError":  # without a connection there is no code
-        found = [_REFUSED if "FATAL" in str(cause) else _SERVER["08"] if is_lost else _AWAY]
+        is_restarting = any(word in str(cause) for word in ("starting up", "shutting down"))
+        refused = _SERVER["57"] if is_restarting else _REFUSED
+        found = [refused if "FATAL" in str(cause) else _SERVER["08"] if is_lost else _AWAY]
     what, advice = found[-1] if found else ("the server reported an error", "Correct that and try again")
-    return StoreTrouble(f"{where}: {what} ({said}). {_SAFE}. {advice}.")
+    error = StoreTrouble(f"{where}: {what} ({said}). {_SAFE}. {advice}.")
+    error.is_passing = (what, advice) in _PASSING_ON_SERVER
+    return error
 
 
 def _first_line(cause: BaseException) -> str:
