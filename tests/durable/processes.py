@@ -36,6 +36,7 @@ class Slowly:
     """Rewards that depend on the seed alone, and take a moment."""
 
     together = 1
+    is_reproducible = True
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -140,7 +140,7 @@ class Run(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever happened, the run ends as one that was never disturbed."""
-        session = sl.Session(PROBLEM, STRATEGY, seed=SEED, store=self.store)
+        session = sl.Session(PROBLEM, STRATEGY, seed=SEED, store=self.store, reproducible=True)
         assert len(session.conflicts) == self.n_conflicts
         while tickets := session.ask():
             session.tell(tickets, means=[right_answer(ticket) for ticket in tickets])
