@@ -8,7 +8,8 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.report.facts import Report, report_of_run
-from shortlist.store import Conflict, MemoryStore, Scored, Suspended
+from shortlist.run import deciding
+from shortlist.store import Conflict, MemoryStore, Scored, Suspended, Told
 
 MANY = 100_000
 HOSTILE = [
@@ -112,13 +113,15 @@ def failed() -> Report:
 
 @cache
 def hostile() -> Report:
-    """Return a run with names that mean harm, of arms and of workers."""
+    """Return a run with names that mean harm, of arms and of workers; logs of 0.1.0 may have such workers."""
     names = [*HOSTILE, *(f"{name[:50]} {k}" for k, name in enumerate(HOSTILE))]
     means = np.linspace(0.9, 0.1, len(names))
-    session = fresh(problem(len(names), 6, names), name="<i>run</i> 'quoted' " + "long " * 60)
+    session = fresh(problem(len(names), 6, names), name="<i>run</i> 'quoted' " + "long " * 36)
     asked = session.asked
     for place in range(len(asked)):
-        session.tell(asked[place], means=float(means[place]), worker=HOSTILE[place % len(HOSTILE)])
+        arm, worker = asked.arms[place : place + 1], HOSTILE[place % len(HOSTILE)]
+        answer = Told(asked.round, arm, means[arm], worker=worker)
+        session.log.append(lambda history, _, answer=answer: deciding.answers(history, answer))  # type: ignore[misc]
     return report_of(told(session, means, workers=2))
 
 

@@ -558,7 +558,7 @@ def test_a_program_runs_in_the_folder_of_the_file(tmp_path: Path, monkeypatch: p
         ('command = ["./absent"]', "no such file that may be executed"),
         ('command = ["./question.toml"]', "chmod +x it"),
         ('command = ["echo", "{sed}"]', "the command has {sed}"),
-        ('command = ["echo", "1"]\ntimeout = 0', "must be positive"),
+        ('command = ["echo", "1"]\ntimeout = 0', "must be above 0"),
         ('command = ["echo", "1"]\ntimeout = "5s"', "number of seconds"),
         ('command = ["echo", "1"]\noutput = "xml"', "one of: lines, json"),
         ('command = ["echo", "1"]\nfolder = "absent"', "there is no folder"),
