@@ -9,6 +9,7 @@ STORED = {
     "begin": ["begin", "trial.toml"],
     "ask": ["ask", "trial"],
     "tell": ["tell", "trial", "answers.json"],
+    "release": ["release", "trial"],
     "list": ["list"],
     "status": ["status", "trial"],
     "export": ["export", "trial"],

@@ -47,6 +47,8 @@ def write_whole(path: Path, text: str) -> None:
     try:
         beside.write_text(text, encoding="utf-8", newline="")
         beside.replace(target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None  # the name that the user knows
     finally:
         beside.unlink(missing_ok=True)
 
