@@ -111,6 +111,13 @@ def failed() -> Report:
     return report_of(session)
 
 
+def tell_as_before(session: sl.Session, place: int, mean: float, worker: str) -> None:
+    """Answer a ticket as version 0.1.0 let workers of any name do."""
+    asked = session.asked
+    answer = Told(asked.round, asked.arms[place : place + 1], np.array([mean]), worker=worker)
+    session.log.append(lambda history, _: deciding.answers(history, answer))
+
+
 @cache
 def hostile() -> Report:
     """Return a run with names that mean harm, of arms and of workers; logs of 0.1.0 may have such workers."""
@@ -119,9 +126,7 @@ def hostile() -> Report:
     session = fresh(problem(len(names), 6, names), name="<i>run</i> 'quoted' " + "long " * 36)
     asked = session.asked
     for place in range(len(asked)):
-        arm, worker = asked.arms[place : place + 1], HOSTILE[place % len(HOSTILE)]
-        answer = Told(asked.round, arm, means[arm], worker=worker)
-        session.log.append(lambda history, _, answer=answer: deciding.answers(history, answer))  # type: ignore[misc]
+        tell_as_before(session, place, float(means[place]), HOSTILE[place % len(HOSTILE)])
     return report_of(told(session, means, workers=2))
 
 

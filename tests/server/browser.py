@@ -12,7 +12,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.store import open_store
-from tests.report.samples import HOSTILE, problem
+from tests.report.samples import HOSTILE, problem, tell_as_before
 from tests.server.process import ServerProcess
 
 
@@ -93,7 +93,7 @@ def fill(path: Path) -> None:
     session = begun("<i>hostile</i> & 'quoted'", problem(len(HOSTILE), 4, HOSTILE))
     asked = session.asked
     for place in range(len(asked)):
-        session.tell(asked[place], means=0.9 - 0.05 * place, worker=HOSTILE[place])
+        tell_as_before(session, place, 0.9 - 0.05 * place, HOSTILE[place])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session.tell(asked[0], means=0.1, worker="second thoughts")
