@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from shortlist.report.origin import Origin
-from shortlist.report.workload import Credits, Work
+from shortlist.report.workload import Work, count_answers, shares
 from shortlist.run.follower import Follower
-from shortlist.store import Answered, Record, Told
+from shortlist.store import Record, Told
 
 _MOST_RECENT = 40  # events that are kept to be shown
 
@@ -16,25 +16,25 @@ class Tally:
 
     def __init__(self, log: Follower) -> None:
         self._log = log
-        self._credits = Credits()
+        self._answers: dict[str, list[int]] = {}  # by worker: tickets and pulls
         self.recent: deque[Record] = deque(maxlen=_MOST_RECENT)
         log.on_records = self._count
 
     def _count(self, records: Sequence[Record]) -> None:
         if records[0].number == 1:  # the log is read from its start, perhaps again
-            self._credits = Credits()
+            self._answers.clear()
             self.recent.clear()
         self.recent.extend(records)
         for record in records:
-            if isinstance(event := record.event, Told):
-                self._credits.count(event.worker, event.arms, self._log.history.find(event.round))
-            elif isinstance(event, Answered):
-                self._credits.count_part(event, self._log.history.find(event.round))
+            if isinstance(record.event, Told):
+                told = record.event
+                done = self._answers.setdefault(told.worker, [0, 0])
+                count_answers(done, self._log.history.find(told.round), told.arms)
 
     @property
     def workers(self) -> tuple[Work, ...]:
         """Who made how many of the pulls that count, the busiest first."""
-        return self._credits.shares(self._log.history)
+        return shares(self._log.history, self._answers)
 
     @property
     def origin(self) -> Origin:

@@ -3,7 +3,6 @@
 from shortlist.store.address import Where, open_store
 from shortlist.store.copying import copy_run, verify_copy
 from shortlist.store.events import (
-    Answered,
     Arranged,
     Asked,
     Began,
@@ -22,7 +21,6 @@ from shortlist.store.log import Decide, Store
 from shortlist.store.memory import MemoryStore
 
 __all__ = [
-    "Answered",
     "Arranged",
     "Asked",
     "Began",
