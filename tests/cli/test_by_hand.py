@@ -149,7 +149,7 @@ def test_ask_shows_a_table_or_a_sheet(trial: Calls) -> None:
     assert [row["ticket"] for row in data["tickets"]] == [
         line.split(",")[0] for line in sheet.out.splitlines()[1:]
     ]
-    assert re.fullmatch(r"[a-z]{4}-r0-a0", data["tickets"][0]["ticket"])
+    assert re.fullmatch(r"[a-z]{6}-r0-a0", data["tickets"][0]["ticket"])
 
 
 def test_ask_says_who_has_all_tickets(trial: Calls) -> None:
@@ -358,7 +358,7 @@ REFUSED = {
 def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None:
     text, said = REFUSED[mistake]
     tickets = [row["ticket"] for row in trial.sheet()]
-    words: dict[str, Any] = {"code": tickets[0][:4]}
+    words: dict[str, Any] = {"code": tickets[0].partition("-")[0]}
     good = f"{tickets[2]},1\n" if text.startswith("ticket,mean\n") else ""
     trial.write("answers", text.format(*tickets, **words) + good)
     done = trial("tell", "trial", "answers")
@@ -476,6 +476,17 @@ def test_a_ticket_of_another_run_is_said_to_be(trial: Calls) -> None:
     done = trial("tell", "second", "answers.csv")
     assert done.status == 2
     assert f"ticket {rows[0]['ticket']} belongs to run 'trial'" in done.err
+
+
+def test_a_ticket_that_may_be_of_two_other_runs_is_said_to_be_of_neither(trial: Calls) -> None:
+    with closing(sl.open_store("shortlist.db")) as store:
+        store.restore("copy", store.read("trial"))  # with the same letters
+    trial("begin", "trial.toml", "--name", "second")
+    rows = trial.sheet()
+    trial.write("answers.csv", f"ticket,mean\n{rows[0]['ticket']},1\n")
+    done = trial("tell", "second", "answers.csv")
+    assert done.status == 2
+    assert f"ticket {rows[0]['ticket']} belongs to another run" in done.err
 
 
 def test_a_file_that_is_not_there_is_refused(trial: Calls) -> None:

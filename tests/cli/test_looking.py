@@ -123,7 +123,7 @@ def test_status_of_an_open_run(runs: Calls) -> None:
     words = runs("status", "trial").words
     assert words.startswith("trial: the best arm of 3 arms to within 0.3 ")
     assert "(chosen by auto), seed 0; begun on " in words
-    assert f"tickets begin with {rows[0]['ticket'][:4]}" in words
+    assert f"tickets begin with {rows[0]['ticket'].partition('-')[0]}" in words
     assert "4 pulls told, of at most " in words
     assert "; lower bound " in words
     assert "Round 0: 2 of 3 tickets open, 1 of them reserved. ann (1 ticket until " in words

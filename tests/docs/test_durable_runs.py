@@ -45,7 +45,7 @@ def test_the_page_shows_what_happens(
 ) -> None:
     call = Calls(tmp_path, capsys, monkeypatch)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    letters = chain("dril", cycle("kqzf"))  # of the first run, and of the one that is shown
+    letters = chain("drillm", cycle("kqzfmb"))  # of the first run, and of the one that is shown
     monkeypatch.setattr(secrets, "choice", lambda _: next(letters))
     n_steps = 0
     for language, name, text in BLOCKS:

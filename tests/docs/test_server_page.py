@@ -20,7 +20,7 @@ START = f"""
 shortlist() {{ "{sys.executable}" -m shortlist "$@"; }}
 python() {{ "{sys.executable}" "$@"; }}
 """
-BEGUN = re.compile(r'"code": "([a-z]{4})"')
+BEGUN = re.compile(r'"code": "([a-z]{6})"')
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 
 
@@ -28,7 +28,7 @@ class Shell:
     """Bash in a folder with the examples. Free ports, and letters of tickets, stand in for those shown."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.letters = folder, "kqzf"
+        self.folder, self.letters = folder, "kqzfmb"
         self.ports = {port: free_port() for port in PORTS}
         self.behind: list[subprocess.Popen[bytes]] = []
         (folder / "examples").symlink_to(ROOT / "examples")
@@ -37,7 +37,7 @@ class Shell:
         """Return a text of the page as it holds here."""
         for port, here in self.ports.items():
             text = text.replace(port, here)
-        return text.replace("kqzf", self.letters)
+        return text.replace("kqzfmb", self.letters)
 
     def start(self, command: str) -> None:
         """Start a server, and wait until it answers."""
@@ -66,7 +66,7 @@ class Shell:
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         if found := BEGUN.search(done.stdout):
             self.letters = found[1]
-        said = done.stdout.replace(self.letters, "kqzf")
+        said = done.stdout.replace(self.letters, "kqzfmb")
         for port, here in self.ports.items():
             said = said.replace(here, port)
         return said

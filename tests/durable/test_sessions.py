@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy
 
 import shortlist as sl
 from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun, StoreTrouble
@@ -530,8 +531,30 @@ def test_waiting_for_others_takes_no_transactions(monkeypatch: pytest.MonkeyPatc
     assert n_appends <= 2, "how rewards are measured, and that nothing is given back"
 
 
-def test_codes_of_runs_differ_within_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, letters = MemoryStore(), iter("kkkkkkkkkkkm")
-    monkeypatch.setattr(secrets, "choice", lambda _: next(letters))
-    assert begun(store, name="one").code == "kkkk"
-    assert begun(store, name="two").code == "kkkm"
+def test_codes_of_runs_are_six_random_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, letters, drawn_from = MemoryStore(), iter("kqzfmbkqzfmc"), set()
+
+    def choice(some: str) -> str:
+        drawn_from.add(some)
+        return next(letters)
+
+    monkeypatch.setattr(secrets, "choice", choice)
+    assert begun(store, name="one").code == "kqzfmb"
+    assert begun(store, name="two").code == "kqzfmc"
+    assert [len(set(some)) for some in drawn_from] == [23]
+
+
+def test_beginning_a_run_asks_a_store_no_more_than_if_there_were_no_others(durable: Place) -> None:
+    store, statements = durable.open(), []
+    engine: sqlalchemy.Engine = store._engine  # type: ignore[attr-defined]
+    sqlalchemy.event.listen(engine, "before_cursor_execute", lambda *about: statements.append(about[2]))
+
+    def asked(name: str) -> list[str]:
+        statements.clear()
+        begun(store, name=name)
+        return [one for one in statements if "shortlist_" in one]
+
+    first = asked("first")
+    for number in range(10):
+        begun(store, name=str(number))
+    assert asked("last") == first

@@ -464,13 +464,13 @@ def test_what_was_seen_before_a_connection_broke_is_not_news() -> None:
         return 200, {"content-type": "text/event-stream"}, "".join(lines)
 
     with answering(sent(2, 3), sent(3), BUSY, sent(3, 4)) as script, Client(script.url) as client:
-        run = RemoteRun(client._connection, "there", PROBLEM, "race", 0, "kqzf")
+        run = RemoteRun(client._connection, "there", PROBLEM, "race", 0, "kqzfmb")
         assert [one["n_events"] for one in run.events()] == [2, 3, 4]
     assert script.asked == ["/runs/there/events"] * 4
 
 
 def test_news_of_what_is_not_there_are_refused(client: Client) -> None:
-    gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzf")
+    gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzfmb")
     with pytest.raises(sl.NoSuchRun):
         next(gone.events())
 

@@ -107,6 +107,17 @@ def test_a_run_whose_entry_is_lost_is_named_and_not_begun_again(durable: Place) 
     store.append("b", 0, lambda _news, _now: [told("w", 1)])
 
 
+@pytest.mark.parametrize("lost", [("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c")], ids="".join)
+def test_all_runs_whose_entries_are_lost_are_listed(durable: Place, lost: tuple[str, ...]) -> None:
+    store, keys = filled(durable), {"a": 1, "b": 2, "c": 3}
+    for run in lost:
+        alter(store, f"DELETE FROM shortlist_runs WHERE name = '{run}'")
+    assert store.runs() == [f"(run {key}, name lost)" if run in lost else run for run, key in keys.items()]
+    for run in lost:
+        store.remove(f"(run {keys[run]}, name lost)")
+    assert store.runs() == [run for run in keys if run not in lost]
+
+
 def lose_from_index(path: Path, run: str) -> None:
     """Alter the name of a run in the index of the list of runs, and nowhere else."""
     with closing(sqlite3.connect(path)) as connection:

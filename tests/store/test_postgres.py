@@ -10,7 +10,7 @@ import sqlalchemy as sql
 from shortlist.errors import CorruptLog, StoreTrouble
 from shortlist.store import Event, Store, open_store
 from shortlist.store.postgres import PostgresStore
-from shortlist.store.sql import _NAMES, _ROWS
+from shortlist.store.sql import _NAMELESS, _ROWS
 from tests.store.samples import told
 from tests.store.server import Server
 
@@ -146,6 +146,6 @@ def test_a_page_of_a_long_log_is_found_by_its_key(store: PostgresStore) -> None:
 def test_the_list_of_runs_is_not_worth_compiling(store: PostgresStore) -> None:
     store.append("a", 0, lambda _news, _now: [told("w", 0)])
     with store._reading() as connection:
-        (found,) = connection.scalar(sql.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {_NAMES.text}"))
+        (found,) = connection.scalar(sql.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {_NAMELESS.text}"))
     assert "Execution Time" in found
     assert "JIT" not in found

@@ -495,8 +495,8 @@ FAULTS = (
     Fault(
         "store: records without a run are not listed",
         "store/sql.py",
-        'AND NOT EXISTS (SELECT 1 FROM shortlist_runs WHERE id = keys.run) ORDER BY 1"',
-        'AND run < 0 ORDER BY 1"',
+        "for query in (sql.text(names), _NAMELESS):",
+        "for query in (sql.text(names),):",
     ),
     Fault(
         "store: leases end by the clock of the process that looks",
@@ -659,4 +659,23 @@ FAULTS = (
     Fault(
         "scored: in rounds without an answer", "run/telling.py", "        _refuse_stray(sheet, scored)\n", ""
     ),
+    Fault(
+        "store: only the first of several runs without an entry is found",
+        "store/sql.py",
+        "FROM lost WHERE run IS NOT NULL) ",
+        "FROM lost WHERE 1 = 0) ",
+    ),
+    Fault(
+        "store: lost runs are searched between others alone",
+        "store/sql.py",
+        "WHERE later.id > before.id), {_NO_LIMIT})",
+        "WHERE later.id > before.id), 0)",
+    ),
+    Fault(
+        "tell: one of two runs with the same letters is named",
+        "run/telling.py",
+        "return found[0] if len(found) == 1 else None",
+        "return found[0] if found else None",
+    ),
+    Fault("session: tickets of two runs are easily the same", "run/session.py", "_CODE = 6", "_CODE = 2"),
 )

@@ -338,4 +338,57 @@ FAULTS = (
         'self._end("InternalError", "something went wrong in the server.")',
         "pass",
     ),
+    Fault("desk: large runs stay open", "server/desk.py", "or n_tickets > _MOST_TICKETS", ""),
+    Fault(
+        "desk: the run that was used last is closed",
+        "server/desk.py",
+        "_, closed = self._open.popitem(last=False)",
+        "_, closed = self._open.popitem(last=True)",
+    ),
+    Fault(
+        "desk: rounds take no memory",
+        "server/tally.py",
+        "self.size += sum(len(round.tickets) + _A_ROUND for round in new)",
+        "pass",
+    ),
+    Fault(
+        "glimpses: read every time",
+        "server/desk.py",
+        "if known is None or not known.holds(self.store, name):",
+        "if True:",
+    ),
+    Fault(
+        "glimpses: hold for ever",
+        "server/desk.py",
+        "if known is None or not known.holds(self.store, name):",
+        "if known is None:",
+    ),
+    Fault("glimpses: leases do not end", "server/desk.py", "or time.monotonic() >= self._until", ""),
+    Fault(
+        "glimpses: the last lease that ends counts",
+        "server/desk.py",
+        "(ends[ends > now] - now).min(initial=np.inf)",
+        "(ends[ends > now] - now).max(initial=0.0)",
+    ),
+    Fault(
+        "glimpses: leases that end while a run is looked at are overlooked",
+        "server/desk.py",
+        "        ends = round.leases.until(",
+        "        self.shown = view(log)\n        now = log.now()\n"
+        "        view = lambda _: self.shown\n        ends = round.leases.until(",
+    ),
+    Fault("glimpses: workers are never gone", "server/desk.py", " or any(map(is_gone, self._holders))", ""),
+    Fault("glimpses: a removed run is still there", "server/desk.py", "== [mark]", "in ([], [mark])"),
+    Fault(
+        "glimpses: kept without end",
+        "server/desk.py",
+        "if len(self._glimpses) > _MOST_GLIMPSES:",
+        "if False:",
+    ),
+    Fault(
+        "desk: closed runs stay in memory",
+        "server/tally.py",
+        "partial(_passed_on, weakref.ref(self))",
+        "self._count",
+    ),
 )

@@ -61,7 +61,6 @@ def command(
     reissue = False if no_reissue else read_reissue(file)
     with writing(where) as store:
         name = name_for(file, name, strategy, seed)
-        is_new = name not in store.runs()
         with naming_another_run(name):
             session = Session(
                 problem,
@@ -76,7 +75,9 @@ def command(
             print_json(begun_dict(session) | {"store": shown(where)})
             return
         click.echo(f"{file}: {problem.words}")
-        state = "has begun" if is_new else f"is there already, with {counted(session.n_pulls, 'pull')}"
+        state = (
+            "has begun" if session.is_new else f"is there already, with {counted(session.n_pulls, 'pull')}"
+        )
         asks = f"round {session.asked.round} asks for {counted(len(session.asked), 'ticket')}"
         asks = "it has ended" if session.is_done else asks
         show_plain(f"Run {session.name} {state}, by {session.strategy}; {asks}. Kept in {shown(where)}.")

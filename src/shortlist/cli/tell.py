@@ -42,8 +42,8 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
     JSON is a list:
 
     \b
-      [{"ticket": "kqzf-r3-a17", "rewards": [1.5, 2.0]},
-       {"ticket": "kqzf-r3-a18", "mean": 1.75, "variance": 0.5}]
+      [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
+       {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
     If anything in FILE is wrong, nothing of it is taken, and the line is named. Telling the same again does
     no harm. If a ticket has another answer already, that one stands, and the new one is noted as a conflict.

@@ -54,6 +54,11 @@ class Follower:
         return self._history is not None
 
     @property
+    def last(self) -> Record | None:
+        """The last record that has been read; None if there is none."""
+        return self._last
+
+    @property
     def n_events(self) -> int:
         """How many events have been read."""
         return 0 if self._last is None else self._last.number

@@ -45,6 +45,7 @@ _LONGEST = 1e10  # seconds; three centuries
 _MANY_ARMS = 20_000
 _MOST_LETTERS = 200  # of the name of a run
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
+_CODE = 6  # letters: two runs, of this store or another, have the same one time in 148 million
 
 
 class Session:
@@ -74,6 +75,13 @@ class Session:
         True declares that a ticket measured again with its seed gives the same rewards, whoever measures it.
         Otherwise the result says how many tickets were issued or tried more than once, since their quicker
         answers count. A declaration may come at any time, and stays.
+
+    Attributes
+    ----------
+    is_private
+        Whether the run is kept in memory only.
+    is_new
+        Whether the run began with this session.
 
     Raises
     ------
@@ -110,7 +118,7 @@ class Session:
             if not isinstance(value, bool | None):
                 raise InvalidProblem(f"`{option}` is {value!r}; it must be True or False.")
         seed = whole_number(seed, "seed", 0)
-        self.is_private = store is None
+        self.is_private, self.is_new = store is None, False
         self._log = Follower(MemoryStore() if store is None else open_store(store), name)
         self._is_own_store = self._log.store is not store
         self._log.catch_up()
@@ -148,7 +156,8 @@ class Session:
     def following(cls, log: Follower) -> "Session":
         """Return the session of a run whose log is followed already; closing it leaves the store open."""
         session = cls.__new__(cls)
-        session.is_private, session._is_own_store, session._log = False, False, log
+        session.is_private = session.is_new = session._is_own_store = False
+        session._log = log
         session._settle()
         return session
 
@@ -506,19 +515,9 @@ class Session:
             raise InvalidProblem(
                 f"the name of the run has {len(self.name):,} letters; it must have {_MOST_LETTERS} at most."
             )
-        code, here = self._new_code(), version("shortlist")
+        code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), version("shortlist")
         self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
-
-    def _new_code(self) -> str:
-        """Return letters that no other run of the store has."""
-        store, taken = self._log.store, set()
-        for other in store.runs():
-            first = next(iter(store.read(other)), None)
-            if first is not None and isinstance(first.event, Began):
-                taken.add(first.event.code)
-        while (code := "".join(secrets.choice(_LETTERS) for _ in range(4))) in taken:
-            pass
-        return code
+        self.is_new = self.code == code
 
     def _settle(self) -> None:
         """See to it that the log says so when the run has ended."""

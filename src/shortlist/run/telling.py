@@ -93,12 +93,10 @@ def tell_sheet(
 
 
 def run_with_code(store: Store, code: str) -> str | None:
-    """Return the run whose tickets begin with this code."""
-    for run in store.runs():
-        first = next(iter(store.read(run)), None)
-        if first is not None and getattr(first.event, "code", None) == code:
-            return run
-    return None
+    """Return the run whose tickets begin with this code; None if there is no such run, or several."""
+    firsts = {run: next(iter(store.read(run)), None) for run in store.runs()}
+    found = [run for run, first in firsts.items() if first and getattr(first.event, "code", None) == code]
+    return found[0] if len(found) == 1 else None
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:

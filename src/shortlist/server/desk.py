@@ -1,14 +1,20 @@
 """The runs that a server has open: each is read once, and followed from then on."""
 
+import itertools
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from shortlist.errors import ChangedRun, ShortlistError, StoreTrouble
 from shortlist.run.follower import Follower
+from shortlist.run.holders import holdings
 from shortlist.run.session import Session
+from shortlist.run.worker_names import is_gone
 from shortlist.server.tally import Tally
 from shortlist.server.trouble import Busy, discreet
 from shortlist.store import Store
@@ -16,6 +22,8 @@ from shortlist.store import Store
 T = TypeVar("T")
 
 _MOST_OPEN = 100  # runs that are followed at the same time
+_MOST_TICKETS = 5_000_000  # of all of these; a ticket takes about 80 bytes
+_MOST_GLIMPSES = 10_000
 _PATIENCE = 3.0  # seconds that whoever looks waits for somebody who adds
 
 
@@ -50,10 +58,34 @@ class Open:
 
     def is_there(self) -> bool:
         """Return whether the last event that was read is still in the store."""
-        with self.log.lock:
-            last = self.tally.recent[-1]
+        last = self.log.last
+        if last is None:
+            return False
         found = next(iter(self.log.store.read(self.log.run, last.number - 1)), None)
         return found is not None and found.mark == last.mark
+
+
+class Glimpse(Generic[T]):
+    """What was shown of a run that need not be followed, and for how long it holds."""
+
+    def __init__(self, log: Follower, view: Callable[[Follower], T]) -> None:
+        start, now, round = time.monotonic(), log.now(), log.history.round
+        ends = round.leases.until(np.flatnonzero(~round.is_told))
+        self._until = start + float((ends[ends > now] - now).min(initial=np.inf))
+        self._holders = [holding.worker for holding in holdings(round, now)]
+        self.shown = view(log)  # after that: what ends meanwhile may be in it
+        self._last = None if log.last is None else (log.last.number, log.last.mark)
+
+    def holds(self, store: Store, run: str) -> bool:
+        """Return whether nothing was appended since, no lease has ended, and nobody who has one is gone."""
+        if self._last is None or time.monotonic() >= self._until or any(map(is_gone, self._holders)):
+            return False
+        number, mark = self._last
+        try:
+            found = list(itertools.islice(store.read(run, number - 1), 2))
+        except StoreTrouble:
+            return False  # it is another run by now, or damaged
+        return [record.mark for record in found] == [mark]
 
 
 class Desk:
@@ -63,6 +95,7 @@ class Desk:
         self.store, self.is_read_only = store, is_read_only
         self._lock = threading.Lock()
         self._open: OrderedDict[str, Open] = OrderedDict()
+        self._glimpses: OrderedDict[str, Glimpse[Any]] = OrderedDict()
         self._locks: dict[str, threading.Lock] = {}
 
     @contextmanager
@@ -133,6 +166,27 @@ class Desk:
         with self.fresh(name) as found:
             return view(found)
 
+    def glimpse(self, name: str, view: Callable[[Follower], T]) -> T:
+        """Return what a view shows of a run, as it is now, without keeping the run open.
+
+        As long as that holds, the log is not read again; so the view must always be the same one.
+        """
+        with self._lock:
+            is_open, known = name in self._open, self._glimpses.get(name)
+        if is_open:
+            return self.look(name, lambda found: view(found.log))
+        with self.discreet():
+            if known is None or not known.holds(self.store, name):
+                log = self.copy(name)
+                known = Glimpse(log, view)
+        with self._lock:
+            self._glimpses[name] = known
+            self._glimpses.move_to_end(name)
+            if len(self._glimpses) > _MOST_GLIMPSES:
+                self._glimpses.popitem(last=False)
+        shown: T = known.shown
+        return shown
+
     def copy(self, name: str) -> Follower:
         """Return the log of a run as it is now, read anew: who takes long over it keeps nobody waiting."""
         with self.discreet():
@@ -155,6 +209,7 @@ class Desk:
         with self._lock:
             if name in self._open:
                 self._open.move_to_end(name)
+                self._close_some()
                 return self._open[name]
             opening = self._locks.setdefault(name, threading.Lock())
         with opening:  # a log may take long to read: others go on, those who want the same one wait
@@ -168,6 +223,12 @@ class Desk:
                     self._locks.pop(name, None)
             with self._lock:
                 self._open[name] = opened
-                if len(self._open) > _MOST_OPEN:
-                    self._open.popitem(last=False)
+                self._close_some()
             return opened
+
+    def _close_some(self) -> None:
+        """Stop following runs that were not used for longest, if all together take too much memory."""
+        n_tickets = sum(run.tally.size for run in self._open.values())
+        while len(self._open) > 1 and (len(self._open) > _MOST_OPEN or n_tickets > _MOST_TICKETS):
+            _, closed = self._open.popitem(last=False)
+            n_tickets -= closed.tally.size

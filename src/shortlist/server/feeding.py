@@ -101,12 +101,11 @@ def routes(house: House) -> APIRouter:
 
 
 def _begun(house: House, wish: Begin) -> tuple[dict[str, Any], bool]:
-    is_new = wish.name not in house.desk.runs()
     problem = wish.question.question()
     began = wish.model_dump(include={"seed", "name", "budget", "reissue", "reproducible"})
     with house.desk.discreet():
         session = Session(problem, wish.strategy, store=house.desk.store, **began)
-        return begun_dict(session) | {"path": path_of(wish.name)}, is_new
+        return begun_dict(session) | {"path": path_of(wish.name)}, session.is_new
 
 
 def _asked(wish: Ask, session: Session) -> dict[str, Any]:

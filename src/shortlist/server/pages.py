@@ -189,7 +189,7 @@ def _glances(house: House, page: int | None) -> dict[str, Any]:
     first, last = (0, len(names)) if page is None else ((page - 1) * _TO_A_PAGE, page * _TO_A_PAGE)
     for run in names[first:last]:
         try:
-            found.append(house.desk.look(run, lambda one: glance(one.log)))
+            found.append(house.desk.glimpse(run, glance))
         except StoreTrouble as error:
             said = {"state": "damaged", "label": "Damaged", "next": str(error), "is_done": False}
             found.append({"run": run, "path": path_of(run), **said})

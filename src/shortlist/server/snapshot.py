@@ -27,7 +27,6 @@ from shortlist.run.follower import Follower
 from shortlist.run.history import History
 from shortlist.server.arms_view import MOST_LETTERS, arms_view
 from shortlist.server.desk import Open
-from shortlist.server.story import told_words
 
 _MOST_LISTED = 50  # of conflicts, scored failures, rounds, workers and selected arms
 _LONGEST = 500  # letters of a reason
@@ -98,7 +97,7 @@ def snapshot(run: Open) -> dict[str, Any]:
             "warnings": [one for one in findings if one["is_warning"]],
             "notes": [one for one in findings if not one["is_warning"]],
             "has_warnings": any(one["is_warning"] for one in findings),
-            "log": [told_words(record, log.history) for record in reversed(run.tally.recent)],
+            "log": list(reversed(run.tally.recent)),
             "made": iso(time.time()),
         }
 

@@ -1,35 +1,56 @@
 """What is counted while a log is followed, so that nobody has to read it again to show it."""
 
+import weakref
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from shortlist.report.origin import Origin
 from shortlist.report.workload import Work, count_answers, shares
 from shortlist.run.follower import Follower
+from shortlist.server.story import told_words
 from shortlist.store import Record, Told
 
 _MOST_RECENT = 40  # events that are kept to be shown
+_A_ROUND = 20  # tickets that take as much memory as a round without any
 
 
 class Tally:
-    """Who did how much of a run, and what happened last; counts from when it is made for a log."""
+    """Who did how much of a run, and what happened last; counts from when it is made for a log.
+
+    Attributes
+    ----------
+    recent
+        The last events, in words.
+    size
+        How much memory the run takes, as a number of tickets.
+    """
 
     def __init__(self, log: Follower) -> None:
         self._log = log
         self._answers: dict[str, list[int]] = {}  # by worker: tickets and pulls
-        self.recent: deque[Record] = deque(maxlen=_MOST_RECENT)
-        log.on_records = self._count
+        self._n_rounds = 0  # that `size` covers
+        self.recent: deque[dict[str, Any]] = deque(maxlen=_MOST_RECENT)
+        self.size = 0
+        log.on_records = partial(_passed_on, weakref.ref(self))  # not for ever: large runs must be let go of
 
     def _count(self, records: Sequence[Record]) -> None:
         if records[0].number == 1:  # the log is read from its start, perhaps again
             self._answers.clear()
             self.recent.clear()
-        self.recent.extend(records)
+            self._n_rounds = self.size = 0
+        history = self._log.history
+        self.recent.extend(told_words(record, history) for record in records[-_MOST_RECENT:])
+        new = history.rounds[self._n_rounds :]
+        self.size += sum(len(round.tickets) + _A_ROUND for round in new)
+        self.size += 0 if self._n_rounds else history.problem.n
+        self._n_rounds += len(new)
         for record in records:
             if isinstance(record.event, Told):
                 told = record.event
                 done = self._answers.setdefault(told.worker, [0, 0])
-                count_answers(done, self._log.history.find(told.round), told.arms)
+                count_answers(done, history.find(told.round), told.arms)
 
     @property
     def workers(self) -> tuple[Work, ...]:
@@ -44,3 +65,8 @@ class Tally:
             *(log.run, began.code, began.asked_for, began.version, log.history.settings),
             *(log.began_at or 0.0, log.changed_at or 0.0, log.ended_at, log.n_events),
         )
+
+
+def _passed_on(to: "weakref.ref[Tally]", records: Sequence[Record]) -> None:
+    if (tally := to()) is not None:
+        tally._count(records)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import sqlalchemy as sql
 
@@ -36,6 +36,8 @@ from shortlist.store.migrations import (
 from shortlist.store.tables import EVENTS, RUNS
 from shortlist.store.trouble import explained
 
+_NO_LIMIT = 2**62
+
 # The entry of a run and a page of its records, in one statement, so that both are of the same moment.
 _PAGE = (
     "SELECT {n_events}, {mark}, NULL, NULL, {checksum} FROM shortlist_runs WHERE name = :run UNION ALL "
@@ -57,18 +59,22 @@ _NEW = sql.text(
 _ENTER = sql.text(
     "UPDATE shortlist_runs SET n_events = :n_events, mark = :mark, checksum = :checksum WHERE id = :key"
 )
-_NAMES = sql.text(
-    "WITH RECURSIVE keys (run) AS (SELECT min(run) FROM shortlist_events UNION SELECT "
-    "(SELECT min(run) FROM shortlist_events WHERE run > keys.run) FROM keys WHERE run IS NOT NULL) "
-    "SELECT id, name FROM shortlist_runs UNION ALL SELECT run, NULL FROM keys WHERE run IS NOT NULL "
-    "AND NOT EXISTS (SELECT 1 FROM shortlist_runs WHERE id = keys.run) ORDER BY 1"
+_NAMES = "SELECT id, name FROM shortlist_runs {where} ORDER BY id"  # in this order, no index is used
+_NAMELESS = sql.text(
+    f"WITH RECURSIVE gaps (low, high) AS (SELECT id, coalesce((SELECT min(id) FROM shortlist_runs AS later "
+    f"WHERE later.id > before.id), {_NO_LIMIT}) FROM shortlist_runs AS before WHERE NOT EXISTS (SELECT 1 "
+    f"FROM shortlist_runs AS next WHERE next.id = before.id + 1) UNION ALL "
+    f"SELECT {-_NO_LIMIT}, coalesce((SELECT min(id) FROM shortlist_runs), {_NO_LIMIT})), "
+    f"lost (run, high) AS (SELECT (SELECT min(run) FROM shortlist_events WHERE run > low AND run < high), "
+    f"high FROM gaps UNION ALL SELECT (SELECT min(run) FROM shortlist_events "
+    f"WHERE run > lost.run AND run < lost.high), high FROM lost WHERE run IS NOT NULL) "
+    f"SELECT run, NULL FROM lost WHERE run IS NOT NULL"
 )
-"""All runs, and all keys that have records but no run; by one search for each, not by reading all records."""
+"""All keys that have records but no run. Only gaps between the keys of runs are searched: there are few."""
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096  # rows
 _PAGE_BYTES = 1 << 22  # pages of more than that get shorter
 _ROWS_AT_ONCE = 500
-_NO_LIMIT = 2**62
 
 _Fetch: TypeAlias = Callable[[int, int], list[Row]]
 """``fetch(first, limit)`` returns the entry of a run, and so many of its rows from that number on."""
@@ -288,13 +294,27 @@ def _last(connection: sql.Connection, key: int, most: int) -> Link:
 
 def _names(connection: sql.Connection) -> dict[int, str]:
     """Return the names of all runs by their keys; where records have no run, a name that says so."""
-    found = connection.execute(_NAMES)
+    found = sorted(_listed(connection), key=lambda row: row[0])
     return {key: name if isinstance(name, str) else f"(run {key}, name lost)" for key, name in found}
+
+
+def _listed(connection: sql.Connection, run: str | None = None) -> list[tuple[int, Any]]:
+    """Return the key and the name of each run, as they are; None where records have no run.
+
+    With the name of a run, only runs of that name are returned, and those whose name is no text.
+    """
+    is_text = "typeof(name) = 'text'" if connection.dialect.name == "sqlite" else "name IS NOT NULL"
+    names = _NAMES.format(where="" if run is None else f"WHERE name || '' = :run OR NOT {is_text}")
+    rows: list[tuple[int, Any]] = []
+    for query in (sql.text(names), _NAMELESS):
+        with connection.execute(query, {} if run is None or query is _NAMELESS else {"run": run}) as found:
+            rows += found.cursor.fetchall()
+    return rows
 
 
 def _refuse_damaged_name(connection: sql.Connection, run: str) -> None:
     """Raise CorruptLog if a run is listed under a name that no run can have."""
-    if any(name == run for _, name in connection.execute(_NAMES)):
+    if any(name == run for _, name in _listed(connection)):
         raise CorruptLog(
             f"The name of run {run!r} is damaged: no run can have it. Restore the store from a backup."
         )
@@ -302,7 +322,7 @@ def _refuse_damaged_name(connection: sql.Connection, run: str) -> None:
 
 def _refuse_lost_entry(connection: sql.Connection, run: str) -> None:
     """Raise CorruptLog if a run that was not found by its name may be there nevertheless."""
-    found = connection.execute(_NAMES).all()
+    found = _listed(connection, run)
     lost = [key for key, name in found if not isinstance(name, str)]
     if lost:
         raise CorruptLog(
