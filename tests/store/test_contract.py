@@ -231,3 +231,14 @@ def test_there_is_no_run_of_a_name_that_none_can_have(place: Place, name: str) -
     with pytest.raises(StoreTrouble, match="cannot be the name of a run"):
         put(store, name, told("w", 1))
     assert store.runs() == ["a run"]
+
+
+def test_a_run_that_is_replaced_while_it_is_read_is_not_taken_for_the_same(durable: Place) -> None:
+    store = durable.open()
+    put(store, "a", *(told("w", k) for k in range(300)))
+    reading = iter(store.read("a"))
+    assert next(reading).number == 1
+    store.remove("a")
+    put(store, "a", *(told("v", k) for k in range(300)))
+    with pytest.raises(StoreTrouble, match="not the one any more that was read before"):
+        list(reading)

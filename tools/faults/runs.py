@@ -579,7 +579,7 @@ FAULTS = (
     Fault(
         "log: a run that was replaced is taken for the one that was read",
         "store/log.py",
-        "if isinstance(after, Record) and after.mark and after.mark != mark:",
+        "if before and before != mark:",
         "if False:",
     ),
     Fault(
@@ -676,6 +676,66 @@ FAULTS = (
         "run/telling.py",
         "return found[0] if len(found) == 1 else None",
         "return found[0] if found else None",
+    ),
+    Fault(
+        "outline: runs that another version began are not decided again",
+        "run/outline.py",
+        "if number == 1 and event.version == _version():",
+        "if number == 1:",
+    ),
+    Fault(
+        "outline: no round is the last until the log says so",
+        "run/outline.py",
+        "(is_told.all() and not is_final)",
+        "False",
+    ),
+    Fault(
+        "outline: an answer that a log has twice ends a pause",
+        "run/outline.py",
+        "is_told if is_told.sum() == len(arms) else None",
+        "is_told",
+    ),
+    Fault(
+        "outline: answers of an earlier round count",
+        "run/outline.py",
+        "if any(one.round != asked.round for one in told):",
+        "if False:",
+    ),
+    Fault(
+        "outline: a driver that waits has stopped",
+        "run/outline.py",
+        "is_suspended |= event.until is None",
+        "is_suspended = True",
+    ),
+    Fault(
+        "outline: stopped for ever",
+        "run/outline.py",
+        "            answers.append(body)\n            is_suspended = False\n",
+        "            answers.append(body)\n",
+    ),
+    Fault(
+        "outline: bounds declared later are overlooked",
+        "run/outline.py",
+        'frozenset({"leased", ',
+        'frozenset({"bounded", "leased", ',
+    ),
+    Fault(
+        "outline: decisions are always made again",
+        "run/outline.py",
+        "            found = _read(run, chain(first, rows))\n",
+        "            pass\n",
+    ),
+    Fault(
+        "store: records are not held against their checksums",
+        "store/sql.py",
+        "yield from chain.intact(rows, run, start)",
+        "yield from rows",
+    ),
+    Fault(
+        "store: a run that is replaced while it is read is taken for the same",
+        "store/sql.py",
+        "number, *_, mark = rows[-1]",
+        "number, *_ = rows[-1]",
     ),
     Fault("session: tickets of two runs are easily the same", "run/session.py", "_CODE = 6", "_CODE = 2"),
 )

@@ -368,7 +368,7 @@ FAULTS = (
         "glimpses: the last lease that ends counts",
         "server/desk.py",
         "(ends[ends > now] - now).min(initial=np.inf)",
-        "(ends[ends > now] - now).max(initial=0.0)",
+        "max(ends[ends > now] - now, default=np.inf)",
     ),
     Fault(
         "glimpses: leases that end while a run is looked at are overlooked",

@@ -9,35 +9,35 @@ from shortlist.errors import NoSuchRun, StoreTrouble
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shortlist.run.follower import Follower
+    from shortlist.run.outline import Outline
     from shortlist.store import Store
 
 
 @dataclass(frozen=True, eq=False)
 class Glance:
-    """A run as its log has it; or what is wrong with the log."""
+    """How far a run is; or what is wrong with its log."""
 
     name: str
-    log: "Follower | None"
+    outline: "Outline | None"
     trouble: str = ""
 
     @property
     def is_finished(self) -> bool:
         """Whether the run has ended by its own rule."""
-        return self.log is not None and self.log.history.is_final
+        return self.outline is not None and self.outline.is_final
 
     def to_dict(self) -> dict[str, Any]:
         """Return the main facts as plain data, fit for JSON."""
-        from shortlist.report.run_text import run_dict
+        from shortlist.report.run_text import outline_dict
 
-        if self.log is None:
+        if self.outline is None:
             return {"run": self.name, "state": "damaged", "trouble": self.trouble}
-        return run_dict(self.log)
+        return outline_dict(self.outline)
 
 
 def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
     """Yield some runs of a store, all by default."""
-    from shortlist.run.follower import Follower
+    from shortlist.run.outline import outline
 
     known = store.runs()
     for run in runs:
@@ -45,11 +45,9 @@ def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
             there = f"There are: {', '.join(known[:10])}" if known else "There are none"
             raise NoSuchRun(f"there is no run {run!r} in the store. {there}.")
     for run in dict.fromkeys(runs) or known:
-        log = Follower(store, run)
         try:
-            log.catch_up()
-            if log.has_begun:  # it may have been removed meanwhile
-                yield Glance(run, log)
+            if found := outline(store, run):  # it may have been removed meanwhile
+                yield Glance(run, found)
         except StoreTrouble as error:
             yield Glance(run, None, str(error))
 
@@ -60,7 +58,7 @@ def table_of(some: Iterable[Glance]) -> "Table":
     from rich.text import Text
 
     from shortlist.report.moments import in_table
-    from shortlist.report.run_text import state_of
+    from shortlist.report.run_text import outline_state
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("run", overflow="fold")
@@ -70,16 +68,16 @@ def table_of(some: Iterable[Glance]) -> "Table":
     table.add_column("state")
     table.add_column("last change", no_wrap=True)
     for one in some:
-        if one.log is None:
+        if one.outline is None:
             table.add_row(Text(one.name), Text(one.trouble), "", "", Text("damaged", style="red"), "")
             continue
-        history = one.log.history
+        began = one.outline.began
         table.add_row(
             Text(one.name),
-            history.problem.words,
-            history.began.strategy,
-            f"{history.n_pulls:,}",
-            state_of(history),
-            in_table(one.log.changed_at or 0.0),
+            began.problem.words,
+            began.strategy,
+            f"{one.outline.n_pulls:,}",
+            outline_state(one.outline),
+            in_table(one.outline.changed_at or 0.0),
         )
     return table

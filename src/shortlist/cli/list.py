@@ -16,7 +16,9 @@ def command(where: str, as_json: bool) -> None:
 
     A run is open; or suspended, if a measurement failed and nothing was told since; or it has ended: then
     its answer is certified, screened (a strategy that only narrows down) or unproved. Every log is read to
-    its end, so a long list of large runs takes a while.
+    its end and checked for damage, so a long list of large runs takes a while. `shortlist replay` looks, for
+    one run, whether its decisions follow from its answers; a list does so only if another version of
+    Shortlist began the run, or if it may have ended without having noted that.
 
     \b
       shortlist list

@@ -11,43 +11,59 @@ from shortlist.problem import Problem
 from shortlist.report.company_text import counted, holding_words, worker_words
 from shortlist.report.moments import day, iso, moment
 from shortlist.report.text import result_text
-from shortlist.result import Stop
 from shortlist.run.follower import Follower
 from shortlist.run.history import History
 from shortlist.run.holders import holdings
+from shortlist.run.outline import Outline, outline_of
 from shortlist.run.sheets import ticket_text
+from shortlist.store import Began
+from shortlist.strategies import strategy_for
 
 _MOST = 5  # conflicts and scores that are shown one by one
 
 
 def state_of(history: History) -> str:
     """Return in a word how far a run is: open, suspended, certified, screened or unproved."""
-    if not history.is_final:
-        return "open" if history.suspended is None else "suspended"
-    result = history.result
-    if result.guarantee is not None and not result.is_answer:
-        return "screened"
-    return "certified" if result.stop is Stop.CERTIFIED else "unproved"
+    return _state(history.began, history.is_final, history.suspended is not None)
+
+
+def outline_state(outline: Outline) -> str:
+    """Return how far a run is, in one of the words of `state_of`."""
+    return _state(outline.began, outline.is_final, outline.is_suspended)
+
+
+def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
+    if not is_final:
+        return "suspended" if is_suspended else "open"
+    promise = strategy_for(began.strategy, began.problem).guarantee(began.problem)
+    if promise is None:
+        return "unproved"
+    return "certified" if promise.answers(began.problem) else "screened"
 
 
 def run_dict(log: Follower) -> dict[str, Any]:
     """Return the main facts of a run as plain data, fit for JSON."""
-    history, asked = log.history, log.history.problem.to_dict()
+    return outline_dict(outline_of(log))
+
+
+def outline_dict(run: Outline) -> dict[str, Any]:
+    """Return the main facts of a run as plain data, fit for JSON."""
+    asked = run.began.problem.to_dict()
     return {
-        "run": log.run,
-        "state": state_of(history),
+        "run": run.run,
+        "state": outline_state(run),
         "question": {
             key: asked.get(key)
             for key in ("m", "n", "epsilon", "delta", "noise", "goal", "guarantee", "bounds", "rewards")
         },
-        "strategy": history.began.strategy,
-        "seed": history.began.seed,
-        "code": history.began.code,
-        "n_pulls": history.n_pulls,
-        "n_rounds": len(history.rounds) - 1,
-        "began": None if log.began_at is None else iso(log.began_at),
-        "changed": None if log.changed_at is None else iso(log.changed_at),
-        "ended": None if log.ended_at is None else iso(log.ended_at),
+        "strategy": run.began.strategy,
+        "seed": run.began.seed,
+        "code": run.began.code,
+        "n_pulls": run.n_pulls,
+        "n_rounds": run.n_rounds,
+        "began": None if run.began_at is None else iso(run.began_at),
+        "changed": None if run.changed_at is None else iso(run.changed_at),
+        "ended": None if run.ended_at is None else iso(run.ended_at),
     }
 
 

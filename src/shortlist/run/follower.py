@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -80,11 +80,11 @@ class Follower:
         """Return the time by which leases of this run end: that of the store, not of this process."""
         return self.store.now(self.run)
 
-    def catch_up(self) -> None:
-        """Read what has been appended since."""
+    def catch_up(self, records: Iterable[Record] | None = None) -> None:
+        """Read what has been appended since; or take these records, if that has been read already."""
         with self.lock:
             some: list[Record] = []
-            for record in self.store.read(self.run, self._last or 0):
+            for record in self.store.read(self.run, self._last or 0) if records is None else records:
                 some.append(record)
                 if len(some) == _AT_ONCE:
                     self._take(some)

@@ -77,14 +77,13 @@ def refuse_unfit(run: str, found: Entry, end: Link) -> None:
         )
 
 
-def checked(rows: Iterable[Row], run: str, after: Link) -> Iterator[Record]:
-    """Yield the records of rows that follow a link of the log, until one does not: then raise CorruptLog."""
-    for number, kind, at, body, stated in intact(rows, run, after):
-        try:
-            event = decoded(kind, body)
-        except CorruptLog as trouble:
-            raise CorruptLog(f"Record {number} of run {run!r} cannot be read: {trouble}.") from None
-        yield Record(number, at, event, stated)
+def record(row: Row, run: str) -> Record:
+    """Return the record of a row; raise CorruptLog if it cannot be read."""
+    number, kind, at, body, stated = row
+    try:
+        return Record(number, at, decoded(kind, body), stated)
+    except CorruptLog as trouble:
+        raise CorruptLog(f"Record {number} of run {run!r} cannot be read: {trouble}.") from None
 
 
 def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:

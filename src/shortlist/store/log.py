@@ -117,9 +117,14 @@ def number_of(after: After) -> int:
     return after.number if isinstance(after, Record) else after
 
 
-def refuse_replaced(run: str, after: After, mark: bytes) -> None:
-    """Raise StoreTrouble if another record than one that was read before stands in its place."""
-    if isinstance(after, Record) and after.mark and after.mark != mark:
+def mark_of(after: After) -> bytes:
+    """Return the mark of a record, if it was given as it is."""
+    return after.mark if isinstance(after, Record) else b""
+
+
+def refuse_replaced(run: str, before: bytes, mark: bytes) -> None:
+    """Raise StoreTrouble if a record whose mark was known before has another one now."""
+    if before and before != mark:
         raise StoreTrouble(
             f"Run {run!r} is not the one any more that was read before: it was removed, and another one was "
             f"begun under its name. Nothing was written. Open the run again to go on from what is there."

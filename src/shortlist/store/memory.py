@@ -12,6 +12,7 @@ from shortlist.store.log import (
     Decide,
     checked_name,
     in_sequence,
+    mark_of,
     number_of,
     refuse_existing,
     refuse_lost,
@@ -32,7 +33,7 @@ class MemoryStore:
         with self._lock:
             log, number = self._logs.get(run, []), number_of(after)
             if 0 < number <= len(log):
-                refuse_replaced(run, after, log[number - 1].mark)
+                refuse_replaced(run, mark_of(after), log[number - 1].mark)
             return log[number:]
 
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:

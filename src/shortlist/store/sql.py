@@ -21,6 +21,7 @@ from shortlist.store.log import (
     can_be_name,
     checked_name,
     in_sequence,
+    mark_of,
     number_of,
     refuse_existing,
     refuse_lost,
@@ -102,12 +103,16 @@ class SqlStore(ABC):
 
     def read(self, run: str, after: After = 0) -> Iterator[Record]:
         """Yield the records of a run after that one."""
+        return (chain.record(row, run) for row in self.rows(run, after))
+
+    def rows(self, run: str, after: After = 0) -> Iterator[Row]:
+        """Yield the records of a run after that one as they are stored: checked, but not unpacked."""
 
         def fetch(first: int, limit: int) -> list[Row]:
             with self._reading() as connection:
                 return self._fetched(connection, run, first, limit)
 
-        return self._records(fetch, run, after)
+        return self._rows(fetch, run, after)
 
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         """Append to a log what `decide` returns, all or nothing, and return it as records."""
@@ -116,7 +121,7 @@ class SqlStore(ABC):
             key, mark, end = self._end(connection, run)
             refuse_lost(run, number_of(after), end.number)
             if number_of(after) == end.number:
-                refuse_replaced(run, after, end.checksum)
+                refuse_replaced(run, mark_of(after), end.checksum)
             news = self._news(connection, run, after) if number_of(after) < end.number else []
             now = self._now(connection, mark)
             fresh = [Record(end.number + k, now, event) for k, event in enumerate(decide(news, now), 1)]
@@ -228,7 +233,7 @@ class SqlStore(ABC):
         def fetch(first: int, limit: int) -> list[Row]:
             return self._fetched(connection, run, first, limit)
 
-        return list(self._records(fetch, run, after))
+        return [chain.record(row, run) for row in self._rows(fetch, run, after)]
 
     def _fetched(self, connection: sql.Connection, run: str, first: int, limit: int) -> list[Row]:
         if not can_be_name(run):
@@ -241,35 +246,34 @@ class SqlStore(ABC):
             _refuse_lost_entry(connection, run)
         return rows
 
-    def _records(self, fetch: _Fetch, run: str, after: After) -> Iterator[Record]:
-        """Yield records page by page. Each page starts with the record before, whose checksum is needed."""
-        limit = _FIRST_PAGE
-        while page := fetch(max(1, number_of(after)), limit):
+    def _rows(self, fetch: _Fetch, run: str, after: After) -> Iterator[Row]:
+        """Yield rows page by page. Each page starts with the record before, whose checksum is needed."""
+        limit, number, mark = _FIRST_PAGE, number_of(after), mark_of(after)
+        while page := fetch(max(1, number), limit):
             entry, rows = Entry(page[0][0], page[0][1], page[0][4]), page[1:]
-            number, is_last, start = number_of(after), len(rows) < limit, Link()
+            is_last, start = len(rows) < limit, Link()
             if number and not rows:  # what was read before is not there any more
                 if self._is_counted and not (isinstance(entry.n_events, int) and entry.n_events < number):
                     chain.refuse_unfit(run, entry, Link(number - 1))
                 return
             if number:
-                start = _link(run, after, rows.pop(0))
-            for record in chain.checked(rows, run, start):
-                yield record
-                after = record
+                start = _link(run, number, mark, rows.pop(0))
+            yield from chain.intact(rows, run, start)
             if self._is_counted:
                 _check_entry(run, entry, start, rows, is_last)
             if is_last:
                 return
+            number, *_, mark = rows[-1]
             is_large = sum(len(row[3]) for row in rows) > _PAGE_BYTES
             limit = max(2, limit // 8) if is_large else min(4 * limit, _LARGEST_PAGE)
 
 
-def _link(run: str, after: After, row: Row) -> Link:
+def _link(run: str, number: int, mark: bytes, row: Row) -> Link:
     """Return the end of what has been read before, by its last row as it is now."""
-    number, *_, checksum = row
-    if number != number_of(after):
-        raise chain.missing(run, number_of(after), number)
-    refuse_replaced(run, after, checksum)
+    found, *_, checksum = row
+    if found != number:
+        raise chain.missing(run, number, found)
+    refuse_replaced(run, mark, checksum)
     return Link(number, checksum)
 
 
