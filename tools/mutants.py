@@ -61,6 +61,7 @@ NEAR = {  # by folder of the sources: where to look for tests that catch a fault
         "server/*",
     ),
     "store": ("store/test_[acdms]*.py", "durable/test_sessions.py", "store/*", "durable/*", "run/*"),
+    "doctor": ("test_doctor*.py", "cli/*"),
     "report": ("report/*", "cli/*"),
     "plot": ("plot/*",),
     "client": ("server/test_client.py", "server/*"),

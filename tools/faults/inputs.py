@@ -123,4 +123,77 @@ FAULTS = (
         "the server is {shown(url)!r}",
         "the server is {url!r}",
     ),
+    Fault(
+        "doctor: arms are tried one after the other, so drift is not seen",
+        "doctor/trials.py",
+        "range(max(map(len, planned.values()))):\n        for arm, calls in planned.items():",
+        "[0]:\n        for arm, place in ((arm, place) for arm in arms for place in range(8)):\n"
+        "            calls = planned[arm]",
+    ),
+    Fault(
+        "doctor: drift of single arms is not looked for",
+        "doctor/assumptions.py",
+        "    if of_all <= of_each.min():\n",
+        "    if True:\n",
+    ),
+    Fault(
+        "doctor: every arm gets all of the chance of a false alarm",
+        "doctor/assumptions.py",
+        "2 * 2 * len(scores) * ndtr(-np.abs(scores))",
+        "2 * ndtr(-np.abs(scores))",
+    ),
+    Fault(
+        "doctor: drift in a table is looked for where the order of rows does not matter",
+        "doctor/assumptions.py",
+        'source.order != "next"',
+        "False",
+    ),
+    Fault(
+        "doctor: skewness of rewards that need not be Gaussian",
+        "doctor/assumptions.py",
+        'if not isinstance(problem, Unknown) and problem.noise != "gaussian":',
+        "if False:",
+    ),
+    Fault(
+        "doctor: skewness is an error for strategies that do not need Gaussian rewards",
+        "doctor/assumptions.py",
+        'if promise is None or "sub-Gaussian" in promise.assumption:',
+        "if promise is None:",
+    ),
+    Fault(
+        "doctor: the least skewness is reported",
+        "doctor/assumptions.py",
+        " or abs(skewed) < _SKEWED",
+        "",
+    ),
+    Fault(
+        "doctor: correlated columns are an error although rows are drawn",
+        "doctor/assumptions.py",
+        'source.order == "draw"',
+        "False",
+    ),
+    Fault(
+        "doctor: rows are shuffled together, which keeps them correlated",
+        "doctor/assumptions.py",
+        "rng.permuted(scores, axis=0)",
+        "rng.permutation(scores, axis=0)",
+    ),
+    Fault(
+        "doctor: opposed arms cancel those that go together",
+        "doctor/assumptions.py",
+        "(rhos**2).sum()",
+        "abs(rhos.sum())",
+    ),
+    Fault(
+        "doctor: what may well be chance is an error",
+        "doctor/assumptions.py",
+        'return "error" if chance <= _ERROR else "note"',
+        'return "error"',
+    ),
+    Fault(
+        "doctor: drift is reported as dependence of arms too",
+        "doctor/__init__.py",
+        'return found if _has(drifting, "error") else found +',
+        "return found +",
+    ),
 )

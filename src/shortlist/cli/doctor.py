@@ -20,8 +20,9 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
     """Try the measurement of FILE on a few arms before a long run.
 
     Looks for what would void the guarantee (cached or badly seeded rewards, more noise than declared,
-    rewards out of bounds) or the run (failures, what workers cannot be sent), and says how long a run
-    will take. What it measures does not count towards a run.
+    rewards out of bounds, drift, skewed rewards where Gaussian ones are assumed, arms that depend on each
+    other) or the run (failures, what workers cannot be sent), and says how long a run will take. What it
+    measures does not count towards a run.
 
     Exit status: 0 no errors were found, 2 the question is wrong, 4 errors were found.
     """

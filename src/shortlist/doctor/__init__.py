@@ -4,14 +4,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.checks import whole_number
-from shortlist.doctor import findings
+from shortlist.doctor import assumptions, findings
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
 from shortlist.measure import Source
 from shortlist.plan import resolve
 from shortlist.problem import Problem
-from shortlist.strategies import strategy_for
+from shortlist.strategies import Strategy, strategy_for
 from shortlist.strategies.pilot import size as pilot_size
 from shortlist.unknown import Question, Unknown
 
@@ -90,8 +90,8 @@ def examine(
 ) -> Diagnosis:
     """Return what trial measurements of a few arms show.
 
-    Every arm tried is pulled `pulls` times in a few calls; the first of these is made again, with the same
-    seed and with another one. Nothing of this counts towards a later run.
+    Every arm tried is pulled `pulls` times in a few calls, and arms take turns. The first of these calls is
+    made again, with the same seed and with another one. Nothing of this counts towards a later run.
 
     Parameters
     ----------
@@ -118,38 +118,49 @@ def examine(
     """
     arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2, 10**7)
     seed = whole_number(seed, "seed", 0)
-    made = [tried(source, problem, arm, pulls, seed) for arm in arms_to_try(problem, arms)]
-    strategy = resolve("auto", problem)
-    rules = strategy_for(strategy, problem)
+    made = tried(source, problem, arms_to_try(problem, arms), pulls, seed)
+    rules = strategy_for(resolve("auto", problem), problem)
     most = rules.worst_case_pulls(problem)
     return Diagnosis(
         problem=problem,
         arms=tuple(problem.name(one.arm) for one in made),
         n_pulls=sum(trial.call.count for one in made for trial in one.trials),
         seconds=sum(trial.seconds for one in made for trial in one.trials),
-        strategy=strategy,
+        strategy=rules.name,
         worst_case_pulls=most,
         usual_pulls=None if most is None else most * rules.usual_share,
-        findings=tuple(_found(source, problem, made, most, reproducible)),
+        findings=(
+            *findings.failures(made),
+            *findings.reproducibility(problem, made, is_declared=reproducible),
+            *_rewards(source, problem, made, rules, seed),
+            *findings.durations(made),
+            *findings.supply(source, most),
+            *findings.travel(source),
+        ),
         pilot_pulls=pilot_size(problem) * problem.n
         if isinstance(problem, Unknown) and problem.m < problem.n
         else None,
     )
 
 
-def _found(
-    source: Source, problem: Question, made: list[ArmTrials], most: int | None, reproducible: bool
+def _rewards(
+    source: Source, problem: Question, made: list[ArmTrials], rules: Strategy[Any], seed: int
 ) -> list[Finding]:
-    return [
-        *findings.failures(made),
-        *findings.reproducibility(problem, made, is_declared=reproducible),
-        *findings.freshness(problem, made),
-        *findings.ranges(problem, made),
-        *_noise(source, problem, made),
-        *findings.durations(made),
-        *findings.supply(source, most),
-        *findings.travel(source),
-    ]
+    """Return whether rewards are what was declared, and what the guarantee assumes.
+
+    Repeated rewards have no distribution to look at, and a drift that all arms share correlates them.
+    """
+    fresh = findings.freshness(problem, made)
+    found = [*fresh, *findings.ranges(problem, made), *_noise(source, problem, made)]
+    if _has(fresh, "error"):
+        return found
+    drifting = assumptions.drift(problem, source, made)
+    found += drifting + assumptions.skewness(problem, source, made, rules.name, rules.guarantee(problem))
+    return found if _has(drifting, "error") else found + assumptions.dependence(problem, source, made, seed)
+
+
+def _has(found: list[Finding], severity: str) -> bool:
+    return any(finding.severity == severity for finding in found)
 
 
 def _noise(source: Source, problem: Question, made: list[ArmTrials]) -> list[Finding]:

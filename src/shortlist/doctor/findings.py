@@ -84,7 +84,7 @@ def freshness(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
             Finding(
                 "error",
                 "fresh rewards",
-                f"Different pulls of {_named(problem, same)}, with different seeds, gave the same rewards.",
+                f"Different pulls of {named(problem, same)}, with different seeds, gave the same rewards.",
                 "A repeated measurement must be a new one: remove any cache, and seed from `rng`, or from "
                 "{seed} in a command, and from nothing else.",
             )
@@ -110,7 +110,7 @@ def _is_the_same(one: ArmTrials) -> bool:
 
 def _constant(problem: Question, flat: Sequence[ArmTrials]) -> Finding:
     value = flat[0].trials[0].summary.mean
-    seen = f"All rewards of {_named(problem, flat)} are the same ({value:g} for the first)."
+    seen = f"All rewards of {named(problem, flat)} are the same ({value:g} for the first)."
     if problem.bounds is not None and all(one.trials[0].summary.mean in problem.bounds for one in flat):
         return Finding(
             "note", "fresh rewards", seen, "So they may be, if other rewards are rare. Try more pulls."
@@ -236,7 +236,7 @@ def pilot(question: Unknown, source: Source, tried: Sequence[ArmTrials], pulls: 
             Finding(
                 "error",
                 "pilot",
-                f"Rewards of {_named(question, few)} have only two values, so they are not Gaussian.",
+                f"Rewards of {named(question, few)} have only two values, so they are not Gaussian.",
                 'State their `bounds`, or `rewards = "bernoulli"`, instead of `noise`; or let each pull be '
                 "an average of many such rewards.",
             )
@@ -259,6 +259,7 @@ def _all(tried: Sequence[ArmTrials]) -> list[Trial]:
     ]
 
 
-def _named(problem: Question, arms: Sequence[ArmTrials]) -> str:
+def named(problem: Question, arms: Sequence[ArmTrials]) -> str:
+    """Return the names of arms as a phrase."""
     names = [problem.name(one.arm) for one in arms]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,6 +1,7 @@
 """Trial measurements: a few calls for a few arms, timed, some of them made again."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -69,24 +70,39 @@ def arms_to_try(problem: Question, n_arms: int) -> list[int]:
     return [int(place) for place in places.round()]
 
 
-def tried(source: Source, problem: Question, arm: int, pulls: int, seed: int) -> ArmTrials:
-    """Return the trials of one arm."""
+def tried(source: Source, problem: Question, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
+    """Return the trials of some arms, measured in turn, so that the calls of each span the whole time."""
+    planned = {arm: _calls(source, arm, pulls, seed) for arm in arms}
+    made: dict[int, list[Trial]] = {arm: [] for arm in arms}
+    failures: dict[int, str] = {}
+    for place in range(max(map(len, planned.values()))):
+        for arm, calls in planned.items():
+            if arm in failures or place >= len(calls):
+                continue
+            try:
+                made[arm].append(_made(source, problem, calls[place]))
+            except MeasurementFailed as error:
+                failures[arm] = str(error)
+            except Exception as error:
+                failures[arm] = f"measuring {problem.name(arm)} raised {type(error).__name__}: {error}"
+    found = []
+    for arm, calls in planned.items():
+        trials = tuple(made[arm][: len(calls) - 2])
+        if arm in failures:
+            found.append(ArmTrials(arm, trials, failure=failures[arm]))
+        else:
+            again, reseeded = made[arm][-2:]
+            found.append(ArmTrials(arm, trials, again, reseeded))
+    return found
+
+
+def _calls(source: Source, arm: int, pulls: int, seed: int) -> list[Call]:
+    """Return the calls for one arm: its first pulls, then the first call again, and with another seed."""
     if isinstance(source, TableSource):
         pulls = min(pulls, source.rows(arm))
     ends = np.linspace(0, pulls, min(_CALLS, pulls) + 1).round().astype(int).tolist()
     calls = [Call(seed, arm, end - start, start) for start, end in pairwise(ends)]
-    made: list[Trial] = []
-    try:
-        for call in calls:
-            made.append(_made(source, problem, call))  # noqa: PERF401  (those before a failure are kept)
-        again = _made(source, problem, calls[0])
-        reseeded = _made(source, problem, Call(seed + 1, arm, calls[0].count, 0))
-    except MeasurementFailed as error:
-        return ArmTrials(arm, tuple(made), failure=str(error))
-    except Exception as error:
-        what = f"measuring {problem.name(arm)} raised {type(error).__name__}: {error}"
-        return ArmTrials(arm, tuple(made), failure=what)
-    return ArmTrials(arm, tuple(made), again, reseeded)
+    return [*calls, calls[0], Call(seed + 1, arm, calls[0].count, 0)]
 
 
 def _made(source: Source, problem: Question, call: Call) -> Trial:
