@@ -362,7 +362,7 @@ bounds = [0.0, 1.0]
 def test_a_failed_measurement_is_status_4(run: InProcess, tmp_path: Path, measured: str, said: str) -> None:
     (tmp_path / "score.py").write_text("def measure(*_):\n    raise OSError('the sensor is offline')\n")
     (tmp_path / "question.toml").write_text(MEASURED + measured)
-    done = run("run", str(tmp_path / "question.toml"), "--json")
+    done = run("run", str(tmp_path / "question.toml"), "--json", "--turns", "1")
     assert done.status == 4
     assert done.out == ""
     assert done.err.startswith("Error: measuring north")

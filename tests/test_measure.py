@@ -160,7 +160,7 @@ def test_a_generator_is_no_list_of_rewards() -> None:
 def test_select_reports_a_wrong_answer_as_a_failed_measurement(answer: object) -> None:
     asked = sl.Problem(m=1, epsilon=100.0, delta=0.05, variances=[1.0, 1.0])  # one pull of each arm
     with pytest.raises(sl.MeasurementFailed, match="arm-0"):
-        sl.select(lambda *_: answer, asked, "wnelim")
+        sl.select(lambda *_: answer, asked, "wnelim", turns=1)
 
 
 # --- randomness of a measurement ------------------------------------------------------------------

@@ -29,7 +29,7 @@ def with_rewards(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_two_people_with_sheets_come_to_what_run_does(call: Calls) -> None:
     call.write("whole.toml", QUESTION + BY_AWK)
-    expected = call("run", "whole.toml", "--json").data
+    expected = call("run", "whole.toml", "--turns", "1", "--json").data
     assert expected["n_rounds"] > 5
     call.write("trial.toml", QUESTION)
     call("begin", "trial.toml")
@@ -55,14 +55,14 @@ def test_two_people_with_sheets_come_to_what_run_does(call: Calls) -> None:
 
 def test_a_person_and_a_process_share_a_run(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     call.write("trial.toml", QUESTION + BY_AWK)
-    expected = call("run", "trial.toml", "--store", ":memory:", "--json").data
+    expected = call("run", "trial.toml", "--turns", "1", "--store", ":memory:", "--json").data
     call("begin", "trial.toml")
     (mine,) = call.sheet("--worker", "ann", "--max", "1")
     (answer,) = with_means([mine])
     monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.1)
     thread = threading.Thread(target=_tell_last, args=(int(answer["arm"]), float(answer["mean"])))
     thread.start()
-    done = call("run", "trial.toml")
+    done = call("run", "trial.toml", "--turns", "1")
     thread.join()
     assert done.status == 0
     assert re.search(r"waiting for ann \(1 ticket until .*\d\d:\d\d\)", done.err), done.err
@@ -432,7 +432,7 @@ def test_on_a_terminal_a_sheet_has_no_control_signs(strange: Calls, monkeypatch:
 
 def test_what_was_exported_can_be_corrected_and_told_to_another_run(call: Calls) -> None:
     call.write("trial.toml", QUESTION + BY_AWK)
-    expected = call("run", "trial.toml", "--json").data
+    expected = call("run", "trial.toml", "--turns", "1", "--json").data
     assert expected["n_rounds"] > 2
     sheet = call("export", "trial").out
     call("begin", "trial.toml", "--name", "again")

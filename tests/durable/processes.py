@@ -17,13 +17,14 @@ from collections.abc import Sequence
 import numpy as np
 
 import shortlist as sl
-from shortlist.measure import Call
-from shortlist.store import Leased, Record, Told
+from shortlist.measure import Call, Summaries
+from shortlist.store import Answered, Leased, Record, Told
 from tests.store.processes import LOADED, fork, together
 
 N = 16
 MEANS = np.linspace(0.0, 1.5, N)
-ANSWER = struct.Struct("<qqd")  # round, arm, mean
+ANSWER = struct.Struct("<qqqd")  # round, arm, first pull, mean
+TURNS = 2
 
 assert LOADED
 
@@ -70,10 +71,10 @@ def kills(address: str, n: str) -> None:
     """Kill drivers of runs n times, wherever they are; each time another goes on. All must end alike."""
     random.seed(3)
     undisturbed = sl.Session(question(), "race", seed=5)
-    sl.drive(undisturbed, Slowly(0.0))
+    sl.drive(undisturbed, Slowly(0.0), turns=TURNS)
     n_killed = n_runs = n_acknowledged = 0
     while n_killed < int(n):
-        name, acknowledged = f"run-{n_runs}", dict[tuple[int, int], float]()
+        name, acknowledged = f"run-{n_runs}", dict[tuple[int, int, int], float]()
         while True:
             was_killed, some = _killed(address, name, random.randint(-8, 30), random.uniform(0.0, 0.02))
             acknowledged |= some
@@ -91,22 +92,22 @@ def kills(address: str, n: str) -> None:
 
 def _killed(
     address: str, name: str, n_answers: int, seconds: float
-) -> tuple[bool, dict[tuple[int, int], float]]:
+) -> tuple[bool, dict[tuple[int, int, int], float]]:
     """Kill a driver a while after so many answers; return whether that ended it, and what it had told."""
     news, telling = os.pipe()
 
     def work() -> None:
         session = sl.Session(question(), "race", seed=5, store=address, name=name)
-        tell = session.tell
+        answer = session.answer
 
-        def noted(tickets: sl.Tickets, *answers: object, means: Sequence[float], **more: object) -> None:
-            tell(tickets, *answers, means=means, **more)  # type: ignore[arg-type]
-            rows = zip(tickets, means, strict=True)
-            packed = b"".join(ANSWER.pack(ticket.round, ticket.arm, value) for ticket, value in rows)
+        def noted(calls: sl.Tickets, answers: Summaries, **more: object) -> None:
+            answer(calls, answers, **more)  # type: ignore[arg-type]
+            rows = zip(calls, answers.means.tolist(), strict=True)
+            packed = b"".join(ANSWER.pack(c.round, c.arm, c.first_pull, value) for c, value in rows)
             os.write(telling, packed)
 
-        session.tell = noted  # type: ignore[method-assign,assignment]
-        sl.drive(session, Slowly(0.001))
+        session.answer = noted  # type: ignore[method-assign]
+        sl.drive(session, Slowly(0.001), turns=TURNS)
 
     child = fork(work)
     os.close(telling)
@@ -120,11 +121,11 @@ def _killed(
         assert status in (0, -signal.SIGKILL), status
         written += pipe.readall()
     whole = len(written) // ANSWER.size * ANSWER.size
-    return status != 0, {(r, arm): value for r, arm, value in ANSWER.iter_unpack(written[:whole])}
+    return status != 0, {tuple(call): value for *call, value in ANSWER.iter_unpack(written[:whole])}
 
 
-def _assert_once(records: list[Record], acknowledged: dict[tuple[int, int], float]) -> None:
-    """Make sure that no ticket counts twice, and that everything acknowledged is there."""
+def _assert_once(records: list[Record], acknowledged: dict[tuple[int, int, int], float]) -> None:
+    """Make sure that no ticket and no call counts twice, and that everything acknowledged is there."""
     told = [
         ((record.event.round, arm), value)
         for record in records
@@ -132,7 +133,18 @@ def _assert_once(records: list[Record], acknowledged: dict[tuple[int, int], floa
         for arm, value in zip(record.event.arms.tolist(), record.event.means.tolist(), strict=True)
     ]
     assert max(Counter(ticket for ticket, _ in told).values()) == 1
-    assert acknowledged.items() <= dict(told).items()
+    parts = [
+        ((event.round, arm, first_pull), value)
+        for event in (record.event for record in records)
+        if isinstance(event, Answered)
+        for arm, first_pull, value in zip(
+            event.arms.tolist(), event.first_pulls.tolist(), event.means.tolist(), strict=True
+        )
+    ]
+    assert len(parts) == len(dict(parts)), "a call counts twice"
+    missing = acknowledged.items() - dict(parts).items()  # those with which a ticket was told
+    assert {call[:2] for call, _ in missing} <= dict(told).keys()
+    assert not {call for call, _ in missing} & dict(parts).keys()
 
 
 # --- many at one run ----------------------------------------------------------------------------------
@@ -155,7 +167,7 @@ def askers(address: str, n: str, limit: str) -> None:
     together(int(n), work)
     session = sl.Session.resume(address)
     alone = sl.Session(question(), "wnelim", seed=5)
-    sl.drive(alone, Slowly(0.0))
+    sl.drive(alone, Slowly(0.0), turns=1)
     assert digest(session) == digest(alone)
     leases = [record.event for record in session.records if isinstance(record.event, Leased)]
     given = Counter((lease.round, arm) for lease in leases for arm in lease.arms.tolist())
@@ -170,7 +182,7 @@ def drivers(address: str, n: str) -> None:
 
     def work(_: int) -> None:
         session = sl.Session(question(), "wnelim", seed=5, store=address)
-        sl.drive(session, Slowly(0.1))
+        sl.drive(session, Slowly(0.02))
 
     together(int(n), work)
     session = sl.Session.resume(address)
@@ -178,8 +190,9 @@ def drivers(address: str, n: str) -> None:
     sl.drive(alone, Slowly(0.0))
     assert digest(session) == digest(alone)
     _assert_once(session.records, {})
-    told_by = Counter(event.worker for event in session.events for _ in event.arms)
-    print(f"{sum(told_by.values())} tickets by {len(told_by)} drivers: {sorted(told_by.values())}")
+    answers = (r.event for r in session.records if isinstance(r.event, Answered | Told))
+    told_by = Counter(event.worker for event in answers for _ in event.arms)
+    print(f"{sum(told_by.values())} calls by {len(told_by)} drivers: {sorted(told_by.values())}")
 
 
 if __name__ == "__main__":

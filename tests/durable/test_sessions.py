@@ -15,6 +15,7 @@ import sqlalchemy
 
 import shortlist as sl
 from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun, StoreTrouble
+from shortlist.run.calls import TURNS
 from shortlist.run.history import History
 from shortlist.run.worker_names import is_gone, own_name
 from shortlist.store import (
@@ -59,7 +60,7 @@ def answers(tickets: sl.Tickets) -> list[float]:
 
 def undisturbed() -> sl.Session:
     session = sl.Session(PROBLEM, "race", seed=5)
-    sl.drive(session, Slowly(0.0))
+    sl.drive(session, Slowly(0.0), turns=1)
     return session
 
 
@@ -86,7 +87,8 @@ def test_selecting_again_measures_nothing_twice(durable: Place) -> None:
         return rng.normal(MEANS[arm], 1.0, count)
 
     def select(**where: Any) -> sl.Result:
-        return sl.select(measure, PROBLEM, "race", seed=3, retries=0, **where)
+        how: dict[str, Any] = {"retries": 0, "turns": 1, "reproducible": True}
+        return sl.select(measure, PROBLEM, "race", seed=3, **how, **where)
 
     with pytest.raises(KeyboardInterrupt):
         select(store=durable.address)
@@ -242,7 +244,8 @@ def test_failures_get_a_score_before_the_first_reward_and_then_no_other_one(dura
         return rng.normal(MEANS[arm], 1.0, count)
 
     def select(**how: Any) -> sl.Result:
-        return sl.select(failing, PROBLEM, "wnelim", seed=1, store=durable.address, retries=0, **how)
+        how |= {"store": durable.address, "retries": 0, "turns": 1}
+        return sl.select(failing, PROBLEM, "wnelim", seed=1, **how)
 
     with pytest.raises(sl.MeasurementFailed):
         select()  # the first arm fails: there is no reward yet
@@ -343,7 +346,7 @@ def test_a_driver_leaves_to_others_what_they_hold_and_waits_for_it(place: Place)
             session.tell(held, means=answers(held), worker="ann")
 
     driver = begun(place.open())
-    sl.drive(driver, Slowly(0.0), progress=progress)
+    sl.drive(driver, Slowly(0.0), progress=progress, turns=1)
     assert driver.is_done
     assert waited
     assert waited[0]["ann"].tolist() == held.arms.tolist()
@@ -477,7 +480,7 @@ def test_taking_in_that_is_broken_off_is_made_good(place: Place, monkeypatch: py
         with pytest.raises(KeyboardInterrupt):
             session.tell(tickets, means=answers(tickets))
     assert session.n_pulls == tickets.counts.sum(), "it had been appended"
-    sl.drive(session, Slowly(0.0))
+    sl.drive(session, Slowly(0.0), turns=1)
     assert digest(session) == digest(undisturbed())
 
 
@@ -507,7 +510,7 @@ def test_drivers_in_threads_of_one_process_share_the_work() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(calls) == list(range(N))
+    assert sorted(calls) == sorted([*range(N)] * TURNS)
 
 
 def test_waiting_for_others_takes_no_transactions(monkeypatch: pytest.MonkeyPatch) -> None:

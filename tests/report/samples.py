@@ -101,13 +101,14 @@ def failed() -> Report:
     means = np.linspace(0.2, 0.8, 24)
     session = fresh(problem(24, 4), "level-race", "furnace")
     session.arrange({"pulls_per_call": 1, "together": 1, "on_failure": 0.0, "measure": {"kind": "command"}})
-    told(session, means, rounds=3, workers=2)
     scored = [
-        Scored(sl.Ticket(2, arm, f"arm-{arm}", 1, 0), 0.0, "no reply\n<b>line 2</b>") for arm in range(7)
+        Scored(sl.Ticket(0, arm, f"arm-{arm}", 1, 0), 0.0, "no reply\n<b>line 2</b>") for arm in range(7)
     ]
+    append(session, *scored)
+    told(session, means, rounds=3, workers=2)
     conflicts = [Conflict(1, arm, 0.5, 0.25, "rig-2") for arm in range(8)]
     reason = "arm-17 failed four times. The last time: `./measure.sh` ended with status 1:\n" + "trace " * 900
-    append(session, *scored, *conflicts, Suspended(reason, "run@lab:77:abcdef"))
+    append(session, *conflicts, Suspended(reason, "run@lab:77:abcdef"))
     return report_of(session)
 
 

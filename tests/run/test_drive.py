@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import shortlist as sl
 from shortlist.arrays import IntArray
 from shortlist.measure import Calls, FunctionSource, generator_for, pooled, summary_of
 from shortlist.report.progress import pull_words
-from shortlist.run.calls import Cut, Pooling
+from shortlist.run.calls import Cut, Parts
 from shortlist.run.pace import Pace
 from shortlist.tickets import Tickets
 from tests.run.measures import MEANS, N, Once, exact, noisy, noisy_block, problem
@@ -185,65 +186,88 @@ def tickets(counts: list[int]) -> Tickets:
     counts=st.lists(st.integers(1, 20), min_size=1, max_size=12),
     per_call=st.none() | st.integers(1, 25),
     together=st.integers(1, 7),
+    turns=st.integers(1, 8),
     data=st.data(),
 )
 def test_calls_cover_every_pull_once_and_blocks_every_call_wanted(
-    counts: list[int], per_call: int | None, together: int, data: st.DataObject
+    counts: list[int], per_call: int | None, together: int, turns: int, data: st.DataObject
 ) -> None:
-    cut = Cut.of(tickets(counts), 7, together, per_call)
+    cut = Cut.of(tickets(counts), 7, together, per_call, turns)
     calls = cut.calls(0, cut.n_calls)
     pulls = [(c.arm, c.first_pull + pull) for c in calls for pull in range(c.count)]
-    assert pulls == [(arm, 10 * arm + pull) for arm, count in enumerate(counts) for pull in range(count)]
+    every = [(arm, 10 * arm + pull) for arm, count in enumerate(counts) for pull in range(count)]
+    assert sorted(pulls) == every
+    assert pulls == every or cut.is_interleaved
     assert max(call.count for call in calls) <= (per_call or 20)
-    assert cut.places(0, cut.n_calls).tolist() == [call.arm for call in calls]
+    numbers = cut.numbers(0, cut.n_calls)
+    owners = cut.places(numbers)
+    assert owners.tolist() == [call.arm for call in calls]
+    assert cut.find(cut.parts(numbers)).tolist() == numbers.tolist()
+    wrong = Tickets(cut.tickets.problem, 0, calls.arms, calls.counts + 1, calls.first_pulls)
+    assert (cut.find(wrong) == -1).all()
     first, stop = sorted(data.draw(st.tuples(*[st.integers(0, cut.n_calls)] * 2)))
     assert list(cut.calls(first, stop)) == list(calls)[first:stop]
-    wanted = np.array(data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))))
-    blocks = [block for found in cut.blocks(wanted) for block in found]
-    owners = cut.places(0, cut.n_calls)
-    expected = {number // together for number, owner in enumerate(owners) if wanted[owner]}
-    assert blocks == sorted(expected)
+    wanted, barred = np.array(
+        data.draw(st.lists(st.tuples(*[st.booleans()] * 2), min_size=20, max_size=20))
+    ).T
+    found = cut.blocks(cut.by_call(wanted[: len(counts)]), cut.by_call(barred[: len(counts)]))
+    of = [set(owners[first : first + together].tolist()) for first in range(0, cut.n_calls, together)]
+    expected = [
+        block for block, arms in enumerate(of) if wanted[list(arms)].any() and not barred[list(arms)].any()
+    ]
+    assert [block for blocks in found for block in blocks] == expected
 
 
 @settings(max_examples=60)
 @given(
     counts=st.lists(st.integers(1, 20), min_size=1, max_size=8),
     per_call=st.integers(1, 25),
+    turns=st.integers(1, 8),
     data=st.data(),
 )
-def test_answers_in_any_order_are_pooled_in_the_order_of_issue(
-    counts: list[int], per_call: int, data: st.DataObject
+def test_answers_in_any_order_are_pooled_in_the_order_of_their_numbers(
+    counts: list[int], per_call: int, turns: int, data: st.DataObject
 ) -> None:
-    cut = Cut.of(tickets(counts), 7, 1, per_call)
-    means = np.random.default_rng(0).normal(size=cut.n_calls)
+    cut = Cut.of(tickets(counts), 7, 1, per_call, turns)
+    every = np.arange(cut.n_calls)
+    means, spreads = np.random.default_rng(0).normal(size=cut.n_calls), np.full(cut.n_calls, np.nan)
     found: dict[int, float] = {}
-    pooling = Pooling(cut, np.full(len(counts), True))
+    parts = Parts(cut)
     for number in data.draw(st.permutations(range(cut.n_calls))):
-        places, told, _ = pooling.add(number, means[number : number + 1], np.full(1, np.nan))
+        one = slice(number, number + 1)
+        places, told, _ = parts.whole(every[one], means[one], spreads[one])
+        parts.take(every[one], means[one], spreads[one])
         found |= dict(zip(places.tolist(), told.tolist(), strict=True))
     for arm in range(len(counts)):
-        mine = [number for number, owner in enumerate(cut.places(0, cut.n_calls)) if owner == arm]
-        sizes = cut.calls(0, cut.n_calls).counts[mine]
+        mine = np.flatnonzero(cut.places(every) == arm)
+        sizes = cut.parts(mine).counts
         assert found[arm] == pytest.approx(np.average(means[mine], weights=sizes), abs=1e-12)
-    again = Pooling(cut, np.full(len(counts), True)).add(0, means, np.full(cut.n_calls, np.nan))
+    again = Parts(cut).whole(every, means, spreads)
     assert dict(zip(again[0].tolist(), again[1].tolist(), strict=True)) == found, "bit for bit"
+    assert parts.n_pulls.tolist() == counts
 
 
 @given(st.lists(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=6), min_size=1, max_size=5))
 def test_pooled_is_what_all_rewards_together_give(lots: list[list[float]]) -> None:
-    found = pooled([summary_of(lot, len(lot), "arm-0") for lot in lots])
+    mean, variance = pooled_rows([summary_of(lot, len(lot), "arm-0") for lot in lots])
     rewards = np.concatenate(lots)
-    assert found.count == len(rewards)
-    assert found.mean == pytest.approx(rewards.mean(), abs=1e-9)
+    assert mean == pytest.approx(rewards.mean(), abs=1e-9)
     if len(rewards) == 1:
-        assert found.variance is None
+        assert np.isnan(variance)
     else:
-        assert found.variance == pytest.approx(rewards.var(ddof=1), rel=1e-9, abs=1e-9)
+        assert variance == pytest.approx(rewards.var(ddof=1), rel=1e-9, abs=1e-9)
+
+
+def pooled_rows(lots: list[sl.Summary]) -> tuple[float, float]:
+    rows = [[lot.count, lot.mean, np.nan if lot.variance is None else lot.variance] for lot in lots]
+    counts, means, variances = np.array(rows).T[:, None]
+    mean, variance = pooled(counts.astype(np.int64), means, variances)
+    return float(mean[0]), float(variance[0])
 
 
 def test_a_spread_that_is_not_known_for_one_part_is_not_known_for_the_whole() -> None:
-    assert pooled([sl.Summary(3, 1.0), sl.Summary(2, 2.0, 0.5)]).variance is None
-    assert pooled([sl.Summary(3, 0.1, 0.0)] * 3) == sl.Summary(9, 0.1, 0.0)
+    assert np.isnan(pooled_rows([sl.Summary(3, 1.0), sl.Summary(2, 2.0, 0.5)])[1])
+    assert pooled_rows([sl.Summary(3, 0.1, 0.0)] * 3) == (0.1, 0.0)
 
 
 # --- functions that measure many arms at once -----------------------------------------------------
@@ -276,9 +300,16 @@ def test_blocks_are_no_larger_than_said_and_have_generators_of_their_own() -> No
         arms[:], counts[:] = 0, 0  # what is ours to change is a copy
         return np.zeros(len(arms))
 
-    sl.select(sl.vectorised(function, block=4), problem(), "wnelim")
+    sl.select(sl.vectorised(function, block=4), problem(), "wnelim", turns=1)
     assert [arms for arms, _ in seen] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
     assert len({draw for _, draw in seen}) == 3
+    seen.clear()
+    sl.select(sl.vectorised(function, block=4), problem(), "wnelim")
+    assert {len(arms) for arms, _ in seen} == {4}
+    assert len(seen) == len({draw for _, draw in seen}) == 8 * N / 4
+    seen.clear()
+    sl.select(sl.vectorised(function), problem(), "wnelim")
+    assert [arms for arms, _ in seen] == [list(range(N))], "what is measured all at once needs no turns"
 
 
 @pytest.mark.parametrize(
@@ -325,7 +356,7 @@ def test_a_lasting_fault_is_named_and_the_run_can_go_on(
     session = sl.Session(problem(), "race")
     measure = Once(tmp_path, deed, times=3)
     with pytest.raises(sl.MeasurementFailed) as caught:
-        sl.drive(session, measure, executor=executor, retries=2)
+        sl.drive(session, measure, executor=executor, retries=2, turns=1)
     message = str(caught.value)
     assert message.startswith("measuring arm-3 (arm 3, round 0, pulls 0 to ")
     assert "failed 3 times, each time with the same seed" in message
@@ -333,7 +364,7 @@ def test_a_lasting_fault_is_named_and_the_run_can_go_on(
     assert 3 in [ticket.arm for ticket in session.ask()]
     assert session.result.guarantee is None
     found = sl.drive(session, measure, executor=executor)
-    assert exact(found) == exact(sl.select(noisy, problem(), "race"))
+    assert exact(found) == exact(sl.select(noisy, problem(), "race", turns=1))
     assert not session.conflicts
 
 
@@ -466,7 +497,7 @@ def test_a_mean_too_large_for_epsilon_is_named_and_the_others_count() -> None:
     with pytest.raises(sl.MeasurementFailed, match=r"arm-6 \(arm 6, round 0.*Subtract a constant"):
         sl.drive(session, lambda arm, count, _: [1e200 if arm == 6 else 0.0] * count)
     assert 6 in session.ask().arms
-    assert session.n_pulls > 0
+    assert session.n_made > 0
 
 
 # --- workers that die or hang ---------------------------------------------------------------------
@@ -491,7 +522,7 @@ def test_a_call_that_kills_its_worker_every_time_is_found_and_named(tmp_path: Pa
         sl.drive(session, measure, executor=fork, retries=1)
     fork.shutdown()
     message = str(caught.value)
-    assert "Under way were arm-3 (arm 3, round 0, pulls 0 to " in message
+    assert "Under way were arm-3 (arm 3, round 0, pull" in message
     assert "BrokenProcessPool" in message
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
@@ -502,7 +533,7 @@ def test_a_call_that_kills_its_worker_is_told_from_those_sent_along_with_it(
     monkeypatch.setattr(Pace, "blocks", lambda *_: 4)
     fork = pools()["fork"]()
     session = sl.Session(problem(), "wnelim")
-    with pytest.raises(sl.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls 0 to \d+\)\. "):
+    with pytest.raises(sl.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls \d+ to \d+\)\. "):
         sl.drive(session, Once(tmp_path, "dies", times=1000), executor=fork, retries=0)
     fork.shutdown()
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
@@ -540,7 +571,7 @@ class Fragile(ThreadPoolExecutor):
 
 def test_an_executor_that_cannot_be_replaced_ends_the_run_with_what_was_under_way() -> None:
     with pytest.raises(sl.WorkersLost, match=r"a worker is gone.*arm-0 \(arm 0, round 0") as caught:
-        sl.select(noisy, problem(), "race", executor=Fragile(2))
+        sl.select(noisy, problem(), "race", executor=Fragile(2), turns=1)
     assert isinstance(caught.value.__cause__, loky.process_executor.TerminatedWorkerError)
 
 
@@ -611,11 +642,11 @@ def test_workers_that_all_hang_end_the_run() -> None:
 
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_the_first_interrupt_keeps_what_is_being_measured(is_alone: bool) -> None:
-    calls: list[int] = []
+    counts: list[int] = []
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
-        calls.append(arm)
-        if len(calls) == 4:
+        counts.append(count)
+        if len(counts) == 4:
             os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.02)
         return noisy(arm, count, rng)
@@ -623,7 +654,8 @@ def test_the_first_interrupt_keeps_what_is_being_measured(is_alone: bool) -> Non
     session = sl.Session(problem(), "race")
     with ThreadPoolExecutor(2) as threads, pytest.raises(KeyboardInterrupt):
         sl.drive(session, measure, executor=None if is_alone else threads)
-    assert sum(len(event.arms) for event in session.events) == len(calls) < N
+    assert session.n_pulls + session.answered().counts.sum() == session.n_made == sum(counts)
+    assert len(counts) < N
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
@@ -713,9 +745,13 @@ def test_a_source_is_given_blocks_of_calls() -> None:
             return [noisy(call.arm, call.count, call.rng) for call in calls]
 
     sizes: list[int] = []
+    found = sl.select(Source(), problem(), "wnelim", turns=1)
+    assert exact(found) == exact(sl.select(noisy, problem(), "wnelim", turns=1))
+    assert sizes == [3, 3, 3, 2]
+    sizes.clear()
     found = sl.select(Source(), problem(), "wnelim")
     assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
-    assert sizes == [3, 3, 3, 2]
+    assert sizes == [3] * 29 + [1]
     assert exact(sl.select(FunctionSource(noisy), problem(), "wnelim")) == exact(found)
 
 
@@ -725,6 +761,7 @@ def test_a_source_is_given_blocks_of_calls() -> None:
         ({"executor": 3}, "`executor` is 3"),
         ({"retries": -1}, "`retries` is -1"),
         ({"pulls_per_call": 0}, "`pulls_per_call` is 0"),
+        ({"turns": 0}, "`turns` is 0"),
         ({"on_failure": "stop"}, "`on_failure` is 'stop'"),
         ({"on_failure": float("nan")}, "`on_failure` is nan"),
         ({"on_failure": True}, "`on_failure` is True"),
@@ -770,16 +807,20 @@ def test_a_reward_out_of_bounds_is_not_tried_again(on_failure: Any) -> None:
         return np.full(count, 2.0 if len(calls) == 1 else 0.5)
 
     problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[0.25, 0.25], bounds=(0, 1))
-    with pytest.raises(sl.MeasurementFailed, match="the reward 2 of arm-0 is refused") as caught:
+    with pytest.raises(sl.MeasurementFailed, match=r"the reward 2 of arm-\d is refused") as caught:
         sl.select(lucky, problem, on_failure=on_failure)
     assert "times, each time" not in str(caught.value)
-    assert calls.count(0) == 1
+    assert len(calls) == 1
 
 
 # --- variances that are not known -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keywords", [{}, {"pulls_per_call": 7}, {"executor": "threads"}], ids=repr)
+@pytest.mark.parametrize(
+    "keywords",
+    [{}, {"pulls_per_call": 7}, {"pulls_per_call": 7, "turns": 1}, {"turns": 1}, {"executor": "threads"}],
+    ids=repr,
+)
 def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any]) -> None:
     question = sl.Unknown(m=1, epsilon=0.5, delta=0.1, n=3, pilot=20)
     session = sl.Session(question, seed=4)
@@ -788,9 +829,10 @@ def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any])
         result = sl.drive(session, lambda arm, count, rng: rng.normal(arm, 1 + arm, count), **given)
     told = session.events[0]
     assert told.variances is not None
-    per_call = keywords.get("pulls_per_call", 20)
+    n_calls = 8 if keywords.get("turns") != 1 else 3 if "pulls_per_call" in keywords else 1
+    starts = [20 * turn // 8 for turn in range(8)] if n_calls == 8 else list(range(0, 20, 7))[:n_calls]
     for arm, mean, variance in zip(told.arms, told.means, told.variances, strict=True):
-        calls = [(first, min(per_call, 20 - first)) for first in range(0, 20, per_call)]
+        calls = [(first, stop - first) for first, stop in pairwise([*starts, 20])]
         parts = [generator_for(4, int(arm), first).normal(arm, 1 + arm, size) for first, size in calls]
         rewards = np.concatenate(parts)
         assert mean == pytest.approx(rewards.mean())

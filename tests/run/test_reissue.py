@@ -218,19 +218,19 @@ def test_a_run_that_failed_and_was_taken_up_again_counts_what_had_failed(tmp_pat
 
 
 def test_parts_of_a_ticket_that_are_measured_again_count() -> None:
-    calls = 0
+    begun: list[int] = []
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
+        begun.append(arm)
+        if len(begun) == 3:
             raise KeyboardInterrupt
         return noisy(arm, count, rng)
 
     session = sl.Session(problem(), "wnelim")
     with pytest.raises(KeyboardInterrupt):
         sl.drive(session, measure, pulls_per_call=2)
-    assert sl.drive(session, noisy, pulls_per_call=2).n_reissued == 1
+    assert 1 <= session.n_made <= 2, "the first task was one call, and is kept"
+    assert sl.drive(session, noisy, pulls_per_call=2).n_reissued >= len(set(begun[1:]))
 
 
 def test_an_answer_that_was_refused_and_is_measured_again_counts() -> None:
@@ -261,8 +261,8 @@ def test_a_declaration_may_come_at_any_time_and_stays() -> None:
     assert session.result.n_reissued == 0
     assert sl.drive(session, noisy).n_reissued == 0, "a driver that does not repeat it does not withdraw it"
     assert [set(r.event.settings) for r in session.records if isinstance(r.event, Arranged)] == [
-        {"pulls_per_call", "together", "on_failure"},
-        {"pulls_per_call", "together", "on_failure", "reproducible"},
+        {"pulls_per_call", "together", "on_failure", "turns"},
+        {"pulls_per_call", "together", "on_failure", "turns", "reproducible"},
     ]
 
 

@@ -19,6 +19,7 @@ from shortlist.measure import CommandSource
 from shortlist.report.findings import findings_of
 from shortlist.report.run_text import status_dict
 from shortlist.run import round as rounds
+from shortlist.run.calls import TURNS
 from shortlist.run.problem_file import read_problem_file
 from shortlist.run.retries import Retries, Wait
 from shortlist.store import MemoryStore, Record, Suspended
@@ -108,7 +109,7 @@ def test_other_calls_go_on_while_one_waits_and_each_try_has_the_same_seed() -> N
             raise OSError("offline")
         return [0.0] * count
 
-    found = sl.select(measure, problem(), "wnelim", retries=QUICK)
+    found = sl.select(measure, problem(), "wnelim", retries=QUICK, turns=1)
     assert [arm for arm, _ in calls] == [*range(N), 0, 0]
     assert len({draw for arm, draw in calls if arm == 0}) == 1
     assert found.n_reissued == 1
@@ -168,8 +169,9 @@ def test_the_reason_is_said_at_once_and_not_again_and_again(caplog: pytest.LogCa
         said.append(len(caplog.records))
         raise OSError("the sensor is offline")
 
+    about: Any = {"retries": Retries(2, first=0.01), "turns": 1}
     with caplog.at_level(logging.WARNING, "shortlist"), pytest.raises(sl.MeasurementFailed):
-        sl.select(measure, problem(m=1, variances=[1.0, 1.0]), "wnelim", retries=Retries(2, first=0.01))
+        sl.select(measure, problem(m=1, variances=[1.0, 1.0]), "wnelim", **about)
     (record,) = caplog.records
     assert said[1] == 1, "before anything else is tried"
     assert record.message.startswith("Measuring arm-0 (arm 0, round 0, pulls 0 to ")
@@ -315,9 +317,9 @@ class Flaky(MemoryStore):
         return super().append(run, after, decide)
 
 
-def measured(calls: list[int]) -> Any:
+def measured(calls: list[tuple[int, int]]) -> Any:
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
-        calls.append(arm)
+        calls.append((arm, hash(str(rng.bit_generator.state))))  # the seed tells the call
         return noisy(arm, count, rng)
 
     return measure
@@ -327,12 +329,13 @@ def test_a_store_in_trouble_that_passes_is_waited_for_and_nothing_is_measured_tw
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Retries, "pause", lambda *_: 0.01)
-    calls: list[int] = []
+    calls: list[tuple[int, int]] = []
     store = Flaky(5)
     session = sl.Session(problem(), "wnelim", store=store)
     found = sl.drive(session, measured(calls), reproducible=True)
     assert store.left == 0
-    assert sorted(calls) == list(range(N))
+    assert sorted({arm for arm, _ in calls}) == list(range(N))
+    assert len(calls) == len(set(calls)) == N * TURNS
     assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
 
 

@@ -137,7 +137,7 @@ def test_good_rewards_that_take_longer_count_as_much() -> None:
 
     asked = problem(variances=np.full(N, 0.1))
     with ThreadPoolExecutor(8) as threads:
-        found = sl.select(measure, asked, "wnelim", executor=threads, pulls_per_call=2)
+        found = sl.select(measure, asked, "wnelim", executor=threads, pulls_per_call=2, turns=1)
     for arm in range(N):
         count = int(found.arms.pulls[arm])
         calls = [(first, min(2, count - first)) for first in range(0, count, 2)]
@@ -195,7 +195,7 @@ def test_an_answer_that_comes_after_its_time_and_again_counts_once(monkeypatch: 
 
     session = sl.Session(problem(), "wnelim")
     with ThreadPoolExecutor(3) as threads:
-        found = sl.drive(session, measure, executor=threads, timeout=0.2, retries=100)
+        found = sl.drive(session, measure, executor=threads, timeout=0.2, retries=100, turns=1)
     assert len(tries) > 1
     assert found.arms.means[3] in {10.0, 20.0}
     assert found.n_pulls == sum(ticket.count for ticket in sl.Session(problem(), "wnelim").ask())

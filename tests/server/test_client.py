@@ -122,7 +122,7 @@ def test_bounds_hold_for_those_who_measure_elsewhere(client: Client, problem: An
             run.tell(ticket, worker="ann", **told)
     run.release("ann")
     with pytest.raises(sl.MeasurementFailed, match="of a is refused: rewards were declared to"):
-        sl.drive(run.session(), lambda _arm, count, _rng: [0.0] * (count - 1) + [9.6])
+        sl.drive(run.session(), lambda _arm, count, _rng: [0.0] * (count - 1) + [9.6], turns=1)
     assert client.run(request.node.name).status()["n_pulls"] == 0
 
 

@@ -26,7 +26,7 @@ from shortlist.store import open_store
 from tests.server.serving import MANY, QUESTION, Served, answered, client_at, served
 
 PATIENCE = 1.0
-SOON = 3.0  # seconds within which others must be answered, on a machine that does other things, too
+SOON = 10.0  # seconds within which others must be answered, also on a machine that does much else
 
 
 @pytest.fixture(scope="module")
@@ -214,13 +214,19 @@ def test_who_does_not_read_is_let_go(server: Served) -> None:
 
 def test_who_reads_slowly_gets_all(server: Served) -> None:
     whole = server.client.get("/static/plotly.js", headers={"accept-encoding": "identity"}).content
-    with server.connect(receive_buffer=65536) as slow:
-        slow.sendall(server.request("GET", "/static/plotly.js", "Connection: close"))
-        n, end = 0, time.monotonic() + 3.5 * PATIENCE
-        while part := slow.recv(65536):
-            n += len(part)
-            if time.monotonic() < end:
-                time.sleep(0.05)
+    for _ in range(5):
+        with server.connect(receive_buffer=65536) as slow:
+            slow.sendall(server.request("GET", "/static/plotly.js", "Connection: close"))
+            began, n, longest = time.monotonic(), 0, 0.0
+            last = began
+            while part := slow.recv(65536):
+                n += len(part)
+                if time.monotonic() < began + 3.5 * PATIENCE:
+                    time.sleep(0.05)
+                last, before = time.monotonic(), last
+                longest = max(longest, last - before)
+        if longest < PATIENCE / 2:  # otherwise this client was kept from reading, by what else runs here
+            break
     assert n > len(whole)
 
 

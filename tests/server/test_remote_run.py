@@ -16,6 +16,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.cli.remote import token_of
+from shortlist.report.workload import workload
 from shortlist.store import Leased, Suspended
 from tests.cli.calling import Calls
 from tests.server.at_work import Server, serving
@@ -40,8 +41,8 @@ here = pathlib.Path(__file__).parent
 
 def measure(arm, count, rng):
     time.sleep(0.002)
-    with (here / "calls").open("a") as file:
-        file.write("x")
+    with (here / "pulls").open("a") as file:
+        file.write("x" * count)
     EXTRA
     return rng.normal(0.05 * arm, [1.0, 0.5][arm % 2], count)
 """
@@ -131,19 +132,20 @@ def wait_until(condition: Any) -> None:
 def n_pulls(server: Server, name: str) -> int:
     with server.client() as client:
         try:
-            return int(client.run(name).round()["n_pulls"])
+            return int(client.run(name).round()["n_made"])
         except sl.NoSuchRun:
             return 0
 
 
 def told(server: Server, name: str) -> Counter[str]:
-    """Return how many tickets each worker has told; make sure that none was told twice."""
+    """Return how many pulls each worker has told; make sure that no ticket was told twice."""
     with sl.Session.resume(server.store, name) as session:
         assert not session.conflicts
         tickets = Counter((one.round, arm) for one in session.events for arm in one.arms.tolist())
         assert max(tickets.values()) == 1
-        assert all(one.worker.startswith("http@") for one in session.events)
-        return Counter(one.worker for one in session.events for _ in one.arms)
+        found = {row.worker: row.n_pulls for row in workload(session.history, session.records)}
+        assert all(worker.startswith("http@") for worker in found)
+        return Counter(found)
 
 
 # --- the same answer --------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def test_three_workers_share_a_run(call: Calls, server: Server) -> None:
     results = [worker.ended() for worker in workers]
     counts = told(server, "shared")
     assert len(counts) == 3
-    assert len((call.folder / "calls").read_text()) == counts.total(), "something was measured twice"
+    assert len((call.folder / "pulls").read_text()) == counts.total(), "something was measured twice"
     assert results == [alone(call)] * 3
 
 
@@ -295,7 +297,7 @@ def test_a_budget_that_ends_is_status_3_and_it_goes_on(call: Calls, server: Serv
 
 
 def test_a_failure_is_status_4_and_is_noted(call: Calls, server: Server) -> None:
-    written(call, "1 / (arm < 5)")
+    written(call, "1 / (arm != 5)")
     failed = call("run", "trial.toml", "--server", server.url, "--name", "failing", "--retries", "0")
     assert failed.status == 4
     assert "measuring arm-5" in failed.err

@@ -126,13 +126,13 @@ FAULTS = (
     Fault(
         "scores: failures get one after the first reward",
         "run/deciding.py",
-        "    if history.n_pulls and score != before:",
-        "    if history.n_pulls and score != before != _NO_SCORE:",
+        "    if history.n_made and score != before:",
+        "    if history.n_made and score != before != _NO_SCORE:",
     ),
     Fault(
         "scores: none after a failure before the first reward",
         "run/deciding.py",
-        "may_change = history.n_pulls == 0 and",
+        "may_change = history.n_made == 0 and",
         "may_change = False and",
     ),
     Fault(
@@ -180,8 +180,8 @@ FAULTS = (
     Fault(
         "leases: a second worker of a ticket is not noticed",
         "run/leases.py",
-        "self._note_again(sorted_places[(before != _NOBODY) & (before != after)])",
-        "self._note_again(sorted_places[:0])",
+        "self.note_again(sorted_places[(before != _NOBODY) & (before != after)])",
+        "self.note_again(sorted_places[:0])",
     ),
     Fault(
         "leases: tickets taken away from a worker count as given back",
@@ -192,7 +192,7 @@ FAULTS = (
     Fault(
         "leases: a measurement broken off and made again is not noticed",
         "run/leases.py",
-        "        if by and by == worker:\n            self._note_again(places)",
+        "        if by and by == worker:\n            self.note_again(places)",
         "",
     ),
     Fault(
@@ -222,7 +222,7 @@ FAULTS = (
     Fault(
         "round: calls that were tried again are not told of",
         "run/round.py",
-        'said["again"] = self.cut.tickets.arms[sorted(again)].tolist()',
+        'said |= {"again": self.cut.parts(again).arms.tolist()}',
         "pass",
     ),
     Fault(
@@ -318,14 +318,14 @@ FAULTS = (
     Fault(
         "history: failures of an answer that the log has twice count twice",
         "run/history.py",
-        "is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]",
-        "is_kept = [True for ticket in latest]",
+        "self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer",
+        "pass",
     ),
     Fault(
         "history: failures of what is new beside an answer that the log has twice are forgotten",
         "run/history.py",
-        "is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]",
-        "is_kept = [False for ticket in latest]",
+        "self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer",
+        "self._scores_of(told.round, told.arms)",
     ),
     Fault(
         "history: an arm twice in one answer",
@@ -414,8 +414,92 @@ FAULTS = (
     Fault(
         "round: a driver measures what others hold",
         "run/round.py",
-        "is_own[wanted] = self.job.patiently(lambda: self.job.session.claim(tickets, worker, LEASE))",
-        "is_own[wanted] = True",
+        "own = wanted[self.job.patiently(lambda: self.job.session.claim(calls, worker, LEASE))]",
+        "own = wanted",
+    ),
+    Fault(
+        "round: a ticket is given back while a call of it is under way",
+        "run/round.py",
+        "places[self.n_held[places] == 0]",
+        "places",
+    ),
+    Fault(
+        "round: no ticket is given back before the round ends",
+        "run/round.py",
+        "places[self.n_held[places] == 0]",
+        "places[self.n_held[places] < 0]",
+    ),
+    Fault(
+        "round: calls that were answered before are made again",
+        "run/round.py",
+        "self.is_wanted[known[known >= 0]] = False",
+        "pass",
+    ),
+    Fault(
+        "calls: one arm is measured after the other",
+        "run/calls.py",
+        "return self._order[first:stop] if self.is_interleaved else np.arange(first, stop)",
+        "return np.arange(first, stop)",
+    ),
+    Fault(
+        "calls: the order does not depend on the seed",
+        "run/calls.py",
+        "np.random.SeedSequence(self.seed, spawn_key",
+        "np.random.SeedSequence(0, spawn_key",
+    ),
+    Fault(
+        "calls: the order does not balance a steady drift",
+        "run/calls.py",
+        "times[odd] = 1 - times[odd - 1]",
+        "times[odd] = times[odd - 1]",
+    ),
+    Fault(
+        "calls: turns are not spread over the round",
+        "run/calls.py",
+        "        times /= np.repeat(n_by_ticket, n_by_ticket)\n",
+        "",
+    ),
+    Fault(
+        "calls: a ticket is told before all its calls are answered",
+        "run/calls.py",
+        "places = places[n_new == self._n_missing[places]]",
+        "places = places[n_new >= 1]",
+    ),
+    Fault(
+        "calls: copies share what is known of calls",
+        "run/calls.py",
+        "other.means, other.variances = self.means.copy(), self.variances.copy()",
+        "other.means, other.variances = self.means, self.variances",
+    ),
+    Fault(
+        "claim: calls that are answered are claimed again",
+        "run/deciding.py",
+        "is_its = free_for(round, worker, now)[places] & ~is_answered",
+        "is_its = free_for(round, worker, now)[places]",
+    ),
+    Fault(
+        "drive: a new run measures one arm after the other",
+        "run/drive.py",
+        "return 1 if _cannot_drift(source) else TURNS",
+        "return 1",
+    ),
+    Fault(
+        "drive: a run of version 0.1.0 is split otherwise than it began",
+        "run/drive.py",
+        'return whole_number(begun.get("turns", 1), "turns", 1)',
+        'return whole_number(begun.get("turns", TURNS), "turns", 1)',
+    ),
+    Fault(
+        "drive: whether arms are interleaved is not recorded",
+        "run/drive.py",
+        '{"turns": turns} if turns > 1 else {}',
+        "{}",
+    ),
+    Fault(
+        "report: who told a ticket made all its pulls",
+        "report/workload.py",
+        "0 if in_parts is None else int(in_parts[places].sum())",
+        "0",
     ),
     Fault(
         "company: nothing is given back at the end",

@@ -102,7 +102,7 @@ def _advice(session: "Followed") -> str:
 def _pulls(session: "Followed") -> str:
     from shortlist.report.company_text import counted
 
-    return counted(session.n_pulls, "pull")
+    return counted(session.n_made, "pull")
 
 
 def _most(session: "Followed") -> str:

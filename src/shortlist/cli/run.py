@@ -57,6 +57,12 @@ if TYPE_CHECKING:
     "--pulls-per-call", type=click.IntRange(min=1), help="The most pulls to ask of one measurement."
 )
 @click.option(
+    "--turns",
+    type=click.IntRange(min=1),
+    help="In how many calls a round measures each arm, between those for other arms, so that a machine that "
+    "drifts favours none. 1: one arm after the other.  [default: 8, or as FILE says]",
+)
+@click.option(
     "--report",
     "report_file",
     metavar="FILE",
@@ -133,6 +139,7 @@ def command(
             pulls_shown(session, quiet=as_json) as progress,
         ):
             asked = asked.since(session.settings)
+            how["turns"] = how["turns"] or asked.turns
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
             how |= {"reproducible": asked.reproducible, "retries": _retries(asked, retries, retry_pause)}
@@ -200,8 +207,8 @@ def _kept(session: "Followed", where: str) -> str:
         return "Nothing of this run is kept."
     if session.is_done and session.ended_at is not None and session.n_pulls:
         return f"Finished before, on {day(session.ended_at)}; answered from {shown(where)}."
-    if session.n_pulls:
-        pulls = counted(session.n_pulls, "pull")
+    if session.n_made:
+        pulls = counted(session.n_made, "pull")
         return f"Run {session.name} goes on after {pulls}; kept in {shown(where)}."
     return f"Run {session.name} is kept in {shown(where)}."
 

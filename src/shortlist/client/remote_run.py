@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.client.connection import Connection
 from shortlist.client.news import news
 from shortlist.client.questions import result_from
-from shortlist.client.telling import parts_of
+from shortlist.client.telling import failure, parts_of
 from shortlist.errors import Contradiction
-from shortlist.measure import summary_of
+from shortlist.measure import Summaries, summary_of
 from shortlist.result import Result
 from shortlist.run.addresses import path_of
 from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
@@ -73,10 +73,35 @@ class RemoteRun:
         arms, counts = (_whole([row[key] for row in rows]) for key in ("arm", "pulls"))
         return Tickets(self.problem, data["round"], arms, counts, first_pulls, data["needs_variances"])
 
-    def claim(self, tickets: Tickets, worker: str, lease: float) -> IntArray:
-        """Reserve these tickets for a worker, as far as they are free; return the arms that it has now."""
-        wish = {"worker": worker, "lease": lease, "round": tickets.round, "arms": tickets.arms.tolist()}
-        return _whole([row["arm"] for row in self._post("ask", wish)["tickets"]])
+    def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
+        """Reserve tickets, or parts of them, for a worker, as far as they are free; return which it has."""
+        wish = {"worker": worker, "lease": lease, **_columns(tickets)}
+        data = self._post("ask", wish)
+        own = {*zip((row["arm"] for row in data["tickets"]), data["first_pulls"], strict=True)}
+        pairs = zip(tickets.arms.tolist(), tickets.first_pulls.tolist(), strict=True)
+        return np.array([pair in own for pair in pairs], dtype=bool)
+
+    def answer(
+        self,
+        calls: Tickets,
+        answers: Summaries,
+        *,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
+        released: IntArray | None = None,
+    ) -> dict[str, Any]:
+        """Tell the answers to parts of tickets; see `Session.answer`. Returns how far the run is then."""
+        told = {
+            **_columns(calls),
+            "means": answers.means.tolist(),
+            "variances": [None if np.isnan(one) else one for one in answers.variances.tolist()],
+            "scored": [failure(self.code, one) for one in scored],
+            "again": [*again],
+            "released": [] if released is None else released.tolist(),
+        }
+        data: dict[str, Any] = self._post("answer", {"worker": worker or _this_process(), **told})
+        return data
 
     def tell(
         self,
@@ -182,6 +207,11 @@ def _spreads(tickets: Tickets, rewards: Any) -> FloatArray:
     pairs = zip(tickets, rewards, strict=True)
     found = (summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in pairs)
     return np.array([np.nan if variance is None else variance for variance in found])
+
+
+def _columns(tickets: Tickets) -> dict[str, Any]:
+    columns = {"arms": tickets.arms, "first_pulls": tickets.first_pulls, "pulls": tickets.counts}
+    return {"round": tickets.round, **{name: column.tolist() for name, column in columns.items()}}
 
 
 def _this_process() -> str:

@@ -1,20 +1,20 @@
 """A run that a server keeps, in the form in which `drive` measures for runs."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray
+from shortlist.arrays import BoolArray
 from shortlist.client.remote_run import RemoteRun
+from shortlist.measure import Summaries
 from shortlist.result import Result
 from shortlist.run.holders import Holding
 from shortlist.run.worker_names import OVER_HTTP
-from shortlist.store.events import Scored
-from shortlist.tickets import Ticket, Tickets
+from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
+_COLUMNS = ("arms", "pulls", "first_pulls")
 _SOON = {"patience": 0.0, "timeout": 10.0}  # for what will be tried again anyhow, or has no time to wait
 
 
@@ -35,7 +35,6 @@ class RemoteSession:
         self._is_new = False  # whether what is free has not been used since the server said it
         self._now = run.round()
         self._tickets = self._of_round()
-        self._n_pulls: int = self._now["n_pulls"]
 
     def __repr__(self) -> str:
         return f"RemoteSession({self.run!r}, n_pulls={self.n_pulls})"
@@ -65,7 +64,14 @@ class RemoteSession:
     @property
     def n_pulls(self) -> int:
         """How many pulls have been told so far, as far as is known here."""
-        return self._n_pulls
+        n_pulls: int = self._now["n_pulls"]
+        return n_pulls
+
+    @property
+    def n_made(self) -> int:
+        """How many pulls have been answered, also of tickets that lack others, as far as is known here."""
+        n_made: int = self._now["n_made"]
+        return n_made
 
     @property
     def worst_case_pulls(self) -> int | None:
@@ -124,14 +130,13 @@ class RemoteSession:
     def refresh(self) -> None:
         """Take in what others have told in the meantime; tickets that are known are not sent again."""
         self._now = self.run.round(self._worker, self._tickets.round)
-        self._n_pulls = self._now["n_pulls"]
         self._is_stale = self._is_new = False
         if "arms" in self._now:
             self._tickets = self._of_round()
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
         """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
-        found: BoolArray = np.isin(tickets.arms, self.run.claim(tickets, worker, lease))
+        found = self.run.claim(tickets, worker, lease)
         if not found.all():
             self._is_stale, self._is_new = True, False  # others have been at work
         return found
@@ -144,22 +149,18 @@ class RemoteSession:
         """Give back what a worker has and will not answer now, or tickets that it began and broke off."""
         self.run.release(worker, by=by, begun=begun, **_SOON)
 
-    def tell(
-        self,
-        tickets: Ticket | Sequence[Ticket],
-        rewards: Any = None,
-        *,
-        means: float | Sequence[float] | FloatArray | None = None,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
-        again: Sequence[int] = (),
-    ) -> None:
-        """Tell the answers to one ticket or to several."""
-        said = self.run.tell(tickets, rewards, means=means, worker=worker, scored=scored, again=again)
+    def answer(self, calls: Tickets, answers: Summaries, **said: Any) -> None:
+        """Tell the answers to parts of tickets."""
+        known = self.run.answer(calls, answers, **said)
+        self._now |= {key: known[key] for key in ("n_pulls", "n_made")}
         self._is_new = False
-        is_all_new = not said["known"] and not said["conflicting"]
-        self._n_pulls += _n_pulls(tickets) if is_all_new else 0
-        self._is_stale |= not is_all_new or said["round"] != self._tickets.round
+        self._is_stale |= known["round"] != self._tickets.round
+
+    def answered(self) -> Tickets:
+        """Return the parts of open tickets of this round that had been answered when the server was asked."""
+        known = self._now["answered"]
+        arms, counts, first_pulls = (np.array(known[name], dtype=np.int64) for name in _COLUMNS)
+        return Tickets(self.problem, self._tickets.round, arms, counts, first_pulls)
 
     def arrange(self, settings: dict[str, Any]) -> None:
         """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
@@ -171,13 +172,6 @@ class RemoteSession:
 
     def _of_round(self) -> Tickets:
         """Return the tickets that the server has sent last."""
-        names = ("arms", "pulls", "first_pulls")
-        arms, counts, first_pulls = (np.array(self._now.pop(name), dtype=np.int64) for name in names)
+        arms, counts, first_pulls = (np.array(self._now.pop(name), dtype=np.int64) for name in _COLUMNS)
         needed = self._now["needs_variances"]
         return Tickets(self.problem, self._now["round"], arms, counts, first_pulls, needed)
-
-
-def _n_pulls(tickets: Ticket | Sequence[Ticket]) -> int:
-    if isinstance(tickets, Tickets):
-        return int(tickets.counts.sum())
-    return sum(ticket.count for ticket in ([tickets] if isinstance(tickets, Ticket) else tickets))

@@ -27,7 +27,7 @@ def parts_of(
     repeated = {ticket_text(code, tickets.round, arm) for arm in again}
     failures = defaultdict(list)
     for one in scored:
-        failures[one.ticket.arm].append(_failure(code, one))
+        failures[one.ticket.arm].append(failure(code, one))
     answers: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     for answer, arm in zip(_answers(code, tickets, means, variances), tickets.arms.tolist(), strict=True):
@@ -55,7 +55,8 @@ def _answers(
         yield {"ticket": ticket_text(code, tickets.round, arm), "count": count, "mean": mean, **spread}
 
 
-def _failure(code: str, one: Scored) -> dict[str, Any]:
+def failure(code: str, one: Scored) -> dict[str, Any]:
+    """Return pulls that were scored, as they are sent."""
     return {
         "ticket": ticket_text(code, one.ticket.round, one.ticket.arm),
         "first_pull": one.ticket.first_pull,

@@ -63,8 +63,8 @@ def drift(problem: Question, source: Source, tried: Sequence[ArmTrials]) -> list
 
 _ON_DRIFT = (
     "The guarantee is about one mean for each arm, which must stay the same during a run. Remove the cause, "
-    "such as a machine that slows down or a service that is updated. At least measure arms interleaved, in "
-    "small batches, so that drift affects all alike."
+    "such as a machine that slows down or a service that is updated. At least measure arms interleaved, as "
+    "`turns` says (8 by default), so that drift affects all alike."
 )
 _ON_DRIFT_IN_TABLES = (
     "The guarantee is about one mean for each arm, but arms that take more rows would be judged by later "

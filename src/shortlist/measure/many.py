@@ -69,14 +69,20 @@ class Summaries(Sequence[Summary]):
         return Summary(int(self.counts[place]), float(self.means[place]), known)
 
 
-def pooled(parts: Sequence[Summary]) -> Summary:
-    """Return what is known of several lots of rewards of one arm, taken together in this order."""
-    count = sum(part.count for part in parts)
-    base = parts[0].mean
-    mean = base + sum(part.count * (part.mean - base) for part in parts) / count
-    within = [0.0 if part.count == 1 else part.variance for part in parts]
-    if count == 1 or None in within:
-        return Summary(count, mean)
-    inside = sum((part.count - 1) * (spread or 0.0) for part, spread in zip(parts, within, strict=True))
-    between = sum(part.count * (part.mean - mean) ** 2 for part in parts)
-    return Summary(count, mean, (inside + between) / (count - 1))
+def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and variance of several lots of rewards of each arm: rows are arms, columns lots.
+
+    Lots are added up from left to right. NaN is an unknown variance; a lot of one reward needs none.
+    """
+    total = counts.sum(axis=1)
+    base = means[:, :1]
+    mean = means[:, 0] + _sums(counts * (means - base)) / total
+    inside = _sums(np.where(counts == 1, 0.0, (counts - 1) * variances))
+    between = _sums(counts * (means - mean[:, None]) ** 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return mean, np.where(total == 1, np.nan, (inside + between) / (total - 1))
+
+
+def _sums(terms: FloatArray) -> FloatArray:
+    """Return the sum of each row, one term after the other; `sum` would choose an order of its own."""
+    return terms.cumsum(axis=1)[:, -1]

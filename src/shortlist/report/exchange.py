@@ -15,7 +15,7 @@ from shortlist.tickets import Tickets
 def until(session: Session, tickets: Tickets) -> float:
     """Return when the first of some tickets is not reserved any more."""
     round = session.history.find(tickets.round)
-    return float(round.leases.until(round.places(tickets.arms)).min())
+    return float(round.leases.until(round.places(tickets.arms, is_repeating=True)).min())
 
 
 def begun_dict(session: Session) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def pulls_shown(session: Followed, *, quiet: bool) -> Iterator[Callable[[Followe
     """Yield a function for the `progress` of `drive`: it shows pulls, bounds, open arms and the rate."""
     words = pull_words(session)
     with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
-        yield None if show is None else lambda now: show(now.n_pulls, lambda: words(now))
+        yield None if show is None else lambda now: show(now.n_made, lambda: words(now))
 
 
 @contextmanager
@@ -42,16 +42,16 @@ def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int,
 
 def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -> Callable[[Followed], str]:
     """Return a function that says how far a session is, its rate counted from now."""
-    start, before = clock(), session.n_pulls
+    start, before = clock(), session.n_made
     bound: list[str] = []
 
     def words(now: Followed) -> str:
         if not bound:  # it may take a second to find
             asked = now.problem
             bound.append(f"lower bound {lower_bound(asked).words}" if isinstance(asked, Problem) else "")
-        rate = (now.n_pulls - before) / max(clock() - start, 1e-9)
+        rate = (now.n_made - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
-        done = f"{now.n_pulls:,} pulls" if cap is None else f"{now.n_pulls:,} of at most {cap:,} pulls"
+        done = f"{now.n_made:,} pulls" if cap is None else f"{now.n_made:,} of at most {cap:,} pulls"
         if waiting := waiting_words(now.awaited()):
             return f"{waiting}; {done}"  # where there is little room, the end is cut off
         parts = [
@@ -61,7 +61,7 @@ def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -
             f"{rate:,.0f} pulls/s",
         ]
         if cap is not None and rate > 0:
-            parts.append(f"at most {duration((cap - now.n_pulls) / rate)} left")
+            parts.append(f"at most {duration((cap - now.n_made) / rate)} left")
         return ", ".join(filter(None, parts))
 
     return words

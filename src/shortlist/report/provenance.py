@@ -91,6 +91,7 @@ def measured_by(settings: Mapping[str, Any] | None) -> str:
         said = "a Python function"
     if settings.get("pulls_per_call") is not None:
         said += f", at most {counted(settings['pulls_per_call'], 'pull')} per call"
+    said += f", arms interleaved in {settings['turns']} turns" if settings.get("turns") else ""
     if settings.get("on_failure") not in (None, "suspend"):
         said += f"; failures count as {settings['on_failure']:g}"
     return said
@@ -116,4 +117,9 @@ def reproduction(report: Report) -> str:
     words = ["shortlist", "run", origin.file, "--strategy", result.strategy, "--seed", str(result.seed)]
     if settings.get("pulls_per_call") is not None:
         words += ["--pulls-per-call", str(settings["pulls_per_call"])]
+    if isinstance(settings["measure"], Mapping) and settings["measure"].get("kind") in {
+        "function",
+        "command",
+    }:
+        words += ["--turns", str(settings.get("turns", 1))]
     return shlex.join([*words, "--store", "again.db"])

@@ -1,14 +1,14 @@
 """Who measured how much of a run."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.run.history import History, Round
-from shortlist.store.events import Record, Told
+from shortlist.store.events import Answered, Record, Told
 
 
 @dataclass(frozen=True)
@@ -21,32 +21,53 @@ class Work:
     share: float
 
 
+class Credits:
+    """Who answered how many tickets and made how many pulls, as far as the log has been counted.
+
+    Whoever tells a ticket may have made only the last of its pulls: those of parts that were answered before
+    are credited to whoever made them. So parts are to be counted before tickets.
+    """
+
+    def __init__(self) -> None:
+        self._done: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # tickets and pulls
+        self._in_parts: dict[int, IntArray] = {}  # by round: of each ticket, the pulls answered in parts
+
+    def count_part(self, answered: Answered, round: Round) -> None:
+        """Count answers to parts of tickets."""
+        if round.number not in self._in_parts:
+            self._in_parts[round.number] = np.zeros_like(round.tickets.counts)
+        places = round.places(answered.arms, is_repeating=True)
+        np.add.at(self._in_parts[round.number], places, answered.counts)
+        self._done[answered.worker][1] += int(answered.counts.sum())
+
+    def count(self, worker: str, arms: IntArray, round: Round) -> None:
+        """Count answers to tickets."""
+        places = round.places(arms, is_repeating=True)
+        in_parts = self._in_parts.get(round.number)
+        self._done[worker][0] += len(places)
+        self._done[worker][1] += int(round.tickets.counts[places].sum())
+        self._done[worker][1] -= 0 if in_parts is None else int(in_parts[places].sum())
+
+    def shares(self, history: History) -> tuple[Work, ...]:
+        """Return who made how many of the pulls that count, the busiest first."""
+        counted = {worker: [*both] for worker, both in self._done.items()}
+        for one in history.repeats:
+            tickets = history.find(one.round).tickets
+            counted[one.worker][0] -= 1
+            counted[one.worker][1] -= int(tickets.counts[tickets.arms == one.arm].sum())
+        total = max(sum(pulls for _, pulls in counted.values()), 1)
+        ranked = sorted(counted.items(), key=lambda one: -one[1][1])
+        return tuple(Work(name, tickets, pulls, pulls / total) for name, (tickets, pulls) in ranked if pulls)
+
+
 def workload(history: History, records: Iterable[Record]) -> tuple[Work, ...]:
     """Return who made how many of the pulls that count, the busiest first."""
-    told: defaultdict[tuple[str, int], list[IntArray]] = defaultdict(list)
+    credits, told = Credits(), defaultdict[tuple[str, int], list[IntArray]](list)
     for record in records:
         if isinstance(record.event, Told):
             told[record.event.worker, record.event.round].append(record.event.arms)
-    done: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        elif isinstance(record.event, Answered):
+            credits.count_part(record.event, history.find(record.event.round))
     for (worker, number), arms in told.items():
-        count_answers(done[worker], history.find(number), np.concatenate(arms))
-    return shares(history, done)
-
-
-def count_answers(done: list[int], round: Round, arms: IntArray) -> None:
-    """Add answers of a round to the tickets and pulls of a worker."""
-    counts = round.tickets.counts[round.places(arms, is_repeating=True)]
-    done[0] += len(counts)
-    done[1] += int(counts.sum())
-
-
-def shares(history: History, done: Mapping[str, Sequence[int]]) -> tuple[Work, ...]:
-    """Return who made how many of the pulls that count, by the tickets and pulls that the log has of each."""
-    counted = {worker: [*both] for worker, both in done.items()}
-    for one in history.repeats:
-        tickets = history.find(one.round).tickets
-        counted[one.worker][0] -= 1
-        counted[one.worker][1] -= int(tickets.counts[tickets.arms == one.arm].sum())
-    total = max(sum(pulls for _, pulls in counted.values()), 1)
-    ranked = sorted(counted.items(), key=lambda one: -one[1][1])
-    return tuple(Work(name, tickets, pulls, pulls / total) for name, (tickets, pulls) in ranked if tickets)
+        credits.count(worker, np.concatenate(arms), history.find(number))
+    return credits.shares(history)

@@ -13,6 +13,7 @@ from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question
 
+_PILOT = "variances are unknown, and a pilot is to show them"
 _MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
 
 
@@ -53,25 +54,39 @@ def means_of(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
 
 def variances_of(tickets: Tickets, rewards: Any) -> FloatArray:
     """Return the sample variance of each ticket's rewards, where the strategy has to have it."""
-    what = "variances are unknown, and a pilot is to show them"
     if rewards is None:
-        raise MeasurementFailed(f"{what}: tell `rewards`, or summaries with `variance`, and not means alone.")
-    found = np.empty(len(tickets))
-    for place, (ticket, answer) in enumerate(zip(tickets, rewards, strict=True)):
-        variance = summary_of(answer, ticket.count, ticket.name).variance
-        if variance is None:
-            raise MeasurementFailed(
-                f"{what}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
-                f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
-            )
-        if variance == 0:
-            raise MeasurementFailed(
-                f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
-                f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
-                f"(b - a)**2 / 4."
-            )
-        found[place] = variance
-    return found
+        raise MeasurementFailed(
+            f"{_PILOT}: tell `rewards`, or summaries with `variance`, and not means alone."
+        )
+    answers = zip(tickets, rewards, strict=True)
+    found = [summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in answers]
+    return check_variances(tickets, np.array([np.nan if one is None else one for one in found]))
+
+
+def check_parts(calls: Tickets, answers: Summaries) -> None:
+    """Refuse answers to parts of tickets of a pilot that leave its sample variances unknown."""
+    is_lot = calls.counts > 1
+    known = np.where(np.isnan(answers.variances[is_lot]), np.nan, 1.0)  # whether it is 0 is seen at the end
+    check_variances(calls.take(np.flatnonzero(is_lot)), known)
+
+
+def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
+    """Return sample variances, NaN where they are unknown, if a pilot can use them."""
+    is_wrong = ~(variances > 0)
+    if not is_wrong.any():
+        return variances
+    place = int(np.argmax(is_wrong))
+    ticket = tickets[place]
+    if np.isnan(variances[place]):
+        raise MeasurementFailed(
+            f"{_PILOT}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
+            f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+        )
+    raise MeasurementFailed(
+        f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
+        f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
+        f"(b - a)**2 / 4."
+    )
 
 
 def check_bounds(

@@ -40,8 +40,8 @@ def holding_tickets(session: Driven) -> Iterator[str]:
 
 def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[], None] | None) -> None:
     """Wait until others have told something, or for a few seconds: then what they hold may be free."""
-    before, pause, end = session.n_pulls, _PAUSE, time.monotonic() + _PATIENCE
-    while session.n_pulls == before and time.monotonic() < end:
+    before, pause, end = session.n_made, _PAUSE, time.monotonic() + _PATIENCE
+    while session.n_made == before and time.monotonic() < end:
         time.sleep(pause)
         pause = min(2 * pause, 1.0)
         if interrupt.is_wanted:

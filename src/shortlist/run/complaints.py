@@ -12,10 +12,8 @@ _KEPT = "a session keeps what it was told, and a store does so for good."
 
 
 def ticket_of(cut: Cut, call: int) -> Ticket:
-    """Return the ticket that a call is part of, with the pulls of the call."""
-    (place,) = cut.places(call, call + 1)
-    one, ticket = cut.calls(call, call + 1)[0], cut.tickets[int(place)]
-    return Ticket(ticket.round, ticket.arm, ticket.name, one.count, one.first_pull)
+    """Return a call, by its place in the order of calls, as a ticket for its own pulls."""
+    return cut.parts(cut.numbers(call, call + 1))[0]
 
 
 def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:

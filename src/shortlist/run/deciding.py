@@ -11,20 +11,27 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
+from shortlist.run.answers import check_variances
 from shortlist.run.differences import changes_of_settings
 from shortlist.run.history import REPRODUCIBLE, History, Round
 from shortlist.run.worker_names import is_gone
-from shortlist.store import Arranged, Bounded, Conflict, Ended, Event, Leased, Released, Scored, Told
+from shortlist.store import (
+    Answered,
+    Arranged,
+    Bounded,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Released,
+    Scored,
+    Told,
+)
 from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
-_SCORE, _NO_SCORE, _SIZE, _TOGETHER, _MEASURE = (
-    "on_failure",
-    "suspend",
-    "pulls_per_call",
-    "together",
-    "measure",
-)
+_SCORE, _NO_SCORE, _MEASURE = "on_failure", "suspend", "measure"
+_SIZE, _TOGETHER, _TURNS = "pulls_per_call", "together", "turns"
 _MOST_LETTERS, _LETTERS_PER_ARM = 100_000, 30  # of settings; a table has a number of rows for each arm
 _ROUNDING = 1e-13  # of the largest reward
 FOLLOWS = "follows"
@@ -50,12 +57,16 @@ def reservation(
 
 
 def claim(
-    round: Round, arms: IntArray, worker: str, now: float, lease: float
+    history: History, calls: Tickets, worker: str, now: float, lease: float
 ) -> tuple[BoolArray, list[Event]]:
-    """Return which of some arms a worker may measure, and that it has them now."""
-    places = round.places(arms)
-    is_its = free_for(round, worker, now)[places]
-    return is_its, _leased(round, places[is_its], worker, now + lease)
+    """Return which of some tickets, or of the calls they are split into, are a worker's to measure now."""
+    round = history.find(calls.round)
+    places = round.places(calls.arms, is_repeating=True)
+    parts = history.parts_of(round)
+    numbers = parts.cut.find(calls)
+    is_answered = (numbers >= 0) & parts.is_answered(numbers)
+    is_its = free_for(round, worker, now)[places] & ~is_answered
+    return is_its, _leased(round, np.unique(places[is_its]), worker, now + lease)
 
 
 def renewal(round: Round, worker: str, until: float) -> list[Event]:
@@ -72,6 +83,15 @@ def return_of_tickets(round: Round, worker: str, by: str = "", begun: IntArray |
     if not len(places):
         return []
     return [*_opening(round), Released(round.number, round.tickets.arms[places], worker, by)]
+
+
+def handed_on(round: Round, worker: str, arms: IntArray, events: Sequence[Event]) -> list[Event]:
+    """Return that others may go on with arms that a worker holds, unless these events tell their tickets."""
+    told = [event.arms for event in events if isinstance(event, Told)]
+    left = np.setdiff1d(arms, np.concatenate(told)) if told else arms
+    places = _unanswered(round, worker)
+    places = places[np.isin(round.tickets.arms[places], left)]
+    return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
 
 
 def free_for(round: Round, worker: str, now: float) -> BoolArray:
@@ -170,7 +190,6 @@ def _check_scored(history: History, answered: Tickets, scored: Sequence[Scored])
     """Refuse failed pulls that are not among those answered, or are not counted as the run counts them."""
     first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
     stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
-    setting = (history.settings or {}).get(_SCORE)
     for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
         ticket, arm = one.ticket, one.ticket.arm
         begins, ends = ticket.first_pull, ticket.first_pull + ticket.count
@@ -183,16 +202,97 @@ def _check_scored(history: History, answered: Tickets, scored: Sequence[Scored])
                 f"are not answered in this call, or were scored twice. Score pulls that are told, each once."
             )
         first[arm] = ends  # what follows of this arm must begin there or later
-        if not math.isfinite(one.score):
-            raise MeasurementFailed(
-                f"a failed pull of {ticket.name} was scored as {one.score}; a score must be a finite number."
-            )
-        if setting not in (None, one.score):
-            said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
-            raise ChangedRun(
-                f"a failed pull of {ticket.name} was scored as {one.score:g}, but this run {said} "
-                f"(`{_SCORE}` of its settings). Nothing was taken."
-            )
+        _check_value(history, one)
+
+
+def _check_scored_calls(history: History, calls: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not one of these calls each, or are not counted as the run counts them."""
+    failed = [one.ticket for one in scored]
+    if not set(failed) <= set(calls if scored else ()) or len(set(failed)) < len(failed):
+        raise NotAsked(
+            "some pulls were scored as failed that are not a call answered here, or were so twice."
+        )
+    for one in scored:
+        _check_value(history, one)
+
+
+def _check_value(history: History, one: Scored) -> None:
+    """Refuse what a failed pull is counted as, if the run counts them otherwise."""
+    name, setting = one.ticket.name, (history.settings or {}).get(_SCORE)
+    if not math.isfinite(one.score):
+        raise MeasurementFailed(
+            f"a failed pull of {name} was scored as {one.score}; a score must be a finite number."
+        )
+    if setting not in (None, one.score):
+        said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
+        raise ChangedRun(
+            f"a failed pull of {name} was scored as {one.score:g}, but this run {said} "
+            f"(`{_SCORE}` of its settings). Nothing was taken."
+        )
+
+
+def answers_to_calls(
+    history: History,
+    calls: Tickets,
+    given: Summaries,
+    *,
+    worker: str = "",
+    scored: Sequence[Scored] = (),
+    again: Sequence[int] = (),
+) -> list[Event]:
+    """Return what is new of answers to calls: tickets that they complete are told, other calls are kept.
+
+    `again` are arms of which some of these calls were tried more than once.
+    """
+    round = history.find(calls.round)
+    parts = history.parts_of(round)
+    numbers = parts.cut.find(calls)
+    if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
+        raise NotAsked("these are not calls that the run asks for, each once; it is measured otherwise.")
+    order = np.argsort(numbers)
+    numbers, means, variances = numbers[order], given.means[order], given.variances[order]
+    places = parts.cut.places(numbers)
+    if parts.cut.ends is None:
+        spread = _pilot_variances(round, places, variances)
+        told = Told(round.number, round.tickets.arms[places], means, spread, worker, tuple(again))
+        return answers(history, told, scored=scored)
+    _check_scored_calls(history, calls, scored)
+    is_open = ~round.is_told[places]
+    is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
+    pairs = (round.tickets.arms[places[is_other]], parts.means[numbers[is_other]], means[is_other])
+    rows = zip(*(column.tolist() for column in pairs), strict=True)
+    others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
+    is_new = is_open & ~parts.is_answered(numbers)
+    if not is_new.any():
+        return list(others)
+    numbers, places = numbers[is_new], places[is_new]
+    means, variances = means[is_new], variances[is_new]
+    new = parts.cut.parts(numbers)
+    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if scored else set()
+    counted = [one for one in scored if (one.ticket.arm, one.ticket.first_pull) in known]
+    events: list[Event] = [*_opening(round), *counted]
+    whole, *pooled = parts.whole(numbers, means, variances)
+    if len(whole):
+        spread = _pilot_variances(round, whole, pooled[1])
+        arms = round.tickets.arms[whole]
+        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(again, arms)))
+    is_part = ~np.isin(places, whole)
+    if is_part.any():
+        kept = new.take(np.flatnonzero(is_part))
+        spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
+        about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
+        events.append(Answered(round.number, *about, worker, _among(again, kept.arms)))
+    return [*events, *others]
+
+
+def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
+    """Return those of some arms that are among others."""
+    return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
+
+
+def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> FloatArray | None:
+    """Return the sample variances of whole tickets, if they are of a pilot."""
+    return None if round.spreads is None else check_variances(round.tickets.take(places), variances)
 
 
 def end(history: History) -> list[Event]:
@@ -249,6 +349,7 @@ def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
         raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for what it means.")
     together, pulls, score = found[_TOGETHER], found[_SIZE], found[_SCORE]
     whole_number(together, _TOGETHER, 1)
+    whole_number(found.get(_TURNS, 1), _TURNS, 1)
     if pulls is not None:
         whole_number(pulls, _SIZE, 1)
     if score != _NO_SCORE and (isinstance(score, bool) or not isinstance(score, int | float)):
@@ -298,7 +399,7 @@ def arrangement(run: str, history: History, settings: dict[str, Any]) -> list[Ev
     if before is None or is_declaration or before.keys() == {REPRODUCIBLE}:
         now = (before or {}) | given
         return [Arranged(now)] if now != before else []
-    may_change = history.n_pulls == 0 and before.get(_SCORE) != given.get(_SCORE)
+    may_change = history.n_made == 0 and before.get(_SCORE) != given.get(_SCORE)
     compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if may_change}
     for later in (NOTED, REPRODUCIBLE):
         compared |= {later: given[later]} if later in given and later not in before else {}
@@ -320,7 +421,7 @@ def _check_score(run: str, history: History, score: Any) -> None:
             f"pull counts as a reward: choose a score among these."
         )
     before = (history.settings or {}).get(_SCORE, _NO_SCORE)
-    if history.n_pulls and score != before:
+    if history.n_made and score != before:
         raise ChangedRun(
             f"`on_failure` of run {run!r} is {before}, and it has rewards already: the score of failures is "
             f"fixed before the first reward, so it cannot become {score}. Go on as before, or begin another "

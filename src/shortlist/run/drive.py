@@ -13,10 +13,13 @@ from shortlist.measure import (
     BoundedSource,
     FunctionSource,
     Measure,
+    SimulatedMeasure,
     Source,
+    TableSource,
     global_randomness_kept,
 )
 from shortlist.result import Result, Stop
+from shortlist.run.calls import TURNS
 from shortlist.run.company import holding_tickets, wait_for_others
 from shortlist.run.dask import ClusterLike
 from shortlist.run.driven import Driven
@@ -46,6 +49,7 @@ def select(
     budget: int | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
+    turns: int | None = None,
     retries: int | Retries | None = None,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
@@ -55,8 +59,8 @@ def select(
 ) -> Result:
     """Return the m best arms of a problem, measured by a Python function.
 
-    The result depends on the problem, the strategy, the seed, `pulls_per_call` and the measurement, and on
-    nothing else: it is the same, bit for bit, with any executor and any number of workers.
+    The result depends on the problem, the strategy, the seed, `pulls_per_call`, `turns` and the measurement,
+    and on nothing else: it is the same, bit for bit, with any executor and any number of workers.
 
     Parameters
     ----------
@@ -85,6 +89,13 @@ def select(
         when they die or hang; None for this thread. With processes, `measure` is pickled.
     pulls_per_call
         The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
+    turns
+        Arms are measured interleaved: the pulls that a round asks of an arm are made in so many calls, spread
+        over the round between the calls for other arms, in an order that the seed decides. So a machine that
+        slows down, or a service that does, makes all arms look worse alike. 1 measures one arm after the
+        other, each in as few calls as possible: that saves the start of the other calls, if nothing drifts.
+        By default 8 in a new run (and 1 for recorded or simulated rewards, which cannot drift); a run that
+        was begun goes on as it was.
     retries
         How often a call is tried again that raises or returns something that is not `count` rewards: a
         number, or a `Retries`, which also says how long to wait before. By default 8 times, after pauses that
@@ -140,6 +151,7 @@ def select(
             budget=budget,
             executor=executor,
             pulls_per_call=pulls_per_call,
+            turns=turns,
             retries=retries,
             on_failure=on_failure,
             timeout=timeout,
@@ -155,6 +167,7 @@ def drive(
     budget: int | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
+    turns: int | None = None,
     retries: int | Retries | None = None,
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
@@ -179,13 +192,15 @@ def drive(
     MeasurementFailed
         If a call failed every time that it was tried; a `WorkersLost` if it took its worker with it.
     ChangedRun
-        If earlier rewards of this run were measured with other `pulls_per_call`, another block of a
-        vectorised function, another score for failures, or anything else that `about` says.
+        If earlier rewards of this run were measured with other `pulls_per_call`, other `turns`, another
+        block of a vectorised function, another score for failures, or anything else that `about` says.
     """
     source = source_of(measure)
+    session.refresh()
+    turns = _turns(turns, source, session.settings)
     if session.problem.bounds is not None:
         source = BoundedSource(source, session.problem)
-    policy = _policy(pulls_per_call, retries, on_failure, timeout)
+    policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
     if timeout is not None and executor is None:
         raise InvalidProblem(
             "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
@@ -198,6 +213,7 @@ def drive(
             "on_failure": "suspend" if policy.score is None else policy.score,
             REPRODUCIBLE: reproducible or getattr(source, "is_reproducible", False),
         }
+        | ({"turns": turns} if turns > 1 else {})
         | (about or {})
     )
     news = None if progress is None else partial(progress, session)
@@ -231,7 +247,23 @@ def source_of(measure: Any) -> Source:
     return FunctionSource(measure)
 
 
-def _policy(pulls_per_call: Any, retries: Any, on_failure: Any, timeout: Any) -> Policy:
+def _turns(wish: Any, source: Source, begun: dict[str, Any] | None) -> int:
+    """Return in how many turns arms are measured: as asked for, or as the run began, or by default."""
+    if wish is not None:
+        return whole_number(wish, "turns", 1)
+    if begun is not None and "together" in begun:  # a driver has arranged it
+        return whole_number(begun.get("turns", 1), "turns", 1)
+    return 1 if _cannot_drift(source) else TURNS
+
+
+def _cannot_drift(source: Source) -> bool:
+    """Whether rewards are known not to depend on when they are asked for: recorded or simulated ones."""
+    inner = source.source if isinstance(source, BoundedSource) else source
+    is_simulated = isinstance(inner, FunctionSource) and isinstance(inner.measure, SimulatedMeasure)
+    return is_simulated or isinstance(inner, TableSource)
+
+
+def _policy(pulls_per_call: Any, turns: int, retries: Any, on_failure: Any, timeout: Any) -> Policy:
     if pulls_per_call is not None:
         pulls_per_call = whole_number(pulls_per_call, "pulls_per_call", 1)
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
@@ -250,7 +282,7 @@ def _policy(pulls_per_call: Any, retries: Any, on_failure: Any, timeout: Any) ->
         )
     if score is not None:
         pulls_per_call = 1
-    return Policy(pulls_per_call, retries_of(retries, is_scored=score is not None), score, timeout)
+    return Policy(pulls_per_call, turns, retries_of(retries, is_scored=score is not None), score, timeout)
 
 
 def _is_number(value: object) -> bool:

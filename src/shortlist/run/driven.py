@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from shortlist.arrays import BoolArray, FloatArray
+from shortlist.arrays import BoolArray, IntArray
+from shortlist.measure import Summaries
 from shortlist.result import Result
 from shortlist.run.holders import Holding
 from shortlist.store.events import Scored
-from shortlist.tickets import Ticket, Tickets
+from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 
 
@@ -35,6 +36,14 @@ class Driven(Protocol):
         """How many pulls have been told so far, as far as is known."""
 
     @property
+    def n_made(self) -> int:
+        """How many pulls have been answered, also of tickets that lack others, as far as is known."""
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """How measuring was arranged; None if no driver has begun."""
+
+    @property
     def asked(self) -> Tickets:
         """All requests of the round under way, told or not."""
 
@@ -57,17 +66,20 @@ class Driven(Protocol):
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
         """Give back what a worker has, or tickets that it began and broke off."""
 
-    def tell(
+    def answer(
         self,
-        tickets: Ticket | Sequence[Ticket],
-        rewards: Any = None,
+        calls: Tickets,
+        answers: Summaries,
         *,
-        means: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
         again: Sequence[int] = (),
+        released: IntArray | None = None,
     ) -> None:
-        """Take the answers to one ticket or to several."""
+        """Take the answers to tickets, or to the parts into which they are split."""
+
+    def answered(self) -> Tickets:
+        """Return the parts of open tickets of this round that have been answered."""
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
         """Note why measuring stopped short, or why it waits and until when."""
@@ -98,10 +110,6 @@ class Followed(Driven, Protocol):
     @property
     def ended_at(self) -> float | None:
         """When the run ended, in seconds since 1970; None if it has not."""
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """How measuring was arranged; None if no driver has begun."""
 
     def awaited(self) -> Sequence[Holding]:
         """Return for whom this process has to wait, if all open tickets are with others."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import compress
+from operator import not_
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
+from shortlist.run.calls import Cut, Parts
 from shortlist.run.leases import Leases
 from shortlist.store.events import (
+    Answered,
     Arranged,
     Asked,
     Began,
@@ -52,6 +55,8 @@ class Round:
         How many tickets have not been told.
     leases
         Who holds them.
+    parts
+        What is known of single calls of tickets; None where nothing is.
     is_logged
         Whether the log says already what this round asked for.
     reissue
@@ -64,6 +69,7 @@ class Round:
         self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
         self.n_missing = len(tickets)
         self.leases = Leases(len(tickets))
+        self.parts: Parts | None = None
         self.is_logged = False
         self._order = np.argsort(tickets.arms)
 
@@ -72,6 +78,7 @@ class Round:
         other = copy(self)
         other.means, other.leases = self.means.copy(), self.leases.copy()
         other.spreads = None if self.spreads is None else self.spreads.copy()
+        other.parts = None if self.parts is None else self.parts.copy()
         return other
 
     @property
@@ -137,12 +144,14 @@ class History:
     settings
         How measuring was arranged; None if no driver has begun.
     conflicts, scored
-        Second answers that were refused, and failures that were scored.
+        Second answers that were refused, and failures that were scored, of tickets that have been told.
     repeats
         Second answers that are in the log nevertheless; they are ignored.
+    n_pulls, n_partial
+        How many pulls have been told; and how many more were answered of tickets that were not.
     suspended, waiting
-        Why a driver stopped last, and why one waits to try something again, if nothing was told since; None
-        otherwise.
+        Why a driver stopped last, and why one waits to try something again, if nothing was answered since;
+        None otherwise.
     n_again
         How many of the tickets told were issued to a second worker, or measured or tried more than once.
     """
@@ -156,12 +165,12 @@ class History:
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
         self.scored: list[Scored] = []
-        self._n_latest_scores = 0  # how many of these belong to the answer that comes next
+        self._scored: list[Scored] = []  # of tickets that have not been told
         self.repeats: list[Repeat] = []
         self.suspended: Suspended | None = None
         self.waiting: Suspended | None = None
         self.is_ended = False
-        self.n_pulls = 0
+        self.n_pulls = self.n_partial = 0
         self.n_again = 0
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._sums = np.zeros(self.problem.n)
@@ -176,8 +185,14 @@ class History:
         other = copy(self)
         other.rounds = [*self.rounds[:-1], self.round.copy()]
         other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]
+        other._scored = [*self._scored]
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
+
+    @property
+    def n_made(self) -> int:
+        """How many pulls have been answered, also of tickets that lack others."""
+        return self.n_pulls + self.n_partial
 
     @property
     def round(self) -> Round:
@@ -194,6 +209,19 @@ class History:
         if not 0 <= number < len(self.rounds):
             raise NotAsked(f"round {number} has not begun; the session is at round {len(self.rounds) - 1}.")
         return self.rounds[number]
+
+    def parts_of(self, round: Round) -> Parts:
+        """Return what is known of single calls of a round, which the settings say how to split."""
+        if round.parts is None:
+            round.parts = Parts(Cut.arranged(round.tickets, self.began.seed, self.settings or {}))
+        return round.parts
+
+    @property
+    def answered(self) -> Tickets:
+        """The parts of open tickets of this round that have been answered."""
+        parts, round = self.parts_of(self.round), self.round
+        is_known = parts.is_answered(np.arange(parts.cut.n_calls)) & parts.cut.by_call(~round.is_told)
+        return parts.cut.parts(np.flatnonzero(is_known))
 
     def take(self, events: Iterable[Event]) -> None:
         """Take events in, in order. Tells and leases of a round are gathered, and counted together."""
@@ -219,6 +247,8 @@ class History:
                     count()
             elif isinstance(event, Leased) and event.round == self.round.number:
                 leases.append(event)
+            elif isinstance(event, Answered):
+                self._keep(event)
             else:
                 count()
                 self._take(event)
@@ -233,14 +263,13 @@ class History:
             case Conflict():
                 self.conflicts.append(event)
             case Scored():
-                self.scored.append(event)
-                self._n_latest_scores += 1
+                self._scored.append(event)
             case Told() if event.round < self.round.number:
                 self._count_first(event)
             case Bounded():
                 self._declare(event)
             case Arranged():
-                self.settings = event.settings
+                self._arrange(event.settings)
             case Suspended() if event.until is not None:
                 self.waiting = event
             case Suspended():
@@ -271,7 +300,6 @@ class History:
         else:
             for one in gathered:
                 self._count_first(one)
-        self._n_latest_scores = 0
 
     def _count_first(self, told: Told) -> None:
         """Count what is new of an answer; note, and otherwise ignore, what the log has already."""
@@ -288,18 +316,20 @@ class History:
             self.repeats.append(Repeat(told.round, arm, told.worker, bool(is_same[place])))
             if not is_same[place]:
                 self.conflicts.append(Conflict(told.round, arm, float(kept), float(refused), told.worker))
-        self._drop_scores(told.round, set(told.arms[~is_new].tolist()))
+        self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer
         if is_new.any():
             variances = None if told.variances is None else told.variances[is_new]
             self._count_new(round, places[is_new], told.means[is_new], variances, told.again)
 
-    def _drop_scores(self, round: int, arms: set[int]) -> None:
-        """Forget scores that came with second answers to these arms."""
-        first = len(self.scored) - self._n_latest_scores
-        latest = [one.ticket for one in self.scored[first:]]
-        is_kept = [ticket.round != round or ticket.arm not in arms for ticket in latest]
-        self.scored[first:] = compress(self.scored[first:], is_kept)
-        self._n_latest_scores = 0
+    def _scores_of(self, round: int, arms: IntArray) -> list[Scored]:
+        """Return the scores of tickets that had not been told, and keep those of the others."""
+        if not self._scored:
+            return []
+        told = set(arms.tolist())
+        is_told = [one.ticket.round == round and one.ticket.arm in told for one in self._scored]
+        found = [*compress(self._scored, is_told)]
+        self._scored = [*compress(self._scored, map(not_, is_told))]
+        return found
 
     def _count_new(
         self,
@@ -312,12 +342,35 @@ class History:
         self.suspended = self.waiting = None
         round.count(places, means, variances)
         self.n_pulls += int(round.tickets.counts[places].sum())
+        self.scored += self._scores_of(round.number, round.tickets.arms[places])
+        if round.parts is not None:
+            self.n_partial -= int(round.parts.n_pulls[places].sum())
         is_again = round.leases.is_again(places)
         if again:
             is_again |= np.isin(round.tickets.arms[places], again)
         self.n_again += int(is_again.sum())
         if round.n_missing == 0:
             self._close_round()
+
+    def _keep(self, answered: Answered) -> None:
+        """Keep answers to parts of tickets of the round under way."""
+        calls = Tickets(self.problem, answered.round, answered.arms, answered.counts, answered.first_pulls)
+        parts = self.parts_of(self.round)
+        numbers = parts.cut.find(calls)
+        is_known = (numbers < 0) | parts.is_answered(numbers)
+        if answered.round != self.round.number or is_known.any():
+            raise _unfit(answered)
+        spreads = np.full(len(numbers), np.nan) if answered.variances is None else answered.variances
+        parts.take(numbers, answered.means, spreads)
+        self.n_partial += int(answered.counts.sum())
+        self.round.leases.note_again(self.round.places(np.array(answered.again, dtype=np.int64)))
+        self.suspended = self.waiting = None
+
+    def _arrange(self, settings: dict[str, Any]) -> None:
+        """Note how rewards are measured; how tickets are split can change only before the first reward."""
+        self.settings = settings
+        if not self.n_made:
+            self.round.parts = None
 
     def _lease(self, leases: list[Leased]) -> None:
         arms = np.concatenate([lease.arms for lease in leases])
@@ -348,6 +401,7 @@ class History:
             self.worst_case_pulls = self._rules.cap_from(self.state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts
         self._sums[asked.arms] += asked.counts * round.means
+        round.parts = None
         self._open_round()
 
     def _compare(self, asked: Asked) -> None:
@@ -430,7 +484,7 @@ def _places(round: Round, told: Told) -> IntArray:
         raise _unfit(told) from None
 
 
-def _unfit(told: Told) -> CorruptLog:
+def _unfit(told: Told | Answered) -> CorruptLog:
     return CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
 
 

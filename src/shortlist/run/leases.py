@@ -44,7 +44,7 @@ class Leases:
         order = np.argsort(places, kind="stable")
         sorted_places, after = places[order], new[order]
         before = np.where(np.diff(sorted_places, prepend=-1) != 0, holders[sorted_places], np.roll(after, 1))
-        self._note_again(sorted_places[(before != _NOBODY) & (before != after)])
+        self.note_again(sorted_places[(before != _NOBODY) & (before != after)])
         holders[places] = new  # of several values for one place the last stays
         ends[places] = until
 
@@ -58,13 +58,14 @@ class Leases:
         own = places[holders[places] == self._numbers.get(worker, _NOBODY)]
         holders[own], ends[own] = _TAKEN if by not in ("", worker) else _NOBODY, -np.inf
         if by and by == worker:
-            self._note_again(places)
+            self.note_again(places)
 
     def is_again(self, places: IntArray) -> BoolArray:
         """Return which tickets were issued, or begun, more than once."""
         return np.zeros(len(places), dtype=bool) if self._is_again is None else self._is_again[places]
 
-    def _note_again(self, places: IntArray) -> None:
+    def note_again(self, places: IntArray) -> None:
+        """Take in that tickets were issued, or calls of them begun, more than once."""
         if len(places):
             self._is_again = np.zeros(self._n, dtype=bool) if self._is_again is None else self._is_again
             self._is_again[places] = True

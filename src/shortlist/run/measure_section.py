@@ -37,8 +37,8 @@ class Measured:
 
     `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
     `is_shared` says that each row of a table has a reward for every arm. `reproducible` is whether the
-    section declares that a ticket measured again gives the same rewards, and `retries` when failed calls are
-    tried again, if it says that.
+    section declares that a ticket measured again gives the same rewards, `retries` when failed calls are
+    tried again, and `turns` in how many turns arms are measured, if it says that.
     """
 
     source: Source
@@ -49,6 +49,7 @@ class Measured:
     is_shared: bool = False
     reproducible: bool = False
     retries: Retries | None = None
+    turns: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,7 @@ def _function(given: _Given) -> Measured:
     name, is_vectorised = word(given.entries, "function"), flag(given.entries, "vectorised")
     function = ImportedFunction(name, given.folder)
     source = vectorised(function) if is_vectorised else FunctionSource(function)
-    return Measured(source, about={"function": name, "vectorised": is_vectorised})
+    return Measured(source, about={"function": name, "vectorised": is_vectorised}, turns=_turns(given))
 
 
 def _command(given: _Given) -> Measured:
@@ -169,7 +170,11 @@ def _command(given: _Given) -> Measured:
         timeout=entries.get("timeout"),
         env=env,
     )
-    return Measured(source, about={"command": argv, "output": source.output})
+    return Measured(source, about={"command": argv, "output": source.output}, turns=_turns(given))
+
+
+def _turns(given: _Given) -> int | None:
+    return whole_number(given.entries["turns"], "turns", 1) if "turns" in given.entries else None
 
 
 def _table(given: _Given) -> Measured:
@@ -204,8 +209,8 @@ def _table(given: _Given) -> Measured:
 _Reader: TypeAlias = Callable[[_Given], Measured]
 KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
     "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
-    "function": (_function, ("function", "vectorised", REPRODUCIBLE)),
-    "command": (_command, ("command", "folder", "output", "timeout", "env", REPRODUCIBLE)),
+    "function": (_function, ("function", "vectorised", "turns", REPRODUCIBLE)),
+    "command": (_command, ("command", "folder", "output", "timeout", "env", "turns", REPRODUCIBLE)),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
 }
 """What reads each kind of [measure], and the entries that it may have."""

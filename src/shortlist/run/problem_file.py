@@ -74,6 +74,8 @@ class ProblemFile:
         to other workers when leases run out, None if it does not say.
     retries
         When failed calls are tried again; None if it does not say.
+    turns
+        In how many turns arms are to be measured; None where the file does not say.
     """
 
     problem: Question
@@ -87,6 +89,7 @@ class ProblemFile:
     reproducible: bool = False
     reissue: bool | None = None
     retries: Retries | None = None
+    turns: int | None = None
 
     def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
         """Return the file as a run reads it that has been measured so before; None for a new run.
@@ -244,6 +247,7 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
         reproducible=found.reproducible,
         reissue=_reissue(text),
         retries=found.retries,
+        turns=found.turns,
     )
 
 

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import FinalFailure, MeasurementFailed, RetryLater, ShortlistError, StoreTrouble
 from shortlist.measure import Source, Summaries
-from shortlist.run.calls import Cut, Pooling
+from shortlist.run.calls import Cut
 from shortlist.run.company import LEASE
 from shortlist.run.complaints import gave_up, named, put_off_words, ticket_of, words_of, workers_lost
 from shortlist.run.driven import Driven
@@ -55,6 +55,8 @@ class Policy:
     ----------
     pulls_per_call
         The most pulls in one call; None for no limit.
+    turns
+        In how many calls each ticket is measured, if it has as many pulls, between those of others.
     retries
         How often a failed call is tried again, and when.
     score
@@ -64,6 +66,7 @@ class Policy:
     """
 
     pulls_per_call: int | None = None
+    turns: int = 1
     retries: Retries = field(default_factory=Retries)
     score: float | None = None
     timeout: float | None = None
@@ -85,6 +88,7 @@ class Measuring:
     held_until: float = -np.inf  # no call begins before that time
     said_at: float = -np.inf  # when it was last said why calls wait
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
+    _cut: Cut | None = None  # of the round under way
 
     def measure(self, budget: int | None) -> bool:
         """Measure what is open of the session's round, within a budget; return whether that was enough.
@@ -92,15 +96,17 @@ class Measuring:
         Tickets that others hold are left to them.
         """
         asked, is_open = self.patiently(lambda: self.session.still_open(self.worker))
-        cut = Cut.of(asked, self.session.seed, self.source.together, self.policy.pulls_per_call)
-        stop = cut.n_calls
+        if self._cut is None or self._cut.tickets is not asked:
+            policy = self.policy
+            self._cut = Cut.of(
+                asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
+            )
+        is_dear = np.zeros(len(asked), dtype=bool)
         if budget is not None:
             costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
-            first_dear = int(np.searchsorted(costs, budget, side="right"))
-            if first_dear < len(asked):  # its block, and so all after it, are left
-                stop = cut.starts(first_dear)
-        _Round(self, cut, Pooling(cut, is_open), stop).run()
-        return stop == cut.n_calls
+            is_dear = is_open & (costs > budget)
+        _Round(self, self._cut, is_open, is_dear).run()
+        return not is_dear.any()
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
         """Say why something waits: at once, but not again for a while. Long waits go into the log."""
@@ -138,11 +144,15 @@ class Measuring:
 class _Round:
     """The work of one round: blocks to do, tasks under way, and what has gone wrong."""
 
-    def __init__(self, job: Measuring, cut: Cut, pooling: Pooling, stop: int) -> None:
-        self.job, self.cut, self.pooling = job, cut, pooling
-        last = stop // cut.together if stop < cut.n_calls else -(-stop // cut.together)
-        wanted = (range(b.start, min(b.stop, last)) for b in cut.blocks(pooling.is_open))
-        self.todo: deque[range] = deque(blocks for blocks in wanted if blocks)
+    def __init__(self, job: Measuring, cut: Cut, is_open: BoolArray, is_dear: BoolArray) -> None:
+        self.job, self.cut = job, cut
+        self.is_wanted = cut.by_call(is_open)  # by call, until it is answered
+        if cut.ends is not None:
+            known = cut.find(job.session.answered())
+            self.is_wanted[known[known >= 0]] = False
+        self.is_held = np.zeros(cut.n_calls, dtype=bool)  # by call, while it is claimed and not answered
+        self.n_held = np.zeros(len(cut.tickets), dtype=np.int64)  # by ticket: how many of its calls
+        self.todo: deque[range] = deque(cut.blocks(self.is_wanted, cut.by_call(is_dear)))
         self.n_todo = sum(map(len, self.todo))
         self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
         self.accused: set[int] = set()  # blocks under way when workers died, to be tried alone
@@ -151,8 +161,8 @@ class _Round:
         self.failures: Counter[int] = Counter()  # by block
         self.put_off: dict[int, list[float]] = {}  # by block: for how many seconds, each time
         self.waiting: list[tuple[float, int]] = []  # when to try a block again, the next first
-        self.again: set[int] = set()  # tickets of which a call was begun that has to be made again
-        self.scores: dict[int, list[Scored]] = {}  # by ticket, until it is told
+        self.again: set[int] = set()  # calls that were begun and have to be made again
+        self.scores: dict[int, Scored] = {}  # by call, until it is told
         self.error: MeasurementFailed | None = None
 
     def run(self) -> None:
@@ -177,20 +187,21 @@ class _Round:
             raise KeyboardInterrupt
 
     def _note_broken_off(self) -> None:
-        """Have the log say which tickets were begun and are left without an answer, if any are."""
-        begun = self.again | self.pooling.begun
+        """Have the log say of which tickets a call was begun and is left without an answer, if any are."""
+        begun = set(self.again)
         for blocks, _ in (*self.under_way.values(), *self.late.values()):
-            begun.update(self._tickets_of(blocks))
-        places = np.array([place for place in sorted(begun) if self.pooling.is_open[place]], dtype=np.int64)
+            begun.update(self._calls_of(blocks))
+        calls = np.array(sorted(begun), dtype=np.int64)
+        places = np.unique(self.cut.places(calls[self.is_wanted[calls]]))
         if len(places):
             worker = self.job.worker
             with contextlib.suppress(ShortlistError):  # what went wrong before matters more
                 self.job.session.release(worker, by=worker, begun=self.cut.tickets.take(places))
 
-    def _tickets_of(self, blocks: range) -> list[int]:
-        """Return the places of the tickets that some blocks belong to."""
-        places: list[int] = np.unique(self.cut.places(*self.cut.bounds(blocks))).tolist()
-        return places
+    def _calls_of(self, blocks: range) -> list[int]:
+        """Return the numbers of the calls of some blocks."""
+        numbers: list[int] = self.cut.numbers(*self.cut.bounds(blocks)).tolist()
+        return numbers
 
     # --- tasks out --------------------------------------------------------------------------------
 
@@ -238,15 +249,17 @@ class _Round:
             self._hand_out(own)
 
     def _claimed(self, blocks: range) -> list[range]:
-        """Return which of some blocks have open tickets that nobody else holds."""
+        """Return which of some blocks have calls that nobody else makes or has made."""
         if self.job.session.is_private:
             return [blocks]
-        places = np.unique(self.cut.places(*self.cut.bounds(blocks)))
-        wanted = places[self.pooling.is_open[places]]
-        is_own = np.zeros(len(self.cut.tickets), dtype=bool)
-        tickets, worker = self.cut.tickets.take(wanted), self.job.worker
-        is_own[wanted] = self.job.patiently(lambda: self.job.session.claim(tickets, worker, LEASE))
-        return list(self.cut.blocks(is_own, within=blocks))
+        numbers = self.cut.numbers(*self.cut.bounds(blocks))
+        wanted = np.sort(numbers[self.is_wanted[numbers]])
+        calls, worker = self.cut.parts(wanted), self.job.worker
+        own = wanted[self.job.patiently(lambda: self.job.session.claim(calls, worker, LEASE))]
+        new = own[~self.is_held[own]]
+        self.is_held[new] = True
+        np.add.at(self.n_held, self.cut.places(new), 1)
+        return list(self.cut.blocks(self.is_held, within=blocks))
 
     def _hand_out(self, blocks: range) -> None:
         first, stop = self.cut.bounds(blocks)
@@ -257,6 +270,9 @@ class _Round:
                 self.job.workers.warm_up()
             due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
             self.under_way[self.job.workers.submit(task)] = (blocks, due)
+        except KeyboardInterrupt:  # in a call that this thread made
+            self.again.update(self._calls_of(blocks))
+            raise
         except BrokenExecutor as error:  # it broke earlier than this task came
             self._do_again(blocks)
             self._replace(error, [])
@@ -265,9 +281,9 @@ class _Round:
             self.error = workers_lost(self.cut, [], words_of(error), error)
 
     def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
-        """Put blocks back to the work to do; note their tickets if calls of them may have been made."""
+        """Put blocks back to the work to do; note their calls if these may have been made."""
         if is_begun:
-            self.again.update(self._tickets_of(blocks))
+            self.again.update(self._calls_of(blocks))
         if blocks:
             self.todo.appendleft(blocks)
             self.n_todo += len(blocks)
@@ -335,15 +351,15 @@ class _Round:
         A failure that several calls share is not scored, since their rewards would not be independent.
         """
         first, stop = self.cut.bounds(range(block, block + 1))
-        if not self.pooling.misses(first, stop):  # an earlier try, given up as overdue, has come after all
-            return
+        if not self.is_wanted[self.cut.numbers(first, stop)].any():
+            return  # an earlier try, given up as overdue, has come after all
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if self._is_tried_again(block, list(errors.values()), first + next(iter(errors))):
             return
         place = final[0] if final else next(iter(errors))
         score = self.job.policy.score
         if final or score is None or outcome.is_shared:
-            self.again.update(self._tickets_of(range(block, block + 1)))
+            self.again.update(self._calls_of(range(block, block + 1)))
             others = len(errors) - 1 if self.cut.together > 1 else 0
             self.error = self.error or gave_up(
                 ticket_of(self.cut, first + place), errors[place], self.failures[block], others
@@ -351,9 +367,8 @@ class _Round:
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            (ticket,) = self.cut.places(first + place, first + place + 1).tolist()
-            scored = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
-            self.scores.setdefault(ticket, []).append(scored)
+            (number,) = self.cut.numbers(first + place, first + place + 1).tolist()
+            self.scores[number] = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
         self._tell(first, outcome)
 
     def _is_tried_again(self, block: int, errors: list[BaseException], call: int) -> bool:
@@ -365,7 +380,7 @@ class _Round:
         if wait is None:
             return False
         if wait.is_failure:
-            self.again.update(self._tickets_of(range(block, block + 1)))
+            self.again.update(self._calls_of(range(block, block + 1)))
         else:
             put_off.append(wait.seconds)
         due = time.monotonic() + wait.seconds
@@ -377,40 +392,53 @@ class _Round:
         return True
 
     def _tell(self, first: int, outcome: Outcome) -> None:
-        places, means, variances = self.pooling.add(first, outcome.means, outcome.variances)
-        if len(places):
-            self._tell_session(places, means, variances)
+        numbers = self.cut.numbers(first, first + len(outcome.means))
+        is_new = self.is_wanted[numbers]
+        numbers = numbers[is_new]
+        self.is_wanted[numbers] = False
+        if len(numbers):
+            self._tell_session(numbers, outcome.means[is_new], outcome.variances[is_new])
         if self.job.progress is not None:
             self.job.progress()
 
-    def _tell_session(self, places: IntArray, means: FloatArray, variances: FloatArray) -> None:
+    def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""
-        session, patiently, tickets = self.job.session, self.job.patiently, self.cut.tickets.take(places)
-        answers = Summaries(tickets.counts, means, variances)
-        scores = [self.scores.pop(place, []) for place in places.tolist()] if self.scores else []
-        said: dict[str, Any] = {"worker": self.job.worker, "scored": [one for some in scores for one in some]}
-        if again := self.again.intersection(places.tolist()):
-            said["again"] = self.cut.tickets.arms[sorted(again)].tolist()
+        calls, released = self.cut.parts(numbers), self._let_go(numbers)
+        answers = Summaries(calls.counts, means, variances)
+        scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
+        again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
+        said: dict[str, Any] = {"worker": self.job.worker, "scored": scored, "released": released}
+        said |= {"again": self.cut.parts(again).arms.tolist()}
+        answer, patiently = self.job.session.answer, self.job.patiently
         try:
-            if tickets.needs_variances:
-                patiently(lambda: session.tell(tickets, answers, **said))
-            else:
-                patiently(lambda: session.tell(tickets, means=means, **said))
+            patiently(lambda: answer(calls, answers, **said))
         except MeasurementFailed:
-            for place, ticket, answer in zip(places.tolist(), tickets, answers, strict=True):
-                own = [one for one in said["scored"] if one.ticket.arm == ticket.arm]
+            for place, number in enumerate(numbers.tolist()):
+                one, own = slice(place, place + 1), self.scores.get(number)
+                said |= {"scored": [] if own is None else [own]}
                 try:
-                    patiently(partial(session.tell, ticket, answer, **(said | {"scored": own})))
+                    patiently(partial(answer, calls[one], answers[one], **said))
                 except MeasurementFailed as error:
-                    self.again.add(place)
-                    self.pooling.is_open[place] = True
-                    self.error = self.error or MeasurementFailed(f"{named(ticket)}: {error}")
+                    self.again.add(number)
+                    self.is_wanted[number] = True
+                    self.error = self.error or MeasurementFailed(f"{named(calls[place])}: {error}")
+
+    def _let_go(self, numbers: IntArray) -> IntArray | None:
+        """Return the arms that others may go on with after some calls: no call of them is under way."""
+        held = numbers[self.is_held[numbers]]
+        if not len(held):
+            return None
+        self.is_held[held] = False
+        places = self.cut.places(held)
+        np.subtract.at(self.n_held, places, 1)
+        free = np.unique(places[self.n_held[places] == 0])
+        return self.cut.tickets.take(free).arms
 
     # --- what goes wrong --------------------------------------------------------------------------
 
     def _not_done(self, blocks: range, error: BaseException) -> None:
         """Try a task again that never came to its calls, or whose answers never came back."""
-        self.again.update(self._tickets_of(blocks))
+        self.again.update(self._calls_of(blocks))
         if (
             type(error).__name__ == "KilledWorker" and len(blocks) > 1
         ):  # Dask: one of its calls kills workers,
@@ -437,7 +465,7 @@ class _Round:
         """Go on with a fresh pool after one of its processes died; find out by which call that was."""
         broken += [blocks for blocks, _ in self.under_way.values()]
         for blocks in broken:
-            self.again.update(self._tickets_of(blocks))
+            self.again.update(self._calls_of(blocks))
         self.under_way.clear()
         self.late.clear()
         if self.job.interrupt.is_wanted:

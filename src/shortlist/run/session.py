@@ -16,10 +16,18 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.measure import Summaries
 from shortlist.plan import resolve
 from shortlist.result import Result
 from shortlist.run import deciding
-from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
+from shortlist.run.answers import (
+    check_bounds,
+    check_parts,
+    check_rounding,
+    means_of,
+    tickets_of,
+    variances_of,
+)
 from shortlist.run.differences import changes_of_question
 from shortlist.run.follower import Choose, Follower
 from shortlist.run.history import REPRODUCIBLE, History
@@ -249,6 +257,11 @@ class Session:
         return self._history.n_pulls
 
     @property
+    def n_made(self) -> int:
+        """How many pulls have been answered, also of tickets that lack others."""
+        return self._history.n_made
+
+    @property
     def asked(self) -> Tickets:
         """All requests of the round under way, told or not."""
         return self._history.round.tickets
@@ -370,13 +383,16 @@ class Session:
             If the log could not be written. All of the call is then counted or nothing, which shows when the
             store can be read again; tell the same once more.
         """
-        for event in self.take(tickets, rewards, means=means, worker=worker, scored=scored, again=again):
+        self._warn(self.take(tickets, rewards, means=means, worker=worker, scored=scored, again=again))
+
+    def _warn(self, events: Iterable[Event]) -> None:
+        for event in events:
             if isinstance(event, Conflict):
                 warnings.warn(
                     f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
                     f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
                     Contradiction,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
 
     def take(
@@ -435,12 +451,14 @@ class Session:
     # --- for those who measure ------------------------------------------------------------------------
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
-        """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
+        """Reserve tickets for a worker, if they are not told or held by others; return which it has.
+
+        They may be parts of tickets, as drivers measure them: parts that are answered are not claimed.
+        """
         found = np.full(len(tickets), True)
 
         def decide(history: History, now: float) -> list[Event]:
-            round = history.find(tickets.round)
-            found[:], events = deciding.claim(round, tickets.arms, worker, now, lease)
+            found[:], events = deciding.claim(history, tickets, worker, now, lease)
             return events
 
         if not self.is_private:
@@ -451,6 +469,41 @@ class Session:
         """Reserve what a worker has for longer."""
         if not self.is_private:
             self._append(lambda history, now: deciding.renewal(history.round, worker, now + lease))
+
+    def answer(
+        self,
+        calls: Tickets,
+        answers: Summaries,
+        *,
+        worker: str = "",
+        scored: Sequence[Scored] = (),
+        again: Sequence[int] = (),
+        released: IntArray | None = None,
+    ) -> None:
+        """Take the answers to parts of tickets; a ticket is told when all its parts have been answered.
+
+        `released` are arms of which the worker makes no other calls now: others may go on with them. See
+        `tell` for the rest.
+        """
+        worker = worker and checked_worker(worker)
+        check_rounding(self.problem, answers.means)
+        if calls.needs_variances:
+            check_parts(calls, answers)
+
+        def decide(history: History, _: float) -> list[Event]:
+            check_bounds(history.problem, calls, None, answers.means, scored)
+            about: dict[str, Any] = {"worker": worker, "scored": scored, "again": again}
+            events = deciding.answers_to_calls(history, calls, answers, **about)
+            if released is not None and calls.round == history.round.number:
+                events += deciding.handed_on(history.round, worker, released, events)
+            return events
+
+        self._warn(self._accept(decide))
+
+    def answered(self) -> Tickets:
+        """Return the parts of open tickets of this round that have been answered."""
+        with self._log.lock:
+            return self._history.answered
 
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
         """Give back what a worker has and will not answer now.

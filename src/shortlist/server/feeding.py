@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AfterValidator
 
 from shortlist.errors import NotAsked
+from shortlist.measure import Summaries
 from shortlist.report.exchange import asked_dict, begun_dict, told_dict
 from shortlist.run.addresses import path_of, run_of
 from shortlist.run.answering import ticket_numbers
@@ -19,6 +20,7 @@ from shortlist.run.telling import run_with_code, tell_sheet
 from shortlist.server.app import House
 from shortlist.server.shapes import (
     MOST_LETTERS,
+    Answer,
     Arrange,
     Ask,
     Begin,
@@ -66,6 +68,11 @@ def routes(house: House) -> APIRouter:
     async def tell(run: Run, told: Tell) -> dict[str, Any]:
         """Tell answers: all are taken, or none. Telling the same again does no harm."""
         return await added(run, partial(_told, told))
+
+    @router.post("/runs/{run}/answer")
+    async def answer(run: Run, given: Answer) -> dict[str, Any]:
+        """Tell answers to parts of tickets: all are taken, or none."""
+        return await added(run, partial(_answered, given))
 
     @router.post(
         "/runs/{run}/sheet",
@@ -128,6 +135,8 @@ def _named(session: Session, wish: Ask | Release) -> Tickets:
     if wish.round is None:
         raise NotAsked("`arms` names tickets of a round; give the `round`, too.")
     session.refresh()
+    if isinstance(wish, Ask) and wish.first_pulls is not None and wish.pulls is not None:
+        return _parts(session, wish.round, wish.arms or [], wish.first_pulls, wish.pulls)
     round = session.history.find(wish.round)
     return round.tickets.take(round.places(np.array(wish.arms, dtype=np.int64)))
 
@@ -135,6 +144,42 @@ def _named(session: Session, wish: Ask | Release) -> Tickets:
 def _release(wish: Release, session: Session) -> None:
     begun = None if wish.arms is None else _named(session, wish)
     session.release(wish.worker, by=wish.by or "", begun=begun)
+
+
+def _parts(
+    session: Session, round: int, arms: list[int], first_pulls: list[int], pulls: list[int]
+) -> Tickets:
+    """Return parts of tickets from what a request lists."""
+    if not len(arms) == len(first_pulls) == len(pulls):
+        raise NotAsked("`arms`, `first_pulls` and `pulls` must be lists of the same length.")
+    needed = session.history.find(round).tickets.needs_variances
+    of, counts, firsts = (np.array(column, dtype=np.int64) for column in (arms, pulls, first_pulls))
+    return Tickets(session.problem, round, of, counts, firsts, needed)
+
+
+def _answered(given: Answer, session: Session) -> dict[str, Any]:
+    session.refresh()
+    calls = _parts(session, given.round, given.arms, given.first_pulls, given.pulls)
+    if not len(calls) == len(given.means) == len(given.variances):
+        raise NotAsked("`means` and `variances` must have one entry for each of the `arms`.")
+    variances = np.array([np.nan if one is None else one for one in given.variances])
+    session.answer(
+        calls,
+        Summaries(calls.counts, np.array(given.means), variances),
+        worker=given.worker,
+        scored=[_scored(session, one) for one in given.scored],
+        again=given.again,
+        released=np.array(given.released, dtype=np.int64),
+    )
+    with session.log.lock:
+        history = session.history
+        return {
+            "run": session.name,
+            "is_done": session.is_done,
+            "round": history.round.number,
+            "n_pulls": history.n_pulls,
+            "n_made": history.n_made,
+        }
 
 
 def _told(told: Tell, session: Session) -> dict[str, Any]:

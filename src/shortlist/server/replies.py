@@ -96,6 +96,14 @@ class Done(Reply):
     is_done: bool
 
 
+class Kept(Done):
+    """Answers to parts of tickets were taken."""
+
+    round: Count
+    n_pulls: Count
+    n_made: Count
+
+
 class Glance(Reply):
     """What the list of runs says of one; of a damaged one only the first five."""
 
@@ -141,7 +149,11 @@ class Round(Reply):
     seed: Count
     free: list[Count]
     n_open: Count
+    answered: Annotated[
+        dict[str, Any] | None, Field(description="Parts of open tickets that are answered, for a worker.")
+    ]
     n_pulls: Count
+    n_made: Annotated[int, Field(ge=0, description="Pulls, with those of parts of open tickets.")]
     is_done: bool
     settings: dict[str, Any] | None
     needs_variances: bool | None = None
@@ -191,6 +203,7 @@ MODELS: dict[tuple[str, str], type[Reply]] = {
     ("POST", "/runs"): Begun,
     ("POST", "/runs/{run}/ask"): Given,
     ("POST", "/runs/{run}/tell"): Taken,
+    ("POST", "/runs/{run}/answer"): Kept,
     ("POST", "/runs/{run}/sheet"): Taken,
     ("POST", "/runs/{run}/renew"): Done,
     ("POST", "/runs/{run}/release"): Done,

@@ -40,7 +40,7 @@ Seed: TypeAlias = Annotated[
 ]
 
 
-Arms: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field(max_length=_MOST_ARMS)]
+Numbers: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field(max_length=_MOST_ARMS)]
 
 
 class Strict(BaseModel):
@@ -106,14 +106,18 @@ class Begin(Strict):
 class Ask(Strict):
     """Whose tickets, how many at most, and for how many seconds they are reserved.
 
-    With `round` and `arms` these tickets are reserved and no others, as far as they are free.
+    With `round` and `arms` these tickets are reserved and no others, as far as they are free. With
+    `first_pulls` and `pulls`, too, they are parts of tickets, as drivers measure them, and those that have
+    been answered are left out.
     """
 
     worker: Name
     limit: Annotated[int, Field(ge=0, le=MOST)] | None = None
     lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
     round: Annotated[int, Field(ge=0, le=MOST)] | None = None
-    arms: Arms | None = None
+    arms: Numbers | None = None
+    first_pulls: Numbers | None = None
+    pulls: Numbers | None = None
 
 
 _ANSWER = {
@@ -151,6 +155,24 @@ class Tell(Strict):
     ] = []
 
 
+class Answer(Strict):
+    """Answers to parts of tickets of a round, by arm, first pull and number of pulls.
+
+    A ticket is told when all its parts are. The worker gives back the arms `released`.
+    """
+
+    worker: Name
+    round: Annotated[int, Field(ge=0, le=MOST)]
+    arms: Numbers
+    first_pulls: Numbers
+    pulls: Numbers
+    means: Annotated[list[float], Field(max_length=_MOST_ARMS)]
+    variances: Annotated[list[Annotated[float, Field(ge=0)] | None], Field(max_length=_MOST_ARMS)]
+    scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
+    again: Annotated[Numbers, Field(description="Arms of which a call was tried more than once.")] = []
+    released: Numbers = []
+
+
 class Renew(Strict):
     """Whose tickets to reserve for how many more seconds."""
 
@@ -167,7 +189,7 @@ class Release(Strict):
     worker: Name
     by: Name | None = None
     round: Annotated[int, Field(ge=0, le=MOST)] | None = None
-    arms: Arms | None = None
+    arms: Numbers | None = None
 
 
 _SETTINGS = {

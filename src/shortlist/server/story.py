@@ -7,6 +7,7 @@ from shortlist.report.markup import plain_name
 from shortlist.report.moments import iso
 from shortlist.run.history import History
 from shortlist.store import (
+    Answered,
     Arranged,
     Asked,
     Began,
@@ -50,6 +51,9 @@ def _words(event: Event, history: History) -> str:
             return f"{_tickets(event.arms)} of round {event.round} went to {worker_words(event.worker)}"
         case Released():
             return _release(event)
+        case Answered():
+            number = counted(int(event.counts.sum()), "pull")
+            return f"{worker_words(event.worker)} answered {number}, parts of tickets of round {event.round}"
         case Told():
             return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
         case Conflict():

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from shortlist.report.origin import Origin
-from shortlist.report.workload import Work, count_answers, shares
+from shortlist.report.workload import Credits, Work
 from shortlist.run.follower import Follower
 from shortlist.server.story import told_words
-from shortlist.store import Record, Told
+from shortlist.store import Answered, Record, Told
 
 _MOST_RECENT = 40  # events that are kept to be shown
 _A_ROUND = 20  # tickets that take as much memory as a round without any
@@ -29,7 +29,7 @@ class Tally:
 
     def __init__(self, log: Follower) -> None:
         self._log = log
-        self._answers: dict[str, list[int]] = {}  # by worker: tickets and pulls
+        self._credits = Credits()
         self._n_rounds = 0  # that `size` covers
         self.recent: deque[dict[str, Any]] = deque(maxlen=_MOST_RECENT)
         self.size = 0
@@ -37,7 +37,7 @@ class Tally:
 
     def _count(self, records: Sequence[Record]) -> None:
         if records[0].number == 1:  # the log is read from its start, perhaps again
-            self._answers.clear()
+            self._credits = Credits()
             self.recent.clear()
             self._n_rounds = self.size = 0
         history = self._log.history
@@ -47,15 +47,15 @@ class Tally:
         self.size += 0 if self._n_rounds else history.problem.n
         self._n_rounds += len(new)
         for record in records:
-            if isinstance(record.event, Told):
-                told = record.event
-                done = self._answers.setdefault(told.worker, [0, 0])
-                count_answers(done, history.find(told.round), told.arms)
+            if isinstance(event := record.event, Told):
+                self._credits.count(event.worker, event.arms, history.find(event.round))
+            elif isinstance(event, Answered):
+                self._credits.count_part(event, history.find(event.round))
 
     @property
     def workers(self) -> tuple[Work, ...]:
         """Who made how many of the pulls that count, the busiest first."""
-        return shares(self._log.history, self._answers)
+        return self._credits.shares(self._log.history)
 
     @property
     def origin(self) -> Origin:

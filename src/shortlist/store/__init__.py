@@ -3,6 +3,7 @@
 from shortlist.store.address import Where, open_store
 from shortlist.store.copying import copy_run, verify_copy
 from shortlist.store.events import (
+    Answered,
     Arranged,
     Asked,
     Began,
@@ -21,6 +22,7 @@ from shortlist.store.log import Decide, Store
 from shortlist.store.memory import MemoryStore
 
 __all__ = [
+    "Answered",
     "Arranged",
     "Asked",
     "Began",

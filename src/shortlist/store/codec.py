@@ -21,6 +21,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import CorruptLog, InvalidProblem
 from shortlist.problem import Problem
 from shortlist.store.events import (
+    Answered,
     Arranged,
     Asked,
     Began,
@@ -53,6 +54,11 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
     "asked": (Asked, ("round", "needs_variances"), ("arms", "counts")),
     "leased": (Leased, ("round", "worker", "until"), ("arms",)),
     "released": (Released, ("round", "worker"), ("arms",)),
+    "answered": (
+        Answered,
+        ("round", "worker"),
+        ("arms", "first_pulls", "counts", "means", "variances"),
+    ),
     "told": (Told, ("round", "worker"), ("arms", "means", "variances")),
     "conflict": (Conflict, ("round", "arm", "kept", "refused", "worker"), ()),
     "suspended": (Suspended, ("reason", "worker"), ()),
@@ -64,6 +70,7 @@ _LATER: dict[str, dict[str, Any]] = {
     "began": {"reissue": True},
     "released": {"by": ""},
     "suspended": {"until": None},
+    "answered": {"again": ()},
     "told": {"again": ()},
 }
 """Fields that events gained later, with their defaults; a default is not written."""

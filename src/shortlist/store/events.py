@@ -105,6 +105,24 @@ class Told:
     again: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Answers to some of the calls into which tickets are split, kept until the whole ticket can be told.
+
+    A call is given by its arm, the arm's number of earlier pulls and its own number of pulls. NaN is an
+    unknown variance; where none is known there is no such array. `again` is as in `Told`.
+    """
+
+    round: int
+    arms: IntArray
+    first_pulls: IntArray
+    counts: IntArray
+    means: FloatArray
+    variances: FloatArray | None = None
+    worker: str = ""
+    again: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class Conflict:
     """A second, different answer to a ticket; the first stands."""
@@ -142,7 +160,18 @@ class Ended:
 
 
 Event: TypeAlias = (
-    Began | Bounded | Arranged | Asked | Leased | Released | Told | Conflict | Scored | Suspended | Ended
+    Began
+    | Bounded
+    | Arranged
+    | Asked
+    | Leased
+    | Released
+    | Answered
+    | Told
+    | Conflict
+    | Scored
+    | Suspended
+    | Ended
 )
 
 
