@@ -12,9 +12,9 @@ SLOW := server durable statistical plot \
   docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
   docs/test_server_page.py docs/test_site.py \
   bounds/test_characteristic.py proof/test_level_race.py proof/test_race.py report/test_browser.py \
-  run/test_dask.py run/test_drive.py run/test_run_command.py run/test_traps.py \
+  execution/test_dask.py execution/test_drive.py execution/test_run_command.py execution/test_traps.py \
   store/test_postgres.py store/test_processes.py \
-  test_benchmarks.py test_cli.py test_command.py test_inventory.py
+  test_benchmarks.py cli/test_cli.py measure/test_command.py test_inventory.py
 
 .PHONY: help demo test check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 

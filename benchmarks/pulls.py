@@ -58,7 +58,7 @@ def bounds(case: Case) -> Bounds:
     left_open = frozenset(
         Task(case.name, noise, name)
         for noise in NOISES
-        for name in sl.strategies()
+        for name in sl.strategies.names()
         if not is_promised(name, problem.changed(noise=noise))
     )
     return Bounds(case.name, problem.n, problem.m, problem.delta, scale, worst, own, left_open)
@@ -199,7 +199,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 def main(given: list[str] | None = None) -> None:
     """Measure, then write rows, summary and figure."""
     asked = arguments(given)
-    wanted = asked.strategies.split(",") if asked.strategies else list(sl.strategies())
+    wanted = asked.strategies.split(",") if asked.strategies else list(sl.strategies.names())
     started = time.monotonic()
     known, found = measured(cases(asked.only), wanted, QUICK if asked.quick else FULL)
     if asked.keep:

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import shortlist as sl
-from shortlist.report.facts import report_of_run
+from shortlist.report.model import report_of_run
 from shortlist.report.page import page
-from shortlist.run.follower import Follower
+from shortlist.session.log import RunLog
 from shortlist.store import open_store
 
 RESULTS = Path(__file__).parent / "results" / "report.md"
@@ -39,7 +39,7 @@ def timed(path: Path) -> tuple[float, float, float]:
     """Return seconds to read a run, seconds to report on it, and the size of the page in kilobytes."""
     store = open_store(path, read_only=True)
     start = time.perf_counter()
-    log = Follower(store, "main")
+    log = RunLog(store, "main")
     log.catch_up()
     read = time.perf_counter()
     html = page(report_of_run("main", log.history, store.read("main")))

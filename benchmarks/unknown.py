@@ -15,7 +15,7 @@ import numpy as np
 import shortlist as sl
 from benchmarks import inventory, throughput
 from shortlist.arrays import FloatArray, IntArray, kth_largest
-from shortlist.simulate import is_wrong
+from shortlist.simulation import is_wrong
 
 RESULTS = Path(__file__).parent / "results" / "unknown.md"
 Draw: TypeAlias = Callable[[IntArray, np.random.Generator], FloatArray]

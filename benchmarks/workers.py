@@ -93,7 +93,7 @@ def bare(measure: Callable[..., Any], executor: ProcessPoolExecutor) -> float:
 def main() -> None:
     """Measure and write the figures."""
     lines = [
-        "# Measuring with workers",
+        "# Scheduler with workers",
         "",
         f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}, {os.cpu_count()} "
         f"processors, load {os.getloadavg()[0]:.1f} at the start; the best of {REPEATS} runs. Seconds are "

@@ -49,7 +49,7 @@ def _interrupts() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try failed measurements again at once; tests of the pauses themselves have a fixture of this name."""
-    monkeypatch.setattr("shortlist.run.retries.Retries.pause", lambda *_: 0.0)
+    monkeypatch.setattr("shortlist.execution.retries.Retries.pause", lambda *_: 0.0)
 
 
 @pytest.hookimpl(wrapper=True)

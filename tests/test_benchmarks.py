@@ -12,7 +12,7 @@ from benchmarks.pulls_cases import CASES, Case, cases
 from benchmarks.pulls_report import Row, figures
 
 import shortlist as sl
-from shortlist.simulate import is_bad
+from shortlist.simulation import is_bad
 
 NAMES = ["n10-m1-equal", "n10-m3-slippage-delta-.1"]
 STRATEGIES = ["wnelim", "uniform", "lucb", "bechhofer"]

@@ -10,7 +10,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.bounds.characteristic import characteristic_bracket
 from shortlist.report.text import result_text
-from shortlist.simulate import is_bad
+from shortlist.simulation import is_bad
 from tests.playing import fitting
 
 VARIANCES = [0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 3.0]
@@ -29,7 +29,7 @@ def negated(arm: int, count: int, rng: np.random.Generator) -> Any:
     return -rewards(arm, count, rng)
 
 
-@pytest.mark.parametrize("name", sl.strategies())
+@pytest.mark.parametrize("name", sl.strategies.names())
 def test_minimising_x_is_maximising_minus_x_bit_for_bit(name: str) -> None:
     asked = fitting(name, problem())
     mirrored = asked.changed(goal="maximise")

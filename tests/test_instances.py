@@ -11,7 +11,7 @@ import pytest
 
 import shortlist as sl
 from shortlist import instances
-from shortlist.simulate import is_bad
+from shortlist.simulation import is_bad
 
 
 def problem(n: int = 6, m: int = 2, epsilon: float = 0.5) -> sl.Problem:

@@ -265,7 +265,7 @@ def test_a_strategy_refuses_what_it_could_not_count() -> None:
     assert "larger `epsilon`" in str(caught.value)
 
 
-@pytest.mark.parametrize("strategy", sl.strategies())
+@pytest.mark.parametrize("strategy", sl.strategies.names())
 @pytest.mark.parametrize("unit", [2.0**-150, 2.0**150])
 def test_the_same_question_in_other_units_needs_the_same_pulls(strategy: str, unit: float) -> None:
     variances = np.array([1.0, 1.0, 4.0, 1.5, 2.5, 1.0])  # only variance / epsilon^2 matters
@@ -275,7 +275,7 @@ def test_the_same_question_in_other_units_needs_the_same_pulls(strategy: str, un
     assert sl.Session(other, strategy).ask().counts.tolist() == counts.tolist()
 
 
-@pytest.mark.parametrize("strategy", sl.strategies())
+@pytest.mark.parametrize("strategy", sl.strategies.names())
 def test_noise_far_below_epsilon_needs_one_pull_of_each_arm(strategy: str) -> None:
     quiet = problem(epsilon=1e90, m=1)
     assert sl.Session(quiet, strategy).ask().counts.tolist() == [1, 1, 1]
@@ -401,7 +401,7 @@ def test_a_limit_on_tickets_is_a_whole_number(limit: Any) -> None:
 
 def test_a_delta_too_small_for_a_float_is_refused() -> None:
     assert "1e-50 or more" in refusal(delta=1e-51)
-    for strategy in sl.strategies():
+    for strategy in sl.strategies.names():
         rare = sl.Problem(1, 1.0, 1e-50, [1e-9, 1.0, 100.0])
         assert sl.simulate(rare, [0.0, 0.0, 50.0], strategy, replications=2, budget=10**7).unfinished == 0
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 import shortlist as sl
+from shortlist import simulation
 from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, rinott, strategy_for, t_race
 from shortlist.strategies.piloted import inflation
 from tests.playing import gaussian_rewards
@@ -70,14 +71,14 @@ def test_known_variances_make_it_a_problem() -> None:
 
 def test_each_kind_of_question_has_strategies_of_its_own() -> None:
     own = {"t-race", "dudewicz-dalal", "rinott", "kim-nelson"}
-    assert set(sl.strategies("unknown")) == own | set(sl.strategies())
-    assert not own & set(sl.strategies())
+    assert set(sl.strategies.names("unknown")) == own | set(sl.strategies.names())
+    assert not own & set(sl.strategies.names())
     with pytest.raises(sl.InvalidProblem, match=r"t-race is for unknown variances: ask `shortlist\.Unknown`"):
         sl.Session(sl.Problem(1, 0.1, 0.05, [1.0, 1.0]), "t-race")
     with pytest.raises(sl.InvalidProblem, match="there is no strategy 'x'"):
         sl.Session(asked(), "x")
     with pytest.raises(sl.InvalidProblem, match="`variances` is 'some'"):
-        sl.strategies("some")
+        sl.strategies.names("some")
 
 
 @pytest.mark.parametrize(
@@ -272,12 +273,9 @@ def test_simulations_are_told_the_truth_apart() -> None:
 
 def test_sample_variances_have_the_distribution_of_gaussian_rewards() -> None:
     """Told to a strategy that keeps them: mean s and variance 2 s^2 / (count - 1), independent of means."""
-    from importlib import import_module
-
     from shortlist.strategies.protocol import Batch
 
-    module: Any = import_module("shortlist.simulate")
-    arms = module._Arms(np.zeros(2), np.array([1.0, 9.0]), None, True)
+    arms = simulation._Arms(np.zeros(2), np.array([1.0, 9.0]), None, True)  # type: ignore[arg-type]
     rngs = [np.random.default_rng(seed) for seed in range(20_000)]
     batch = Batch(np.tile([0, 1], (20_000, 1)), np.tile([5, 3], (20_000, 1)), needs_variances=True)
     drawn = arms.sample_variances(rngs, batch)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import shortlist as sl
+from shortlist.files.problem_file import read_problem_file
 from shortlist.plot.style import Drawn
-from shortlist.run.problem_file import read_problem_file
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "figures"

@@ -8,7 +8,7 @@ are tried until one fails: those named for faults in the same file, those near t
 counts only if it passes without the fault and fails alone with it; one that does not end counts as failing,
 and is marked.
 
-With names of source files or folders, as in `python -m tools.mutants bounds plan.py`, only the faults there
+With names of source files or folders, as in `python -m tools.mutants bounds planning.py`, only their faults
 are planted. `--keep` resumes an interrupted study: it keeps the rows whose fault, source file and test file
 are still the same.
 """
@@ -36,32 +36,34 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.md"
 NEAR = {  # by folder of the sources: where to look for tests that catch a fault, likely and quick ones first
     "bounds": ("bounds/*", "paper/*"),
-    "certificates": ("proof/test_ledger.py", "test_*.py", "proof/*"),
+    "certificates": ("proof/test_ledger.py", "certificates/*", "strategies/*", "proof/*"),
     "strategies": (
         "proof/test_ledger.py",
-        "test_*oracles.py",
-        "test_ranking.py",
+        "strategies/*oracles.py",
+        "strategies/test_ranking.py",
         "test_unknown.py",
         "proof/*",
         "contract/*",
+        "strategies/*",
         "test_*.py",
         "paper/*",
         "panel/*",
         "statistical/*",
     ),
-    "measure": ("test_*.py", "run/*"),
-    "run": (
-        "run/test_session.py",
-        "run/test_[bfhp]*.py",
-        "run/test_reissue.py",
+    "measure": ("measure/*", "execution/*"),
+    "session": (
+        "session/test_session.py",
+        "session/*",
         "cli/*",
         "durable/test_sessions.py",
-        "run/*",
+        "execution/*",
         "durable/*",
         "server/*",
     ),
-    "store": ("store/test_[acdms]*.py", "durable/test_sessions.py", "store/*", "durable/*", "run/*"),
-    "doctor": ("test_doctor*.py", "cli/*"),
+    "execution": ("execution/test_retries.py", "session/*", "execution/*", "durable/*", "server/*"),
+    "files": ("files/*", "cli/*", "docs/test_problem_files.py"),
+    "store": ("store/test_[acdms]*.py", "durable/test_sessions.py", "store/*", "durable/*", "session/*"),
+    "doctor": ("doctor/*", "cli/*"),
     "report": ("report/*", "cli/*"),
     "plot": ("plot/*",),
     "client": ("server/test_client.py", "server/*"),

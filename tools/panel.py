@@ -37,7 +37,7 @@ def panel() -> dict[str, Any]:
     """Return pulls and selections of a few replications of every strategy on every instance it can take."""
     found: dict[str, Any] = {}
     for title, (problem, means, rewards) in questions().items():
-        for name in sl.strategies():
+        for name in sl.strategies.names():
             if strategy_named(name).unfit(problem):
                 continue
             outcome = sl.simulate(problem, means, name, replications=3, seed=2022, rewards=rewards)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shortlist import Problem, Unknown, strategies
+from shortlist import Problem, Unknown
 from shortlist.certificates import Scope
-from shortlist.strategies import Strategy, strategy_for, strategy_named
+from shortlist.strategies import Strategy, names, strategy_for, strategy_named
 
 ROOT = Path(__file__).parent.parent
 TARGET = Path("docs") / "strategies.md"
@@ -40,8 +40,8 @@ _UNKNOWN = [Unknown(m=m, epsilon=0.5, delta=0.05, n=6) for m in (2, 1)]
 def build() -> str:
     """Return the text of docs/strategies.md."""
     known = "\n".join(_rows())
-    own = [name for name in strategies("unknown") if name not in strategies()]
-    others = [name for name in strategies("unknown") if name in strategies() and _takes(name)]
+    own = [name for name in names("unknown") if name not in names()]
+    others = [name for name in names("unknown") if name in names() and _takes(name)]
     return f"""{_HEAD}
 ## For known variances
 
@@ -62,7 +62,7 @@ These work on upper bounds that the pilot gives for all variances at once, and a
 
 
 def _rows() -> Iterator[str]:
-    for name in strategies():
+    for name in names():
         strategy = strategy_named(name)
         question = next((q for q in _QUESTIONS if not strategy.unfit(q) and strategy.guarantee(q)), None)
         asked = question or _QUESTIONS[0]

@@ -8,7 +8,8 @@
 ['arm-3', 'arm-4']
 """
 
-from shortlist import instances, plot
+from shortlist import _deprecated as _deprecated
+from shortlist import instances, plot, strategies
 from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
 from shortlist.budget import plan_for_budget
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
@@ -29,16 +30,16 @@ from shortlist.errors import (
     StoreTrouble,
     WorkersLost,
 )
-from shortlist.heterogeneity import Heterogeneity, entropy, heterogeneity
+from shortlist.execution import Processes, Retries, drive, select
 from shortlist.measure import Source, Summary, simulated_measure, vectorised
-from shortlist.plan import Plan, Row, plan
+from shortlist.planning import Plan, Row, plan
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
-from shortlist.run import Processes, Retries, Scored, Session, Ticket, Tickets, drive, select
-from shortlist.simulate import Simulation, simulate
+from shortlist.session import Scored, Session, Ticket, Tickets
+from shortlist.simulation import Simulation, simulate
 from shortlist.store import Store, open_store
-from shortlist.strategies import strategies
 from shortlist.unknown import Unknown
+from shortlist.variance_groups import Heterogeneity, entropy, heterogeneity
 
 __version__ = "0.1.0"
 

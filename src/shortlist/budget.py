@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
-from shortlist.plan import Plan, is_within, plan_within
+from shortlist.planning import Plan, is_within, plan_within
 from shortlist.problem import Problem, checked
 from shortlist.unknown import Question, Unknown
 

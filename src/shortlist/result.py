@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Guarantee
 from shortlist.errors import NoGuarantee
-from shortlist.plan import gap_words, no_bound
+from shortlist.planning import gap_words, no_bound
 from shortlist.unknown import Question, Unknown
 
 _NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"

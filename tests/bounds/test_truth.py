@@ -231,7 +231,7 @@ def any_problem(seed: int) -> sl.Problem:
 def certified(problem: sl.Problem) -> dict[str, int]:
     """Return the most pulls of each strategy that promises the m best with finitely many."""
     found = {}
-    for name in sl.strategies():
+    for name in sl.strategies.names():
         strategy = strategy_named(name)
         guarantee, pulls = strategy.guarantee(problem), strategy.worst_case_pulls(problem)
         if guarantee is not None and guarantee.scope is sl.Scope.TOP_M and pulls is not None:

@@ -18,7 +18,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.noise import bernoulli, bounded
-from shortlist.run.worker_names import checked_worker
+from shortlist.session.worker_names import checked_worker
 from tests.cli.calling import SIMULATED, Calls
 from tests.cli.fuzzing import Fuzzer
 

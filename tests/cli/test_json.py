@@ -1,8 +1,8 @@
-"""Every command has a JSON form, tried here or in tests/test_cli.py."""
+"""Every command has a JSON form, tried here or in tests/cli/test_cli.py."""
 
 import pytest
 
-from tests import test_cli
+from tests.cli import test_cli
 from tests.cli.calling import SIMULATED, Calls
 
 STORED = {

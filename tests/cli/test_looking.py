@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.report.company_text import worker_words
-from shortlist.report.moments import day, in_table, iso, moment
-from shortlist.run.worker_names import own_name
+from shortlist.report.text_format import day, in_table, iso, moment
+from shortlist.report.worker_text import worker_words
+from shortlist.session.worker_names import own_name
 from shortlist.store import Asked, Began, Ended, Event, Scored, Suspended, Told
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import shortlist as sl
-from shortlist.run.problem_file import read_problem_file
+from shortlist.files.problem_file import read_problem_file
 from shortlist.store import Arranged, Record
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 from tests.report.reading import Strict

@@ -16,9 +16,9 @@ import pytest
 
 import shortlist as sl
 from shortlist.cli import resuming
+from shortlist.files.problem_file import read_problem_file
 from shortlist.report.progress import pull_words
-from shortlist.run.holders import holdings
-from shortlist.run.problem_file import read_problem_file
+from shortlist.session.holders import holdings
 from shortlist.store import Arranged
 from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
 

@@ -12,7 +12,7 @@ from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
 from tests.playing import fitting, gaussian_rewards, play, same
 
-pytestmark = pytest.mark.parametrize("name", sl.strategies())
+pytestmark = pytest.mark.parametrize("name", sl.strategies.names())
 
 CASES = {
     "one of two": (1, [1.0, 1.0]),

@@ -14,7 +14,7 @@ from tests.playing import Reward, gaussian_rewards, same
 from tests.playing_unknown import drawn_variances, play_unknown
 
 REFUSED = {"medelim", "adapted-medelim-published", "bechhofer", "kn", "biz"}
-pytestmark = pytest.mark.parametrize("name", sorted(set(sl.strategies("unknown")) - REFUSED))
+pytestmark = pytest.mark.parametrize("name", sorted(set(sl.strategies.names("unknown")) - REFUSED))
 
 CASES = {
     "one of two": (1, [1.0, 1.0]),

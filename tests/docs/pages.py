@@ -97,7 +97,7 @@ def _first_line(text: str) -> tuple[str, str]:
     return command, shown
 
 
-class Desk:
+class RunCache:
     """A folder in which the blocks of a page are carried out."""
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +114,7 @@ class Desk:
         }
         self._environment.pop("SHORTLIST_STORE", None)
 
-    def __enter__(self) -> "Desk":
+    def __enter__(self) -> "RunCache":
         return self
 
     def __exit__(self, *_: object) -> None:

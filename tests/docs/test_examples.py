@@ -20,7 +20,7 @@ import pytest
 from benchmarks.inventory import systems
 from examples import evaluation, inventory, training
 
-from shortlist.run.problem_file import read_problem_file
+from shortlist.files.problem_file import read_problem_file
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

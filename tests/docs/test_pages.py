@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ELSEWHERE, ROOT, Desk, all_pages, blocks, programs, shows, steps, text_of
+from tests.docs.pages import ELSEWHERE, ROOT, RunCache, all_pages, blocks, programs, shows, steps, text_of
 
 PAGES = [page for page in all_pages() if page not in ELSEWHERE]
 PROGRAMS = [
@@ -31,7 +31,7 @@ def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
-    with Desk(tmp_path) as desk:
+    with RunCache(tmp_path) as desk:
         for step, status, printed in desk.outcomes(page):
             assert (status != 0) == step.fails, printed
             prose = [

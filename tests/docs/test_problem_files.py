@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.files.measure_section import KINDS
+from shortlist.files.problem_file import PROBLEM_KEYS, read_problem, read_problem_file
 from shortlist.measure import Call, summary_of
-from shortlist.run.measure_section import KINDS
-from shortlist.run.problem_file import PROBLEM_KEYS, read_problem, read_problem_file
 
 PAGE = (Path(__file__).parents[2] / "docs" / "problem-files.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

@@ -10,5 +10,5 @@ def test_there_are_programs_and_commands() -> None:
 
 
 def test_strategies_are_all_listed() -> None:
-    for name in sl.strategies("unknown"):
+    for name in sl.strategies.names("unknown"):
         assert f"`{name}`" in text_of("README.md")

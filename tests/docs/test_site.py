@@ -112,7 +112,7 @@ def test_every_public_name_has_an_entry(site: Path) -> None:
 def test_entries_lead_to_their_sources(site: Path) -> None:
     found = Loaded(site / "api.html").leads
     assert "_modules/shortlist/problem.html#Problem" in found
-    assert "_modules/shortlist/run/drive.html#select" in found
+    assert "_modules/shortlist/execution/drive.html#select" in found
 
 
 def test_blocks_that_are_files_show_their_names(site: Path) -> None:
@@ -175,7 +175,7 @@ def test_commands_named_on_pages_exist() -> None:
 
 
 def test_every_strategy_is_listed() -> None:
-    for name in {*sl.strategies(), *sl.strategies("unknown")}:
+    for name in {*sl.strategies.names(), *sl.strategies.names("unknown")}:
         assert f"`{name}`" in text_of("docs/strategies.md")
 
 

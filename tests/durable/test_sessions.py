@@ -15,9 +15,9 @@ import sqlalchemy
 
 import shortlist as sl
 from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun, StoreTrouble
-from shortlist.run.calls import TURNS
-from shortlist.run.history import History
-from shortlist.run.worker_names import is_gone, own_name
+from shortlist.session.splitting import TURNS
+from shortlist.session.state import RunState
+from shortlist.session.worker_names import is_gone, own_name
 from shortlist.store import (
     Arranged,
     Asked,
@@ -34,7 +34,7 @@ from shortlist.store import (
     open_store,
 )
 from tests.durable.processes import MEANS, N, Slowly, digest, mean, question
-from tests.run import measures
+from tests.execution import measures
 from tests.store.conftest import Place
 
 PROBLEM = question(epsilon=0.8)
@@ -476,7 +476,7 @@ def test_taking_in_that_is_broken_off_is_made_good(place: Place, monkeypatch: py
     session = begun(place.open())
     tickets = session.ask()
     with monkeypatch.context() as patched:
-        patched.setattr(History, "_close_round", interrupted)
+        patched.setattr(RunState, "_close_round", interrupted)
         with pytest.raises(KeyboardInterrupt):
             session.tell(tickets, means=answers(tickets))
     assert session.n_pulls == tickets.counts.sum(), "it had been appended"
@@ -484,7 +484,7 @@ def test_taking_in_that_is_broken_off_is_made_good(place: Place, monkeypatch: py
     assert digest(session) == digest(undisturbed())
 
 
-def interrupted(_: History) -> None:
+def interrupted(_: RunState) -> None:
     raise KeyboardInterrupt
 
 

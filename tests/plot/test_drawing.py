@@ -293,7 +293,7 @@ def test_figures_are_not_kept() -> None:
 
 def test_every_strategy_looks_different() -> None:
     """Also in grey: no two share line and marker."""
-    looks = [look_of(name) for name in ("lower bound", *sl.strategies())]
+    looks = [look_of(name) for name in ("lower bound", *sl.strategies.names())]
     main = looks[:1] + [
         look_of(name) for name in ("race", "wnelim", "vmedelim", "medelim-max", "adapted-medelim")
     ]

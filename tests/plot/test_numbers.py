@@ -174,7 +174,7 @@ def test_scaling_chooses_rising_values(over: str) -> None:
 
 
 def test_strategies_to_compare_are_checked() -> None:
-    assert checked_strategies(None) == sl.strategies()
+    assert checked_strategies(None) == sl.strategies.names()
     assert checked_strategies("race") == ("race",)
     assert checked_strategies(["race", "race", "wnelim"]) == ("race", "wnelim")
     for wrong in ([], ["auto"], ["nobody"], ["t-race"]):

@@ -9,9 +9,9 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.heterogeneity import variance_groups
 from shortlist.strategies import strategy_named
 from shortlist.strategies.confidence import Open, Start
+from shortlist.variance_groups import variance_groups
 from tests.oracles.adapted_medelim import h
 from tests.proof.adversary import EDGE, kth_best, level_means
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.heterogeneity import variance_groups
 from shortlist.strategies import lucb, mixture, strategy_named, top_two, ugape
+from shortlist.variance_groups import variance_groups
 from tests.playing import gaussian_rewards, play
 
 ROUNDING = 1 + 1e-9

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import shortlist as sl
-from shortlist.report.facts import Report, report_of_run
-from shortlist.run import deciding
+from shortlist.report.model import Report, report_of_run
+from shortlist.session import transitions as deciding
 from shortlist.store import Conflict, MemoryStore, Scored, Suspended, Told
 
 MANY = 100_000

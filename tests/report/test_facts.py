@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.report.facts import Report, report_of_result
-from shortlist.report.findings import findings_of
+from shortlist.report.model import Report, report_of_result
 from shortlist.report.rows import MOST_ROWS, Left, shown
+from shortlist.report.run_warnings import findings_of
 from tests.report import samples
 from tests.report.samples import append, fresh, problem, report_of, told
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.report.facts import Report
+from shortlist.report.model import Report
 from shortlist.report.page import page
 from shortlist.report.rows import MOST_ROWS
 from shortlist.report.verdict import certificate, headline
@@ -246,7 +246,7 @@ def test_a_run_that_is_suspended_is_not_called_healthy() -> None:
     append(session, sl.store.Suspended("no power", "run@lab:77:abcdef"))
     text = Strict(page(report_of(session))).words()
     assert "Nothing stands out" not in text
-    assert "Warning: Measuring was suspended by process 77 on lab" in text
+    assert "Warning: Scheduler was suspended by process 77 on lab" in text
     assert text.index("Health") < text.index("The arms")
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import shortlist as sl
 from shortlist.report.citations import bibtex, keys_of, references
-from shortlist.report.facts import report_of_result
+from shortlist.report.model import report_of_result
 from shortlist.report.report_text import report_dict, report_lines
-from shortlist.strategies import strategies, strategy_for
+from shortlist.strategies import names, strategy_for
 from tests.report import samples
 from tests.report.reading import Strict
 
@@ -118,7 +118,7 @@ def test_every_source_has_its_entry(kind: str) -> None:
     question: sl.Problem | sl.Unknown = sl.Unknown(**numbers, n=3)  # type: ignore[arg-type]
     if kind == "known":
         question = sl.Problem(**numbers, variances=[1.0] * 3, noise="gaussian")  # type: ignore[arg-type]
-    for name in strategies(kind):
+    for name in names(kind):
         rules = strategy_for(name, question)
         promise = rules.guarantee(question)
         named = re.findall(r"\[(\w+)\]", f"{rules.source} {promise.source if promise else ''}")

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.report import markup
-from shortlist.report.amounts import (
+from shortlist.report import text_format as markup
+from shortlist.report.svg import Picture, Scale
+from shortlist.report.text_format import (
     compact,
     large,
     mean_words,
@@ -18,7 +19,6 @@ from shortlist.report.amounts import (
     tick_words,
     ticks,
 )
-from shortlist.report.svg import Picture, Scale
 
 NUMBERS = st.floats(-1e100, 1e100).filter(lambda value: value == 0 or abs(value) > 1e-100)
 

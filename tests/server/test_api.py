@@ -23,7 +23,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shortlist as sl
-from shortlist.run.addresses import part_of, path_of, run_of
+from shortlist.run_urls import part_of, path_of, run_of
 from shortlist.server.app import create_app
 from shortlist.store import Leased, MemoryStore, Told, open_store
 from tests.server.calling import Caller
@@ -398,7 +398,7 @@ def test_fifty_threads_ask_and_tell(place: Place) -> None:
 
 
 def sl_rows(session: sl.Session, tickets: sl.Tickets) -> list[dict[str, Any]]:
-    from shortlist.run.sheets import ticket_rows
+    from shortlist.session.sheets import ticket_rows
 
     return list(ticket_rows(tickets, session.code, session.seed))
 

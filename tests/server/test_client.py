@@ -21,12 +21,11 @@ import pytest
 
 import shortlist as sl
 from shortlist.client import Client, RemoteRun
-from shortlist.client.connection import Trouble
-from shortlist.client.news import Said, parsed
-from shortlist.client.telling import parts_of
+from shortlist.client.remote_run import Said, parsed, parts_of
+from shortlist.client.transport import Trouble
 from shortlist.measure.source import Call
-from shortlist.report.company_text import worker_words
-from shortlist.run.worker_names import OVER_HTTP, is_gone, own_name
+from shortlist.report.worker_text import worker_words
+from shortlist.session.worker_names import OVER_HTTP, is_gone, own_name
 from tests.server.at_work import Server, serving
 
 TOKENS = {"write": "w" * 20, "read": "r" * 20}
@@ -375,7 +374,7 @@ def test_a_server_may_give_the_time_as_a_date() -> None:
 def test_a_server_that_asks_for_time_is_given_it_even_if_it_never_answered_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shortlist.client.connection._FIRST_CONTACT", 0.1)
+    monkeypatch.setattr("shortlist.client.transport._FIRST_CONTACT", 0.1)
     with answering((503, {"retry-after": "1"}, ""), GOOD) as script, Client(script.url) as client:
         assert client.runs() == []
     strict = (503, {"retry-after": "600"}, "")

@@ -389,7 +389,7 @@ def here(tmp_path: Path, limits: Limits, *proxies: str) -> Iterator[tuple[Server
         yield server, port
     finally:
         server.should_exit = True
-        server.house.closing.set()
+        server.context.closing.set()
         thread.join(20)
         assert not thread.is_alive()
 
@@ -398,24 +398,24 @@ def test_streams_are_counted_in_and_out_and_limited(tmp_path: Path) -> None:
     with here(tmp_path, Limits(streams=3, connections=20)) as (server, port):
         url = f"http://127.0.0.1:{port}"
         httpx.post(f"{url}/runs", json={"name": "trial", "question": QUESTION}).raise_for_status()
-        house = server.house
+        context = server.context
         with contextlib.ExitStack() as open_ones:
             heard = []
             for _ in range(3):
                 stream = open_ones.enter_context(httpx.stream("GET", f"{url}/runs/trial/events"))
                 heard.append(stream.iter_bytes())
                 assert next(heard[-1]).startswith(b"id: ")
-            assert house.n_streams == 3
-            assert [watch.n_watchers for watch in house.watches.values()] == [3]
+            assert context.n_streams == 3
+            assert [watch.n_watchers for watch in context.watches.values()] == [3]
             refused = httpx.get(f"{url}/runs/trial/events")
             assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "ServiceUnavailable")
-        eventually(lambda: house.n_streams == 0)
-        assert house.watches == {}
+        eventually(lambda: context.n_streams == 0)
+        assert context.watches == {}
         with httpx.Client() as client:
             assert client.head(f"{url}/runs/trial/events").status_code == 200
-            assert house.n_streams == 0, "no news are sent in answer to HEAD"
+            assert context.n_streams == 0, "no news are sent in answer to HEAD"
         assert httpx.get(f"{url}/runs/none/events").status_code == 404
-        assert (house.n_streams, house.watches) == (0, {})
+        assert (context.n_streams, context.watches) == (0, {})
 
 
 def test_one_address_has_only_so_many_connections(tmp_path: Path) -> None:

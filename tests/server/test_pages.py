@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import shortlist as sl
-from shortlist.report.markup import plain_name
+from shortlist.report.text_format import plain_name
 from shortlist.server.app import create_app
 from shortlist.server.tokens import Tokens
 from shortlist.store import MemoryStore
@@ -76,7 +76,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     server.close()
 
 
-Open = Callable[..., Page]
+OpenRun = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def shared(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def tab(browser: Any, shared: Any) -> Iterator[Open]:
+def tab(browser: Any, shared: Any) -> Iterator[OpenRun]:
     """Return a function that opens a page; with `own`, in a browser that has seen nothing before.
 
     Nothing may be loaded from elsewhere, nothing may be forbidden by the page's own policy, and the console
@@ -142,7 +142,7 @@ def spot(page: Page, choice: str) -> Any:
 # --- how pages look ---------------------------------------------------------------------------------------
 
 
-def test_pages_can_be_read_at_any_width(serving: Serving, tab: Open) -> None:
+def test_pages_can_be_read_at_any_width(serving: Serving, tab: OpenRun) -> None:
     page = tab(serving.url, PHONE, refused="status of 409")
     for kind, path in PAGES.items():
         page.set_viewport_size({"width": PHONE, "height": 900})
@@ -163,7 +163,9 @@ def test_pages_can_be_read_at_any_width(serving: Serving, tab: Open) -> None:
             assert found["texts"] > (5 if kind in {"login", "damaged"} else 20)
 
 
-def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(serving: Serving, tab: Open) -> None:
+def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(
+    serving: Serving, tab: OpenRun
+) -> None:
     page = tab(f"{serving.url}/runs/certified", PHONE)
     drawn(page)
     colours = set()
@@ -193,7 +195,7 @@ def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(serving
     assert rows == pytest.approx(marks, abs=2)
 
 
-def test_nothing_moves_for_those_who_do_not_want_it(serving: Serving, tab: Open) -> None:
+def test_nothing_moves_for_those_who_do_not_want_it(serving: Serving, tab: OpenRun) -> None:
     page = tab(f"{serving.url}/")
     moving = []
     for wish in ("no-preference", "reduce"):
@@ -204,7 +206,7 @@ def test_nothing_moves_for_those_who_do_not_want_it(serving: Serving, tab: Open)
     assert moving == ["0.4s", "0s"]
 
 
-def test_names_that_mean_harm_stay_text(serving: Serving, tab: Open) -> None:
+def test_names_that_mean_harm_stay_text(serving: Serving, tab: OpenRun) -> None:
     page = tab(serving.url + PAGES["hostile"])
     drawn(page)
     shown = spot(page, ".live .names li").all_inner_texts()
@@ -215,7 +217,7 @@ def test_names_that_mean_harm_stay_text(serving: Serving, tab: Open) -> None:
     assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
 
 
-def test_names_that_mean_harm_stay_text_when_they_come_in_later(serving: Serving, tab: Open) -> None:
+def test_names_that_mean_harm_stay_text_when_they_come_in_later(serving: Serving, tab: OpenRun) -> None:
     names = ["plain", "<img src=x onerror=alert(1)>", "<script>alert(2)</script>", "<i>last</i>"]
     serving.begin("harm", 4, 1, names=names)
     page = tab(f"{serving.url}/runs/harm")
@@ -226,7 +228,7 @@ def test_names_that_mean_harm_stay_text_when_they_come_in_later(serving: Serving
     assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
 
 
-def test_what_cannot_be_read_is_said(serving: Serving, tab: Open) -> None:
+def test_what_cannot_be_read_is_said(serving: Serving, tab: OpenRun) -> None:
     page = tab(f"{serving.url}/", refused="status of 40[49]")
     row = spot(page, ".run").filter(has_text="Damaged")
     expect(row.locator(".state")).to_contain_text("Record 3 of run 'damaged' was damaged or altered")
@@ -268,7 +270,7 @@ def test_long_lists_come_in_pages_and_files_only_once() -> None:
 # --- plan and begin ---------------------------------------------------------------------------------------
 
 
-def test_a_run_is_planned_and_begun(serving: Serving, tab: Open) -> None:
+def test_a_run_is_planned_and_begun(serving: Serving, tab: OpenRun) -> None:
     page = tab(
         f"{serving.url}/plan?m=1&epsilon=0.3&variances=0.25,0.25,1&goal=minimise", refused="of 422|of 409"
     )
@@ -345,7 +347,7 @@ READ = [
 ]
 
 
-def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: Open) -> None:
+def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: OpenRun) -> None:
     page = tab(f"{serving.url}/login")
     found = page.evaluate(
         """async (calls) => {
@@ -358,7 +360,7 @@ def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: Open) -
 
 
 @pytest.mark.parametrize("head", ["", "name,scale\n"])
-def test_a_decimal_comma_among_commas_is_no_other_number(serving: Serving, tab: Open, head: str) -> None:
+def test_a_decimal_comma_among_commas_is_no_other_number(serving: Serving, tab: OpenRun, head: str) -> None:
     page = tab(f"{serving.url}/plan")
     spot(page, "#arms").fill(f"{head}a,0.5\nb,1,8")
     expect(spot(page, "#plan-error")).to_contain_text("The line 'b,1,8' has 3 cells; it must have 2.")
@@ -367,7 +369,7 @@ def test_a_decimal_comma_among_commas_is_no_other_number(serving: Serving, tab: 
 # --- watching ---------------------------------------------------------------------------------------------
 
 
-def test_two_watch_a_run_to_its_end(serving: Serving, tab: Open) -> None:
+def test_two_watch_a_run_to_its_end(serving: Serving, tab: OpenRun) -> None:
     serving.begin("watched")
     pages = [tab(f"{serving.url}/runs/watched", own=is_other) for is_other in (False, True)]
     means = means_of(6)
@@ -405,7 +407,7 @@ def test_two_watch_a_run_to_its_end(serving: Serving, tab: Open) -> None:
     assert first.split() == second.split()
 
 
-def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: Open) -> None:
+def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: OpenRun) -> None:
     page = tab(serving.url + PAGES["suspended"])
     for label in ("report", "answers (CSV)", "all of it (JSON)"):
         with page.expect_download() as kept:
@@ -417,7 +419,7 @@ def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: Open)
     expect(spot(page, "h1")).to_have_text("280 pulls made, and nothing is certified yet")
 
 
-def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: Open) -> None:
+def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: OpenRun) -> None:
     serving.begin("listed one")
     page = tab(f"{serving.url}/")
     row = spot(page, ".run").filter(has_text="listed one")
@@ -435,7 +437,7 @@ def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: Open) -> None:
 # --- answers by hand --------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: Open) -> None:
+def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) -> None:
     serving.begin("lab", 4, 1, names=["north", "south", "x" * 10_000, "<b>west</b>"])
     page = tab(f"{serving.url}/runs/lab/answer", PHONE, refused="of 422", has_touch=True)
     page.fill("#worker", "Ann")
@@ -475,7 +477,7 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: Open) -> 
     assert serving.facts("/runs/lab.json")["holders"] == []
 
 
-def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: Open) -> None:
+def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: OpenRun) -> None:
     serving.begin("twice", 2, 1)
     page = tab(f"{serving.url}/runs/twice/answer", PHONE, own=True)
     page.fill("#worker", "Ann")
@@ -495,7 +497,7 @@ def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: Open) ->
     expect(spot(page, ".urgent")).to_contain_text("1 answer contradicts an earlier one")
 
 
-def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: Open) -> None:
+def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) -> None:
     question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "names": ["old", "new"]}
     serving.post("/runs", name="pilot", question=question)
     page = tab(f"{serving.url}/runs/pilot/answer", PHONE, refused="of 422", own=True)
@@ -515,7 +517,7 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: Open) -> 
 # --- when the server is gone ------------------------------------------------------------------------------
 
 
-def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: Open, tmp_path: Path) -> None:
+def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: OpenRun, tmp_path: Path) -> None:
     server = Serving(tmp_path / "runs.db")
     try:
         server.begin("outage", 3, 1, "level-race")
@@ -570,7 +572,7 @@ def test_where_runs_are_only_looked_at_no_token_brings_forms(tmp_path: Path) -> 
         server.close()
 
 
-def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_path: Path) -> None:
+def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: OpenRun, tmp_path: Path) -> None:
     tokens, file = Tokens.new(), tmp_path / "tokens"
     file.write_text(f"write {tokens.write}\nread {tokens.read}\n")
     file.chmod(0o600)
@@ -612,7 +614,7 @@ def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: Open, tmp_pa
         server.close()
 
 
-def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Open) -> None:
+def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: OpenRun) -> None:
     page = tab(f"{serving.url}/", own=True)
 
     def to(words: str) -> None:

@@ -17,11 +17,11 @@ import pytest
 import shortlist as sl
 from shortlist import cli
 from shortlist.errors import InvalidProblem, StoreTrouble
-from shortlist.run.problem_file import question_of
-from shortlist.server import pages, reading, tokens
-from shortlist.server.allowance import Allowance, network_of
+from shortlist.files.problem_file import question_of
+from shortlist.server import pages, tokens
+from shortlist.server import routes_read as reading
 from shortlist.server.app import create_app
-from shortlist.server.browsers import host_of
+from shortlist.server.middleware import RateLimits, host_of, network_of
 from shortlist.server.settings import Limits, Settings, is_loopback
 from shortlist.server.strict_json import Unclear, parsed
 from shortlist.server.tokens import SESSION, Right, Sessions, Tokens
@@ -284,7 +284,7 @@ def test_right_tokens_are_not_limited() -> None:
 
 def test_an_allowance_comes_back_with_time() -> None:
     now = 0.0
-    some = Allowance(0.1, 2, lambda: now)
+    some = RateLimits(0.1, 2, lambda: now)
     assert [some.take("a"), some.take("a"), some.take("a")] == [True, True, False]
     assert some.take("b")
     now = 9.0
@@ -486,7 +486,7 @@ def test_a_fault_of_the_server_is_told_without_details(
     assert trouble_of(reply, 500)["kind"] == "InternalError"
     assert_safe(reply)
     assert "secret" not in reply.text
-    monkeypatch.setattr("shortlist.server.guards.is_foreign", fails)
+    monkeypatch.setattr("shortlist.server.middleware.is_foreign", fails)
     reply = client.get("/index.json")
     assert trouble_of(reply, 500)["kind"] == "InternalError"
     assert_safe(reply)
@@ -533,7 +533,7 @@ def test_answers_are_refused_when_the_file_of_the_store_was_removed(tmp_path: Pa
 
 
 def test_nobody_learns_who_uses_which_database() -> None:
-    from shortlist.server.trouble import discreet
+    from shortlist.server.errors import discreet
 
     class Elsewhere(MemoryStore):
         def __repr__(self) -> str:

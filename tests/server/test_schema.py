@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from shortlist.server.app import create_api
-from shortlist.server.replies import MODELS
+from shortlist.server.responses import MODELS
 from shortlist.store import MemoryStore
 from tests.server.serving import QUESTION, Served, served
 

@@ -15,7 +15,7 @@ import shortlist as sl
 from shortlist.strategies import strategy_named
 
 DELTA, RUNS, ALARM = 0.05, 1000, 1e-6
-ELIMINATION = [name for name in sl.strategies() if strategy_named(name).take_lanes is None]
+ELIMINATION = [name for name in sl.strategies.names() if strategy_named(name).take_lanes is None]
 
 
 def assert_rate_is_below_delta(outcome: sl.Simulation) -> None:

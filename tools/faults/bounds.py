@@ -5,19 +5,19 @@ from tools.faults.fault import Fault
 FAULTS = (
     Fault(
         "groups: powers of two in the lower group",
-        "heterogeneity.py",
+        "variance_groups.py",
         "(significands < least[0])",
         "(significands <= least[0])",
     ),
     Fault(
         "groups: 2m arms count as many",
-        "heterogeneity.py",
+        "variance_groups.py",
         "more = _union([group for group in groups if len(group) > limit])",
         "more = _union([group for group in groups if len(group) >= limit])",
     ),
     Fault(
         "reduced set: moves in the wrong order",
-        "heterogeneity.py",
+        "variance_groups.py",
         "np.lexsort((owner, kappas))",
         "np.lexsort((owner, -kappas))",
     ),
@@ -27,7 +27,7 @@ FAULTS = (
         "math.log(problem.m)",
         "math.log(2 * problem.m)",
     ),
-    Fault("groups: runs joined across a gap", "heterogeneity.py", "last.stop == start", "True"),
+    Fault("groups: runs joined across a gap", "variance_groups.py", "last.stop == start", "True"),
     Fault("null: twice the bound", "bounds/null.py", "2 * _at_multiplier", "4 * _at_multiplier"),
     Fault("null: the multiplier's price forgotten", "bounds/null.py", ".sum()) - multiplier", ".sum())"),
     Fault(
@@ -91,7 +91,7 @@ FAULTS = (
     ),
     Fault(
         "plan: screens pass for selections",
-        "plan.py",
+        "planning.py",
         "elif guarantee.scope is Scope.SCREENING:",
         "elif not guarantee.scope:",
     ),

@@ -35,13 +35,13 @@ FAULTS = (
     ),
     Fault(
         "input: TOML has numbers of any size",
-        "run/problem_file.py",
+        "files/problem_file.py",
         "value.bit_length() > 1024",
         "value.bit_length() > 2**30",
     ),
     Fault(
         "input: a key of TOML has any number of parts",
-        "run/problem_file.py",
+        "files/problem_file.py",
         "if _LONG_KEY.search(text):",
         "if _LONG_KEY.search(text[:1]):",
     ),
@@ -59,13 +59,13 @@ FAULTS = (
     ),
     Fault(
         "input: workers may have names of any length",
-        "run/worker_names.py",
+        "session/worker_names.py",
         "if not is_name or len(str(worker)) > _MOST_LETTERS:",
         "if not is_name:",
     ),
     Fault(
         "input: workers may have names that control terminals",
-        "run/worker_names.py",
+        "session/worker_names.py",
         "worker.strip() and worker.isprintable()",
         "worker.strip()",
     ),
@@ -119,7 +119,7 @@ FAULTS = (
     ),
     Fault(
         "secrets: the client repeats the address of a server",
-        "client/connection.py",
+        "client/transport.py",
         "the server is {shown(url)!r}",
         "the server is {url!r}",
     ),

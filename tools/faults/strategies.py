@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Fault(
         "simulation: errors up to 2 epsilon pass",
-        "simulate.py",
+        "simulation.py",
         "(cut - merits) - problem.epsilon > rounding",
         "(cut - merits) - 2 * problem.epsilon > rounding",
     ),
@@ -319,7 +319,7 @@ FAULTS = (
     ),
     Fault(
         "simulation: sample variances with a degree of freedom too many",
-        "simulate.py",
+        "simulation.py",
         "batch.counts - 1, strict=True",
         "batch.counts, strict=True",
     ),

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from shortlist.heterogeneity import heterogeneity
 from shortlist.problem import Problem
+from shortlist.variance_groups import heterogeneity
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from scipy.special import expit
 from shortlist.arrays import FloatArray
 from shortlist.bounds.classes import Classes
 from shortlist.bounds.two_point import margin
-from shortlist.heterogeneity import heterogeneity
 from shortlist.problem import Problem
+from shortlist.variance_groups import heterogeneity
 
 _MOST_SUBSETS = 48
 _ALLOWANCE = 1e-12  # for rounding, relative to the sum of all magnitudes

@@ -2,7 +2,7 @@
 
 import math
 
-from shortlist.heterogeneity import entropy
+from shortlist.variance_groups import entropy
 
 
 def constant(delta: float) -> float:

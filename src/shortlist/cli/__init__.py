@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def _leave(message: str, status: int) -> None:
-    from shortlist.run.printable import printable
+    from shortlist.escaping import printable
 
     message = _masked(message)
     if len(message) > _MOST_LETTERS:  # something endless was given; what to do stands at the end

@@ -13,7 +13,7 @@ from shortlist.cli.stores import refuse_file, who, writing
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.run import Session
+    from shortlist.session import Session
     from shortlist.tickets import Tickets
 
 _MOST_SHOWN = 20
@@ -52,8 +52,8 @@ def command(
     Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this
     round are with others now; 4 the store failed.
     """
-    from shortlist.report.exchange import asked_dict, ended_dict
-    from shortlist.run import Session
+    from shortlist.report.payloads import asked_dict, ended_dict
+    from shortlist.session import Session
 
     if as_csv and as_json:
         raise InvalidProblem("give either --csv or --json, and not both.")
@@ -74,7 +74,7 @@ def command(
 
 
 def _print_sheet(session: "Session", tickets: "Tickets") -> None:
-    from shortlist.run.sheets import COLUMNS, ticket_rows
+    from shortlist.session.sheets import COLUMNS, ticket_rows
 
     print_csv(COLUMNS, ticket_rows(tickets, session.code, session.seed))
 
@@ -83,7 +83,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.run.sheets import ticket_rows
+    from shortlist.session.sheets import ticket_rows
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("ticket", no_wrap=True)
@@ -98,10 +98,10 @@ def _show(session: "Session", tickets: "Tickets") -> None:
 
 def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> None:
     """Say for whom the tickets are and what to do with them, or why there are none."""
-    from shortlist.report.company_text import counted, waiting_words
-    from shortlist.report.exchange import until
-    from shortlist.report.moments import moment
-    from shortlist.run.holders import awaited
+    from shortlist.report.payloads import until
+    from shortlist.report.text_format import moment
+    from shortlist.report.worker_text import counted, waiting_words
+    from shortlist.session.holders import awaited
 
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")

@@ -50,10 +50,10 @@ def command(
       shortlist ask trial --worker ann --max 10 --csv > ann.csv
       shortlist tell trial ann.csv
     """
-    from shortlist.report.company_text import counted
-    from shortlist.report.exchange import begun_dict
-    from shortlist.run import Session
-    from shortlist.run.problem_file import read_problem, read_reissue
+    from shortlist.files.problem_file import read_problem, read_reissue
+    from shortlist.report.payloads import begun_dict
+    from shortlist.report.worker_text import counted
+    from shortlist.session import Session
 
     if where == NOWHERE:
         raise InvalidProblem(f"a run in {NOWHERE} would end with this command; give a file with --store.")

@@ -15,7 +15,7 @@ from shortlist.errors import InvalidProblem
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
     from shortlist.problem import Problem
-    from shortlist.simulate import Simulation
+    from shortlist.simulation import Simulation
 
 _COLUMNS = ("instance", "strategy", "replication", "pulls", "is_error", "lower_bound")
 
@@ -95,7 +95,7 @@ def _played(
 ) -> "Simulation":
     """Return what a strategy does on an instance."""
     from shortlist.report.progress import runs_shown
-    from shortlist.simulate import simulate as simulated
+    from shortlist.simulation import simulate as simulated
 
     how = {"replications": numbers["replications"], "seed": numbers["seed"]}
     with runs_shown(f"{instance}, {name}", numbers["replications"], quiet=quiet) as progress:

@@ -50,7 +50,7 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
             if run not in known:
                 raise NoSuchRun(f"there is no run {run!r} in {shown(source)}; nothing was copied.")
         with writing(target) as copy:
-            from shortlist.run.printable import printable
+            from shortlist.escaping import printable
             from shortlist.store import copy_run, verify_copy
 
             for run in dict.fromkeys(runs) or known:
@@ -83,7 +83,7 @@ def _damage(store: "Store") -> str:
 
 
 def _words(n_copied: int, n_there: int) -> str:
-    from shortlist.report.company_text import counted
+    from shortlist.report.worker_text import counted
 
     if not n_copied:
         return "there already, the same"

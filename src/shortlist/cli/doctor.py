@@ -27,8 +27,8 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
     Exit status: 0 no errors were found, 2 the question is wrong, 4 errors were found.
     """
     from shortlist.doctor import examine
+    from shortlist.files.problem_file import read_problem_file
     from shortlist.report.doctor_text import diagnosis_text
-    from shortlist.run.problem_file import read_problem_file
 
     asked = read_problem_file(file)
     declared = asked.reproducible

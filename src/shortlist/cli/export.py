@@ -13,7 +13,7 @@ from shortlist.cli.stores import look_at, reading
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.run.follower import Follower
+    from shortlist.session.log import RunLog
 
 
 @click.command("export")
@@ -51,7 +51,7 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
     show_plain(f"Written to {output}.")
 
 
-def _write(log: "Follower", out: TextIO | None, as_json: bool) -> None:
+def _write(log: "RunLog", out: TextIO | None, as_json: bool) -> None:
     import json
 
     from shortlist.report.export import COLUMNS, answer_rows, export_dict

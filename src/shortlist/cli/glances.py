@@ -9,7 +9,7 @@ from shortlist.errors import NoSuchRun, StoreTrouble
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shortlist.run.outline import Outline
+    from shortlist.session.outline import Outline
     from shortlist.store import Store
 
 
@@ -37,7 +37,7 @@ class Glance:
 
 def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
     """Yield some runs of a store, all by default."""
-    from shortlist.run.outline import outline
+    from shortlist.session.outline import outline
 
     known = store.runs()
     for run in runs:
@@ -57,8 +57,8 @@ def table_of(some: Iterable[Glance]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.report.moments import in_table
     from shortlist.report.run_text import outline_state
+    from shortlist.report.text_format import in_table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("run", overflow="fold")

@@ -25,7 +25,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
 
     Names are put down so that no spreadsheet takes them for formulas, and no terminal for commands.
     """
-    from shortlist.run.printable import cell_of, printable
+    from shortlist.escaping import cell_of, printable
 
     if out is None and isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # a file for programs, wherever it is written
@@ -57,9 +57,9 @@ def show(text: "RenderableType") -> None:
     """Print text or a table to the width of the terminal."""
     from rich.console import Console
 
-    from shortlist.report.harmless import Harmless
+    from shortlist.cli.escaped import Escaped
 
-    Console(highlight=False).print(Harmless(text))
+    Console(highlight=False).print(Escaped(text))
 
 
 def show_plain(text: str, *, err: bool = False, is_command: bool = False) -> None:
@@ -67,6 +67,6 @@ def show_plain(text: str, *, err: bool = False, is_command: bool = False) -> Non
     from rich.console import Console
     from rich.text import Text
 
-    from shortlist.run.printable import printable
+    from shortlist.escaping import printable
 
     Console(highlight=False, stderr=err).print(Text(printable(text)), soft_wrap=is_command)

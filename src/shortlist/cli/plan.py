@@ -39,7 +39,7 @@ def command(
       shortlist plan --instance equal -n 50 -m 3 --epsilon 0.2 --json
     """
     from shortlist.budget import plan_for_budget
-    from shortlist.plan import plan as planned
+    from shortlist.planning import plan as planned
     from shortlist.report.text import plan_text
 
     if budget is None and is_given("vary"):

@@ -50,7 +50,7 @@ def instance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Question":
     """Return the question that a command is about, without where rewards come from."""
-    from shortlist.run.problem_file import read_problem
+    from shortlist.files.problem_file import read_problem
 
     _refuse_unclear(file, instance)
     return instance_of(instance, numbers)[0] if file is None else read_problem(file)
@@ -60,7 +60,7 @@ def simulated_question(
     file: Path | None, instance: str | None, numbers: dict[str, Any]
 ) -> "tuple[Question, FloatArray, str, FloatArray | None]":
     """Return the question, true means, the kind of rewards, and true variances if the question has none."""
-    from shortlist.run.problem_file import read_problem_file
+    from shortlist.files.problem_file import read_problem_file
 
     _refuse_unclear(file, instance)
     if file is not None:

@@ -26,8 +26,8 @@ def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json:
 
     Exit status: 0, or 2 if there is no such run, 4 the store failed.
     """
-    from shortlist.report.company_text import counted, worker_words
-    from shortlist.run import Session
+    from shortlist.report.worker_text import counted, worker_words
+    from shortlist.session import Session
 
     me = who(None)
     worker = who(worker)

@@ -16,8 +16,8 @@ from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 
 if TYPE_CHECKING:
     from shortlist.client import RemoteSession
+    from shortlist.execution.driven import Followed
     from shortlist.result import Result
-    from shortlist.run.driven import Followed
     from shortlist.unknown import Question
 
 TOKEN = "SHORTLIST_TOKEN"

@@ -23,7 +23,7 @@ def command(run: str, where: str, as_json: bool) -> None:
 
     Exit status: 0 every decision is the same, 2 there is no such run, 4 one is not, or the log is damaged.
     """
-    from shortlist.report.company_text import counted
+    from shortlist.report.worker_text import counted
 
     with reading(where) as store:
         log = look_at(store, run)

@@ -16,9 +16,9 @@ from shortlist.cli.stores import look_at, reading, shown
 from shortlist.errors import InvalidProblem, ShortlistError
 
 if TYPE_CHECKING:
-    from shortlist.report.facts import Report
+    from shortlist.report.model import Report
     from shortlist.result import Result, Stop
-    from shortlist.run import Session
+    from shortlist.session import Session
     from shortlist.store import Record
 
 
@@ -48,7 +48,7 @@ def command(run: str, output: Path | None, where: str, as_json: bool) -> None:
 
     Exit status: 0, or 2 if there is no such run, 4 the store failed or the file could not be written.
     """
-    from shortlist.report.facts import report_of_run
+    from shortlist.report.model import report_of_run
 
     with reading(where) as store:
         log = look_at(store, run)
@@ -95,7 +95,7 @@ def reporting(session: "Session", output: Path | None) -> "Iterator[Callable[[Re
 
 
 def _write_session(session: "Session", output: Path, stop: "Stop | None") -> None:
-    from shortlist.report.facts import report_of_run
+    from shortlist.report.model import report_of_run
     from shortlist.result import Stop
 
     resume = "" if session.is_private else this_command("--budget" if stop is Stop.BUDGET else "")

@@ -17,7 +17,7 @@ from shortlist.cli.stores import shown
 from shortlist.errors import ChangedRun, MeasurementFailed, ShortlistError, StoreTrouble
 
 if TYPE_CHECKING:
-    from shortlist.run.driven import Followed
+    from shortlist.execution.driven import Followed
 
 
 def this_command(without: str = "") -> str:
@@ -59,7 +59,7 @@ def saying_how_to_go_on(session: "Followed") -> Iterator[None]:
 
     A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
     """
-    from shortlist.run.interrupts import ask_to_stop
+    from shortlist.execution.interrupts import ask_to_stop
 
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
@@ -100,7 +100,7 @@ def _advice(session: "Followed") -> str:
 
 
 def _pulls(session: "Followed") -> str:
-    from shortlist.report.company_text import counted
+    from shortlist.report.worker_text import counted
 
     return counted(session.n_made, "pull")
 

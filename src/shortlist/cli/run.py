@@ -20,9 +20,10 @@ from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.run import Retries, Session
-    from shortlist.run.driven import Followed
-    from shortlist.run.problem_file import ProblemFile
+    from shortlist.execution import Retries
+    from shortlist.execution.driven import Followed
+    from shortlist.files.problem_file import ProblemFile
+    from shortlist.session import Session
     from shortlist.unknown import Question
 
 
@@ -110,12 +111,12 @@ def command(
     the budget ended first or what was asked is not proved, 4 a measurement, the store or the server failed,
     130 interrupted.
     """
+    from shortlist.execution import drive
+    from shortlist.files.problem_file import read_problem_file
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
     from shortlist.result import Stop
-    from shortlist.run import drive
-    from shortlist.run.deciding import NOTED
-    from shortlist.run.problem_file import read_problem_file
+    from shortlist.session.transitions import NOTED
 
     if report_file is not None:
         refuse_nowhere(report_file)
@@ -159,7 +160,7 @@ def command(
 @contextmanager
 def _in_store(problem: "Question", where: str, **began: Any) -> "Iterator[Session]":
     """Yield the session of a run that is kept in a store, or nowhere."""
-    from shortlist.run import Session
+    from shortlist.session import Session
 
     with nullcontext() if where == NOWHERE else writing(where) as store:
         yield Session(problem, store=store, **began)
@@ -167,7 +168,7 @@ def _in_store(problem: "Question", where: str, **began: Any) -> "Iterator[Sessio
 
 def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "Retries | None":
     """Return when failed calls are tried again: as options say, then the file; None for the usual."""
-    from shortlist.run import Retries
+    from shortlist.execution import Retries
 
     given: dict[str, Any] = {"times": times, "first": first}
     changes = {name: value for name, value in given.items() if value is not None}
@@ -175,7 +176,7 @@ def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "R
 
 
 def _reporting(session: "Followed", output: Path | None) -> Any:
-    from shortlist.run import Session
+    from shortlist.session import Session
 
     return reporting(session, output) if isinstance(session, Session) else server_reporting(session, output)
 
@@ -200,8 +201,8 @@ def _announced(file: Path, session: "Followed", budget: int | None) -> str:
 
 def _kept(session: "Followed", where: str) -> str:
     """Return where the run is kept, and how much of it is there already."""
-    from shortlist.report.company_text import counted
-    from shortlist.report.moments import day
+    from shortlist.report.text_format import day
+    from shortlist.report.worker_text import counted
 
     if session.is_private:
         return "Nothing of this run is kept."
@@ -216,8 +217,8 @@ def _kept(session: "Followed", where: str) -> str:
 @contextmanager
 def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterator[Any]:
     """Yield what measures, as `drive` takes it: processes of our own, a Dask cluster, or this thread."""
-    from shortlist.run import Processes
-    from shortlist.run.dask import local_dask
+    from shortlist.execution import Processes
+    from shortlist.execution.dask import local_dask
 
     if dask is not None and dask != "local" and is_given("workers"):
         raise InvalidProblem("--workers has no effect with the address of a cluster. Leave it out.")

@@ -14,7 +14,7 @@ from shortlist.cli.questions import question_options, simulated_question
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from shortlist.simulate import Simulation
+    from shortlist.simulation import Simulation
     from shortlist.unknown import Question
 
 
@@ -46,7 +46,7 @@ def command(
     """
     from shortlist.report.progress import runs_shown
     from shortlist.report.text import simulations_text
-    from shortlist.simulate import simulate as simulated
+    from shortlist.simulation import simulate as simulated
 
     problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
     outcomes: list[Simulation] = []
@@ -82,7 +82,7 @@ def command(
 
 def taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
     """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
-    from shortlist.plan import resolve
+    from shortlist.planning import resolve
     from shortlist.strategies import strategy_for
 
     reasons = {name: "" if name == "auto" else strategy_for(name, problem).unfit(problem) for name in names}
@@ -99,10 +99,10 @@ def countable(problem: "Question") -> Iterator[str]:
     If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
     """
     from shortlist.problem import Problem
-    from shortlist.strategies import strategies, strategy_for
+    from shortlist.strategies import names, strategy_for
 
-    known = strategies()
-    pilots = [name for name in strategies("unknown") if name not in known]
+    known = names()
+    pilots = [name for name in names("unknown") if name not in known]
     for name in known if isinstance(problem, Problem) else pilots:
         try:
             rules = strategy_for(name, problem)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shortlist.errors import InvalidProblem, NoSuchRun
 
 if TYPE_CHECKING:
-    from shortlist.run.follower import Follower
+    from shortlist.session.log import RunLog
     from shortlist.store import Store
 
 NOWHERE = ":memory:"
@@ -38,12 +38,12 @@ def writing(where: str, *, must_exist: bool = False) -> "Iterator[Store]":
         yield store
 
 
-def look_at(store: "Store", run: str) -> "Follower":
+def look_at(store: "Store", run: str) -> "RunLog":
     """Return a run as its log has it, without writing; raise NoSuchRun if there is none."""
-    from shortlist.run.follower import Follower
+    from shortlist.session.log import RunLog
 
     refuse_file(store, run)
-    log = Follower(store, run)
+    log = RunLog(store, run)
     log.catch_up()
     _ = log.history
     return log
@@ -84,7 +84,7 @@ def shown(where: str) -> str:
 
 def who(worker: str | None) -> str:
     """Return who measures, if that was not said: the user, and this machine."""
-    from shortlist.run.worker_names import checked_worker
+    from shortlist.session.worker_names import checked_worker
 
     if worker is not None:
         return checked_worker(worker, "--worker")

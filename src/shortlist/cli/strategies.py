@@ -12,8 +12,7 @@ def command(as_json: bool) -> None:
     """List the strategies: what each does and where it is defined."""
     from rich.table import Table
 
-    from shortlist.strategies import strategies as names
-    from shortlist.strategies import strategy_for, strategy_named
+    from shortlist.strategies import names, strategy_for, strategy_named
     from shortlist.unknown import Unknown
 
     question = Unknown(m=1, epsilon=1.0, delta=0.05, n=2)  # any will do to find those for unknown variances

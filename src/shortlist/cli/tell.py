@@ -12,8 +12,8 @@ from shortlist.cli.stores import refuse_file, who, writing
 from shortlist.errors import InvalidAnswers
 
 if TYPE_CHECKING:
-    from shortlist.run import Session
-    from shortlist.run.telling import Taken
+    from shortlist.session import Session
+    from shortlist.session.told_sheets import Taken
     from shortlist.store import Conflict
 
 _MOST_CONFLICTS = 10  # that are shown one by one
@@ -55,10 +55,10 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
     Exit status: 0 the answers were taken, 2 FILE or the command is wrong, 4 the store failed.
     """
-    from shortlist.report.exchange import ended_dict, told_dict
-    from shortlist.run import Session
-    from shortlist.run.sheets import read_sheet
-    from shortlist.run.telling import run_with_code, tell_sheet
+    from shortlist.report.payloads import ended_dict, told_dict
+    from shortlist.session import Session
+    from shortlist.session.sheets import read_sheet
+    from shortlist.session.told_sheets import run_with_code, tell_sheet
 
     worker = who(worker)
     data = _data(file)
@@ -97,7 +97,7 @@ def _form(file: Path) -> str | None:
 
 
 def _say(session: "Session", told: "Taken") -> None:
-    from shortlist.report.company_text import counted
+    from shortlist.report.worker_text import counted
 
     parts = [f"{counted(told.taken, 'answer')} taken"]
     if told.known:
@@ -122,8 +122,8 @@ def _say(session: "Session", told: "Taken") -> None:
 
 
 def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
-    from shortlist.run.printable import printable
-    from shortlist.run.sheets import ticket_text
+    from shortlist.escaping import printable
+    from shortlist.session.sheets import ticket_text
 
     for one in conflicts[:_MOST_CONFLICTS]:
         ticket = ticket_text(session.code, one.round, one.arm)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.checks import whole_number
-from shortlist.client.connection import Connection
 from shortlist.client.questions import check_digest, question_dict, question_from
 from shortlist.client.remote_run import RemoteRun
-from shortlist.run.addresses import path_of
+from shortlist.client.transport import Connection
+from shortlist.run_urls import path_of
 from shortlist.unknown import Question, checked_question
 
 _PLANNING = 300.0  # seconds: a plan for many arms takes its time

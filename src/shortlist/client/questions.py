@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from shortlist.errors import StoreTrouble
+from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice
-from shortlist.run.problem_file import question_of
 from shortlist.strategies import strategy_for
 from shortlist.unknown import Question
 

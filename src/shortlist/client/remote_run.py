@@ -1,30 +1,140 @@
 """A run that a server keeps: all that can be asked of it, and told to it."""
 
+import json
+import math
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import httpx
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.client.connection import Connection
-from shortlist.client.news import news
 from shortlist.client.questions import result_from
-from shortlist.client.telling import failure, parts_of
+from shortlist.client.refusals import error_of
+from shortlist.client.transport import Connection, Trouble
 from shortlist.errors import Contradiction
 from shortlist.measure import Summaries, summary_of
 from shortlist.result import Result
-from shortlist.run.addresses import path_of
-from shortlist.run.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
-from shortlist.run.deciding import plain
-from shortlist.run.session import DAY
-from shortlist.run.worker_names import OVER_HTTP, own_name
+from shortlist.run_urls import path_of
+from shortlist.session.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
+from shortlist.session.session import DAY
+from shortlist.session.sheets import ticket_text
+from shortlist.session.transitions import plain
+from shortlist.session.worker_names import OVER_HTTP, own_name
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 from shortlist.unknown import Question, Unknown
 
 if TYPE_CHECKING:
     from shortlist.client.remote_session import RemoteSession
+
+
+_SILENCE = 45.0  # seconds; a server that has nothing to say says so every fifteen
+
+
+class Said(NamedTuple):
+    """One event: its number, its kind and its text."""
+
+    number: str
+    kind: str
+    text: str
+
+
+def news(connection: Connection, path: str) -> Iterator[dict[str, Any]]:
+    """Yield how far a run is, now and whenever that changes, until it has ended.
+
+    If the connection breaks, it is made again; nothing is yielded twice.
+    """
+    last, tries = None, connection.tries()
+    while True:
+        try:
+            with connection.stream(path, httpx.Timeout(30.0, read=_SILENCE)) as response:
+                for said in parsed(response.iter_lines()):
+                    tries = connection.tries()
+                    data = json.loads(said.text)
+                    if said.kind == "trouble":
+                        raise error_of(data["kind"], data["message"])
+                    if said.kind == "run" and said.number != last:
+                        last = said.number
+                        yield data
+                    if data.get("is_done"):
+                        return
+            raise httpx.RemoteProtocolError("it has hung up")
+        except (httpx.TransportError, Trouble) as trouble:
+            tries.failed(trouble)
+
+
+def parsed(lines: Iterable[str]) -> Iterator[Said]:
+    """Yield the events in a stream of lines, as the standard has them; the last one only if it is whole."""
+    fields: dict[str, list[str]] = {}
+    for line in lines:
+        if not line:
+            if "data" in fields:
+                number, kind = (fields.get(name, [""])[-1] for name in ("id", "event"))
+                yield Said(number, kind, "\n".join(fields["data"]))
+            fields = {}
+        elif not line.startswith(":"):  # which is a comment
+            name, _, value = line.partition(":")
+            fields.setdefault(name, []).append(value.removeprefix(" "))
+
+
+_MOST_TICKETS = 2000  # in one request
+_MOST_FAILURES = 2000
+_MOST_LETTERS_OF_SCORES = 1000  # of why a pull failed
+
+
+def parts_of(
+    code: str,
+    tickets: Tickets,
+    means: FloatArray,
+    variances: FloatArray | None,
+    scored: Sequence[Scored],
+    again: Sequence[int] = (),
+) -> Iterator[dict[str, Any]]:
+    """Yield the answers to tickets in parts, each with the failures scored and the tickets repeated in it."""
+    repeated = {ticket_text(code, tickets.round, arm) for arm in again}
+    failures = defaultdict(list)
+    for one in scored:
+        failures[one.ticket.arm].append(failure(code, one))
+    answers: list[dict[str, Any]] = []
+    failed: list[dict[str, Any]] = []
+    for answer, arm in zip(_answers(code, tickets, means, variances), tickets.arms.tolist(), strict=True):
+        if answers and (len(answers) == _MOST_TICKETS or len(failed) + len(failures[arm]) > _MOST_FAILURES):
+            yield _part(answers, failed, repeated)
+            answers, failed = [], []
+        answers.append(answer)
+        failed += failures[arm]
+    if answers:
+        yield _part(answers, failed, repeated)
+
+
+def _part(answers: list[dict[str, Any]], failed: list[dict[str, Any]], repeated: set[str]) -> dict[str, Any]:
+    again = [answer["ticket"] for answer in answers if answer["ticket"] in repeated]
+    return {"answers": answers, "scored": failed} | ({"again": again} if again else {})
+
+
+def _answers(
+    code: str, tickets: Tickets, means: FloatArray, variances: FloatArray | None
+) -> Iterator[dict[str, Any]]:
+    spreads = [math.nan] * len(tickets) if variances is None else variances.tolist()
+    rows = zip(tickets.arms.tolist(), tickets.counts.tolist(), means.tolist(), spreads, strict=True)
+    for arm, count, mean, variance in rows:
+        spread = {} if math.isnan(variance) else {"variance": variance}
+        yield {"ticket": ticket_text(code, tickets.round, arm), "count": count, "mean": mean, **spread}
+
+
+def failure(code: str, one: Scored) -> dict[str, Any]:
+    """Return pulls that were scored, as they are sent."""
+    return {
+        "ticket": ticket_text(code, one.ticket.round, one.ticket.arm),
+        "first_pull": one.ticket.first_pull,
+        "pulls": one.ticket.count,
+        "score": one.score,
+        "reason": one.reason[:_MOST_LETTERS_OF_SCORES],
+    }
+
 
 _MOST_LETTERS = 10_000  # of a reason
 

@@ -9,8 +9,8 @@ from shortlist.arrays import BoolArray
 from shortlist.client.remote_run import RemoteRun
 from shortlist.measure import Summaries
 from shortlist.result import Result
-from shortlist.run.holders import Holding
-from shortlist.run.worker_names import OVER_HTTP
+from shortlist.session.holders import Holding
+from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
 from shortlist.unknown import Question
 

@@ -9,7 +9,7 @@ from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
 from shortlist.measure import Source
-from shortlist.plan import resolve
+from shortlist.planning import resolve
 from shortlist.problem import Problem
 from shortlist.strategies import Strategy, strategy_for
 from shortlist.strategies.pilot import size as pilot_size

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shortlist.plan import row_of
+from shortlist.planning import row_of
 from shortlist.plot.labels import pulls_words
 from shortlist.plot.style import BLACK, BLUE, GREY, PALE, look_of, new_axes, powers_of_ten, quiet_style
 from shortlist.problem import Problem

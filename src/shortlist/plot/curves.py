@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist import strategies
 from shortlist.arrays import FloatArray
 from shortlist.bounds import lower_bound
 from shortlist.errors import InvalidProblem
-from shortlist.plan import row_of
+from shortlist.planning import row_of
 from shortlist.plot.style import GREY, PALE, look_of
 from shortlist.problem import Problem
-from shortlist.strategies import strategies, strategy_named
+from shortlist.strategies import strategy_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,7 @@ def certified_pulls(name: str, problem: Problem) -> float:
 def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the strategies to compare: those named, or by default some, or all there are."""
     if names is None:
-        return tuple(default) or strategies()
+        return tuple(default) or strategies.names()
     chosen = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     if not chosen:
         raise InvalidProblem("`strategies` is empty; name at least one, such as 'race'.")

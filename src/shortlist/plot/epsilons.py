@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import lower_bound
 from shortlist.errors import InvalidProblem
-from shortlist.plan import resolve
+from shortlist.planning import resolve
 from shortlist.plot.curves import LOWER_BOUND, draw_curves, name_curves
 from shortlist.plot.per_round import two_axes
 from shortlist.plot.style import GREY, figure_of, look_of, new_figure, powers_of_ten, quiet_style, value_ticks
 from shortlist.problem import Problem
-from shortlist.simulate import simulate
+from shortlist.simulation import simulate
 from shortlist.unknown import Question, checked_question
 
 if TYPE_CHECKING:

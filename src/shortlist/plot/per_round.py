@@ -18,8 +18,8 @@ from shortlist.plot.style import (
     quiet_style,
     whole_ticks,
 )
-from shortlist.run.history import History
-from shortlist.run.session import Session
+from shortlist.session.session import Session
+from shortlist.session.state import RunState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,10 +64,10 @@ class RoundsData:
         }
 
 
-def rounds_data(session: Session | History) -> RoundsData:
+def rounds_data(session: Session | RunState) -> RoundsData:
     """Return what each round of a session took, or of what its log comes to."""
     history = session.history if isinstance(session, Session) else session
-    if not isinstance(history, History):
+    if not isinstance(history, RunState):
         raise InvalidProblem(f"`session` is {session!r}; it must be a shortlist.Session.")
     *whole, last = history.rounds
     is_told = last.is_told
@@ -84,7 +84,7 @@ def rounds_data(session: Session | History) -> RoundsData:
     )
 
 
-def rounds(session: Session | History, *, ax: "Sequence[Axes] | None" = None) -> "Figure":
+def rounds(session: Session | RunState, *, ax: "Sequence[Axes] | None" = None) -> "Figure":
     """Return a figure of the arms pulled in each round, above the pulls made by the end of each.
 
     Parameters

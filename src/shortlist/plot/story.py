@@ -7,7 +7,6 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.checks import MOST_ARMS, whole_number
-from shortlist.heterogeneity import entropy
 from shortlist.plot.curves import (
     LOWER_BOUND,
     Curves,
@@ -18,6 +17,7 @@ from shortlist.plot.curves import (
 )
 from shortlist.plot.style import new_axes, powers_of_ten, quiet_style
 from shortlist.problem import Problem
+from shortlist.variance_groups import entropy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

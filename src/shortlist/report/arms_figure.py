@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.report import markup
-from shortlist.report.amounts import mean_words
-from shortlist.report.company_text import counted
-from shortlist.report.facts import Report
+from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
+from shortlist.report.model import Report
 from shortlist.report.rows import MOST_ROWS, Left, Row, Shown, shown
 from shortlist.report.svg import Picture, Scale
+from shortlist.report.text_format import mean_words
 from shortlist.report.verdict import kept_word
+from shortlist.report.worker_text import counted
 
 _ROW, _CUT, _TOP, _BOTTOM = 26, 22, 26, 26  # pixels: height of a row and of the cut, space above and below
 _BLOCK = 31  # rows that are drawn together, so that paper can be turned between blocks

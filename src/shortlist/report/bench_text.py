@@ -11,7 +11,7 @@ from rich.text import Text
 
 from shortlist.bounds import lower_bound
 from shortlist.problem import Problem
-from shortlist.simulate import Simulation
+from shortlist.simulation import Simulation
 
 Outcomes = Mapping[str, Sequence[Simulation]]
 """By instance: what each strategy did on it."""

@@ -1,11 +1,11 @@
 """The pulls made in a figure, beside what no algorithm can do without and what others would promise."""
 
-from shortlist.plan import gap_words
-from shortlist.report import markup
-from shortlist.report.amounts import large
-from shortlist.report.facts import Report
+from shortlist.planning import gap_words
+from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
+from shortlist.report.model import Report
 from shortlist.report.svg import Picture, Scale
+from shortlist.report.text_format import large
 
 _ROW, _TOP, _BOTTOM = 40, 26, 26  # pixels: height of a row, space above the rows and below them
 

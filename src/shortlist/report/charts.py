@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.report import markup
-from shortlist.report.amounts import compact, mean_words
-from shortlist.report.company_text import counted
-from shortlist.report.facts import Report
+from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
+from shortlist.report.model import Report
 from shortlist.report.rows import MOST_ROWS
 from shortlist.report.svg import Picture, Scale
+from shortlist.report.text_format import compact, mean_words
+from shortlist.report.worker_text import counted
 
 _TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: where columns may begin and end, and the whole
 _LEFT = 0.14  # of the width, for the numbers beside the columns

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from shortlist.report.moments import iso
 from shortlist.report.run_text import refused_dict, run_dict
-from shortlist.run.follower import Follower
-from shortlist.run.sheets import ticket_text
+from shortlist.report.text_format import iso
+from shortlist.session.log import RunLog
+from shortlist.session.sheets import ticket_text
 from shortlist.store.events import Record, Told
 
 COLUMNS = (
@@ -16,7 +16,7 @@ COLUMNS = (
 """What is said of each answer; a variance only in pilots."""
 
 
-def answer_rows(log: Follower) -> Iterator[dict[str, Any]]:
+def answer_rows(log: RunLog) -> Iterator[dict[str, Any]]:
     """Yield the answers of a run, in the order in which they were told, as far as the log has been read.
 
     Of an answer that the log has twice, the first is yielded.
@@ -36,7 +36,7 @@ def answer_rows(log: Follower) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def _rows(log: Follower, record: Record, told: Told) -> Iterator[dict[str, Any]]:
+def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
     history = log.history
     round = history.find(told.round)
     tickets = round.tickets.take(round.places(told.arms))
@@ -51,7 +51,7 @@ def _rows(log: Follower, record: Record, told: Told) -> Iterator[dict[str, Any]]
         yield dict(zip(COLUMNS, values, strict=True))
 
 
-def export_dict(log: Follower) -> dict[str, Any]:
+def export_dict(log: RunLog) -> dict[str, Any]:
     """Return a run with all its answers as plain data, fit for JSON."""
     history = log.history
     return run_dict(log) | {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shortlist.report import markup
+from shortlist.report import text_format as markup
 
 
 def figure(title: str, drawing: str, said: str, table: str) -> str:

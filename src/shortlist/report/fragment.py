@@ -1,8 +1,8 @@
 """A result for notebooks: the verdict, the certificate, the arms and the cost, as a piece of HTML."""
 
-from shortlist.report import markup
+from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
-from shortlist.report.facts import report_of_result
+from shortlist.report.model import report_of_result
 from shortlist.report.page import verdict_html
 from shortlist.report.style import style
 from shortlist.report.verdict import basis, effort, optimality

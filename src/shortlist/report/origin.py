@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shortlist.run.deciding import NOTED
-from shortlist.run.history import History
+from shortlist.session.state import RunState
+from shortlist.session.transitions import NOTED
 from shortlist.store.events import Ended, Record
 
 _SOME_FILE = "FILE.toml"  # stands for the problem file where a log does not have its name
@@ -48,7 +48,7 @@ class Origin:
         return str((self.settings or {}).get(NOTED, _SOME_FILE))
 
 
-def origin_of(run: str, history: History, records: Sequence[Record]) -> Origin:
+def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
     """Return where a run comes from."""
     began = history.began
     ended = next((record.at for record in records if isinstance(record.event, Ended)), None)

@@ -3,18 +3,16 @@
 import platform
 from importlib.metadata import version
 
-from shortlist.report import markup
-from shortlist.report.amounts import percent
+from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
 from shortlist.report.bounds_figure import bounds_figure
 from shortlist.report.charts import rounds_figure, spread_figures
 from shortlist.report.citations import bibtex
-from shortlist.report.company_text import counted, worker_words
-from shortlist.report.facts import Report
 from shortlist.report.figure import table
-from shortlist.report.moments import universal
+from shortlist.report.model import Report
 from shortlist.report.provenance import provenance, reproduction
 from shortlist.report.style import PAGE_STYLE, style
+from shortlist.report.text_format import percent, universal
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
@@ -28,6 +26,7 @@ from shortlist.report.verdict import (
     optimality,
     standing,
 )
+from shortlist.report.worker_text import counted, worker_words
 
 _SHORT_REASON, _LONG_REASON = 500, 10_000  # letters
 _MOST_LISTED, _MOST_WORKERS, _MOST_SHARES = 200, 20, 40

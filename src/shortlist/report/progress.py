@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
+from shortlist.execution.driven import Followed
 from shortlist.problem import Problem
-from shortlist.report.company_text import waiting_words
-from shortlist.run.driven import Followed
+from shortlist.report.worker_text import waiting_words
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from shortlist.errors import InvalidProblem
 from shortlist.measure import declared
-from shortlist.plan import plan
-from shortlist.report.company_text import counted
+from shortlist.planning import plan
 from shortlist.report.doctor_text import span
-from shortlist.report.facts import Report
-from shortlist.report.moments import universal
+from shortlist.report.model import Report
 from shortlist.report.origin import Origin
+from shortlist.report.text_format import universal
+from shortlist.report.worker_text import counted
 from shortlist.strategies import strategy_for
 from shortlist.unknown import Question
 

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from shortlist.report.amounts import large, mean_words, percent
 from shortlist.report.citations import bibtex, keys_of
-from shortlist.report.company_text import counted, worker_words
-from shortlist.report.facts import Report
-from shortlist.report.markup import plain_name
-from shortlist.report.moments import iso, universal
+from shortlist.report.model import Report
 from shortlist.report.provenance import question_words, reproduction
+from shortlist.report.text_format import iso, large, mean_words, percent, plain_name, universal
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
@@ -19,6 +16,7 @@ from shortlist.report.verdict import (
     optimality,
     standing,
 )
+from shortlist.report.worker_text import counted, worker_words
 
 _MOST_WORKERS = 3
 

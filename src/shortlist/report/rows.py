@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from shortlist.arrays import IntArray
-from shortlist.report.facts import Report
+from shortlist.report.model import Report
 
 MOST_ROWS = 60
 _MOST_ABOVE, _BEST = 30, 10  # rows above the cut where there are many; of these, for the very best

@@ -8,21 +8,21 @@ from rich.text import Text
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.problem import Problem
-from shortlist.report.company_text import counted, holding_words, worker_words
-from shortlist.report.moments import day, iso, moment
 from shortlist.report.text import result_text
-from shortlist.run.follower import Follower
-from shortlist.run.history import History
-from shortlist.run.holders import holdings
-from shortlist.run.outline import Outline, outline_of
-from shortlist.run.sheets import ticket_text
+from shortlist.report.text_format import day, iso, moment
+from shortlist.report.worker_text import counted, holding_words, worker_words
+from shortlist.session.holders import holdings
+from shortlist.session.log import RunLog
+from shortlist.session.outline import Outline, outline_of
+from shortlist.session.sheets import ticket_text
+from shortlist.session.state import RunState
 from shortlist.store import Began
 from shortlist.strategies import strategy_for
 
 _MOST = 5  # conflicts and scores that are shown one by one
 
 
-def state_of(history: History) -> str:
+def state_of(history: RunState) -> str:
     """Return in a word how far a run is: open, suspended, certified, screened or unproved."""
     return _state(history.began, history.is_final, history.suspended is not None)
 
@@ -41,7 +41,7 @@ def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
     return "certified" if promise.answers(began.problem) else "screened"
 
 
-def run_dict(log: Follower) -> dict[str, Any]:
+def run_dict(log: RunLog) -> dict[str, Any]:
     """Return the main facts of a run as plain data, fit for JSON."""
     return outline_dict(outline_of(log))
 
@@ -67,7 +67,7 @@ def outline_dict(run: Outline) -> dict[str, Any]:
     }
 
 
-def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
+def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
     """Return all that there is to say of a run but its answers, as plain data, fit for JSON."""
     history, round = log.history, log.history.round
     held = holdings(round, log.now())
@@ -98,7 +98,7 @@ def status_dict(log: Follower, *, with_result: bool = True) -> dict[str, Any]:
     )
 
 
-def refused_dict(history: History) -> dict[str, Any]:
+def refused_dict(history: RunState) -> dict[str, Any]:
     """Return conflicts, scored failures and repeated answers of a run as plain data, fit for JSON."""
     code = history.began.code
     return {
@@ -128,7 +128,7 @@ def refused_dict(history: History) -> dict[str, Any]:
     }
 
 
-def status_text(log: Follower, asked: str) -> RenderableType:
+def status_text(log: RunLog, asked: str) -> RenderableType:
     """Return how far a run is, for a terminal; `asked` is its question in words."""
     history = log.history
     parts: list[RenderableType] = [Text(f"{log.run}: {asked}", style="bold"), Text(_origin(log))]
@@ -152,14 +152,14 @@ def status_text(log: Follower, asked: str) -> RenderableType:
     return Group(*parts)
 
 
-def _origin(log: Follower) -> str:
+def _origin(log: RunLog) -> str:
     began = log.history.began
     chosen = f" (chosen by {began.asked_for})" if began.asked_for != began.strategy else ""
     times = f"begun on {day(log.began_at or 0.0)}, last change {moment(log.changed_at or 0.0)}"
     return f"{began.strategy}{chosen}, seed {began.seed}; {times}; tickets begin with {began.code}"
 
 
-def _pulls(history: History) -> str:
+def _pulls(history: RunState) -> str:
     cap = history.worst_case_pulls
     said = f"{counted(history.n_pulls, 'pull')} told"
     if cap is not None:
@@ -169,7 +169,7 @@ def _pulls(history: History) -> str:
     return f"{said}."
 
 
-def _round(history: History, now: float) -> list[str]:
+def _round(history: RunState, now: float) -> list[str]:
     """Return what is open of the round under way, and who holds it."""
     round, n = history.round, len(history.round.tickets)
     held = holdings(round, now)
@@ -181,7 +181,7 @@ def _round(history: History, now: float) -> list[str]:
     return [f"{said}.", *(f"  {holding_words(holding)}" for holding in held)]
 
 
-def _refused(history: History) -> list[str]:
+def _refused(history: RunState) -> list[str]:
     """Return conflicts, scores and repeated answers, of each kind the first few."""
     code, found = history.began.code, []
     for one in history.conflicts[:_MOST]:

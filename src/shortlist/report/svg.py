@@ -10,7 +10,7 @@ from html import escape
 
 import numpy as np
 
-from shortlist.report.amounts import power_words, powers, tick_words, ticks
+from shortlist.report.text_format import power_words, powers, tick_words, ticks
 
 _MARGIN = 0.04  # of the width, on both sides, so that marks at the edge are whole
 _EDGE = 0.12  # of the width: a label nearer to the side than this ends or begins at its tick

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
-from shortlist.plan import Plan, gap_words
+from shortlist.planning import Plan, gap_words
 from shortlist.result import Result
-from shortlist.simulate import Simulation, is_bad, is_wrong
+from shortlist.simulation import Simulation, is_bad, is_wrong
 from shortlist.unknown import Unknown
 
 _MOST_ROWS = 20

@@ -1,8 +1,8 @@
 """The sentences of a report: what came out first, then what supports it."""
 
-from shortlist.report.amounts import large
-from shortlist.report.company_text import counted
-from shortlist.report.facts import Report
+from shortlist.report.model import Report
+from shortlist.report.text_format import large
+from shortlist.report.worker_text import counted
 
 MOST_NAMED = 5  # arms named in the headline
 

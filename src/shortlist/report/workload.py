@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.run.history import History, Round
+from shortlist.session.state import Round, RunState
 from shortlist.store.events import Answered, Record, Told
 
 
@@ -48,7 +48,7 @@ class Credits:
         self._done[worker][1] += int(round.tickets.counts[places].sum())
         self._done[worker][1] -= 0 if in_parts is None else int(in_parts[places].sum())
 
-    def shares(self, history: History) -> tuple[Work, ...]:
+    def shares(self, history: RunState) -> tuple[Work, ...]:
         """Return who made how many of the pulls that count, the busiest first."""
         counted = {worker: [*both] for worker, both in self._done.items()}
         for one in history.repeats:
@@ -60,7 +60,7 @@ class Credits:
         return tuple(Work(name, tickets, pulls, pulls / total) for name, (tickets, pulls) in ranked if pulls)
 
 
-def workload(history: History, records: Iterable[Record]) -> tuple[Work, ...]:
+def workload(history: RunState, records: Iterable[Record]) -> tuple[Work, ...]:
     """Return who made how many of the pulls that count, the busiest first."""
     credits, told = Credits(), defaultdict[tuple[str, int], list[IntArray]](list)
     for record in records:

@@ -12,12 +12,12 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from shortlist.server.desk import Desk
-from shortlist.server.guards import guarded
-from shortlist.server.replies import Api, described
+from shortlist.server.errors import add_handlers
+from shortlist.server.middleware import guarded
+from shortlist.server.requests import Refusal
+from shortlist.server.responses import Api, described
+from shortlist.server.runs import RunCache
 from shortlist.server.settings import Settings
-from shortlist.server.shapes import Refusal
-from shortlist.server.trouble import add_handlers
 from shortlist.server.watching import Watch
 from shortlist.store import Store
 
@@ -27,12 +27,12 @@ _WRITERS, _READERS = 32, 4  # threads; those who write wait for each other, and 
 
 
 @dataclass(eq=False)
-class House:
+class AppContext:
     """What the parts of the application share.
 
     Attributes
     ----------
-    desk
+    cache
         The runs that are open.
     settings
         What may be done.
@@ -44,7 +44,7 @@ class House:
         How many watch, and how many plans are being worked out or wait for it.
     """
 
-    desk: Desk
+    cache: RunCache
     settings: Settings
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     watches: dict[str, Watch] = field(default_factory=dict)
@@ -58,14 +58,14 @@ class House:
     )
 
     _thinker: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="think")
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="run_planner")
     )
 
     async def write(self, do: Callable[[], T]) -> T:
         """Do something that adds to a log, beside others who do so."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, do)
 
-    async def think(self, do: Callable[[], T]) -> T:
+    async def run_planner(self, do: Callable[[], T]) -> T:
         """Work something out that may take long, one after the other; who only looks does not wait.
 
         Raises
@@ -90,7 +90,7 @@ class House:
         self._writers.shutdown(cancel_futures=True)
         self._readers.shutdown(cancel_futures=True)
         self._thinker.shutdown(cancel_futures=True)
-        self.desk.store.close()
+        self.cache.store.close()
 
 
 def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
@@ -100,15 +100,15 @@ def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
 
 def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
     """Return the application alone."""
-    from shortlist.server import feeding, pages, reading  # noqa: PLC0415  # they use the house
+    from shortlist.server import pages, routes_read, routes_write  # noqa: PLC0415  # they use AppContext
 
     settings = settings or Settings()
-    house = House(Desk(store, is_read_only=settings.is_read_only), settings)
+    context = AppContext(RunCache(store, is_read_only=settings.is_read_only), settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        house.close()
+        context.close()
 
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": Refusal} for status in (400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503)
@@ -123,8 +123,8 @@ def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
         responses=refusals,
         redirect_slashes=False,
     )
-    app.state.house = house
+    app.state.context = context
     add_handlers(app)
-    for part in (feeding, reading, pages):
-        app.include_router(described(part.routes(house)))
+    for part in (routes_write, routes_read, pages):
+        app.include_router(described(part.routes(context)))
     return app

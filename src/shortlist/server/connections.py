@@ -8,11 +8,10 @@ from typing import Any, ClassVar, cast
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from shortlist.server.allowance import network_of
-from shortlist.server.guards import HEADERS
+from shortlist.server.errors import answer
+from shortlist.server.middleware import HEADERS, network_of
 from shortlist.server.proxies import Network, is_trusted
 from shortlist.server.settings import Limits, Settings
-from shortlist.server.trouble import answer
 
 _LINGER = 2.0  # seconds for a client to read an answer before it has sent all
 _SLOWEST = 1000  # bytes per second that a reader must take, if more lie waiting

@@ -4,7 +4,8 @@ What a page shows is worked out once, as plain data; the page is drawn from thes
 """
 
 import gzip
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import cache, partial
 from hashlib import sha256
 from http import HTTPStatus
@@ -20,14 +21,44 @@ from starlette.exceptions import HTTPException
 from shortlist.errors import ShortlistError, StoreTrouble
 from shortlist.report.page import page as report_page
 from shortlist.report.style import style
-from shortlist.run.addresses import path_of, run_of
-from shortlist.server.app import House
-from shortlist.server.feeding import Run
-from shortlist.server.forms import at, formed
-from shortlist.server.shapes import Strict
+from shortlist.report.text_format import percent, plain_name, universal
+from shortlist.run_urls import path_of, run_of
+from shortlist.server.app import AppContext
+from shortlist.server.errors import answer, status_of
+from shortlist.server.requests import Strict
+from shortlist.server.routes_write import Run
 from shortlist.server.snapshot import glance, report_of, snapshot
 from shortlist.server.tokens import SESSION, Right
-from shortlist.server.trouble import answer, status_of
+
+_MOST_LETTERS = 200  # of a name
+
+
+def at(facts: Any, key: str) -> Any:
+    """Return a part of plain data by its name, or by several with points between; None if it is not there."""
+    for part in key.split("."):
+        facts = facts.get(part) if isinstance(facts, Mapping) else None
+    return facts
+
+
+def formed(value: Any, form: str) -> str:
+    """Return a value in words; nothing for None."""
+    return "" if value is None else _FORMS[form](value)
+
+
+def _moment(value: str) -> str:
+    """Return a moment in universal time; in a browser it becomes that of whoever looks."""
+    return universal(datetime.fromisoformat(value).timestamp())
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "count": lambda value: f"{value:,.0f}",
+    "some": lambda value: f"{value:,.0f}" if value else "",
+    "percent": percent,
+    "moment": _moment,
+    "name": lambda value: plain_name(value, _MOST_LETTERS),
+}
+
 
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _EXAMPLE = {"m": 3, "epsilon": 0.1, "delta": 0.05, "variances": [0.25] * 10}
@@ -42,19 +73,19 @@ class Login(Strict):
     token: str = Field(max_length=1000)
 
 
-def routes(house: House) -> APIRouter:
+def routes(context: AppContext) -> APIRouter:
     """Return the routes of all pages and of what they load."""
     router = APIRouter(tags=["pages"])
 
     @router.get("/index.json")
     async def index_facts(page: Page | None = None) -> dict[str, Any]:
         """Return runs, the latest first, and what each waits for: all of them, or a page of the list."""
-        return await house.read(partial(_glances, house, page))
+        return await context.read(partial(_glances, context, page))
 
     @router.get("/runs/{run}.json")
     async def run_facts(run: Run) -> dict[str, Any]:
         """Return how far a run is: all that its page shows."""
-        return await house.read(partial(house.desk.look, run_of(run), snapshot))
+        return await context.read(partial(context.cache.look, run_of(run), snapshot))
 
     @router.get("/plan.json")
     async def plan_facts() -> dict[str, Any]:
@@ -64,10 +95,10 @@ def routes(house: House) -> APIRouter:
     async def drawn(template: str, request: Request, facts: Awaitable[dict[str, Any]]) -> HTMLResponse:
         """Return the page that shows what its twin returns; or what is wrong with it."""
         try:
-            return HTMLResponse(_drawn(house, template, request, await facts))
+            return HTMLResponse(_drawn(context, template, request, await facts))
         except ShortlistError as error:
             return HTMLResponse(
-                _drawn(house, "trouble.html", request, {"message": str(error)}), status_of(error)
+                _drawn(context, "trouble.html", request, {"message": str(error)}), status_of(error)
             )
 
     @router.get("/", include_in_schema=False)
@@ -87,24 +118,24 @@ def routes(house: House) -> APIRouter:
         return await drawn("plan.html", request, plan_facts())
 
     router.get("/runs/{run}/answer.json")(run_facts)
-    _add_files(router, house)
-    _add_login(router, house)
+    _add_files(router, context)
+    _add_login(router, context)
     return router
 
 
-def _add_files(router: APIRouter, house: House) -> None:
+def _add_files(router: APIRouter, context: AppContext) -> None:
     @router.get("/runs/{run}/report.html", response_class=HTMLResponse)
     async def report(run: Run) -> HTMLResponse:
         """Return the report on a run: one file that needs nothing else."""
-        draw = partial(house.desk.look, run_of(run), lambda found: report_page(report_of(found)))
-        return HTMLResponse(await house.read(draw))
+        draw = partial(context.cache.look, run_of(run), lambda found: report_page(report_of(found)))
+        return HTMLResponse(await context.read(draw))
 
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str, request: Request) -> Response:
         kind = _KINDS.get(f".{name.rpartition('.')[2]}")
         if kind is None:
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        data, mark = await house.read(partial(_packed, name))
+        data, mark = await context.read(partial(_packed, name))
         headers = {"cache-control": "no-cache", "etag": mark, "vary": "accept-encoding"}
         if request.headers.get("if-none-match") == mark:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -113,21 +144,21 @@ def _add_files(router: APIRouter, house: House) -> None:
         return Response(data, media_type=kind, headers=headers | {"content-encoding": "gzip"})
 
 
-def _add_login(router: APIRouter, house: House) -> None:
+def _add_login(router: APIRouter, context: AppContext) -> None:
     @router.get("/login", include_in_schema=False)
     async def login_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(_drawn(house, "login.html", request, {}))
+        return HTMLResponse(_drawn(context, "login.html", request, {}))
 
     @router.post("/login", include_in_schema=False)
     async def login(given: Login, request: Request) -> Response:
-        tokens = house.settings.tokens
+        tokens = context.settings.tokens
         right = Right.WRITE if tokens is None else tokens.right_of(given.token)
         if right is Right.NOTHING:
             refusal: Response | None = request.state.missed(request.scope)
             return refusal or answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this is none of the tokens.")
         response = JSONResponse({"right": right.name.lower()})
         response.set_cookie(
-            house.settings.cookie,
+            context.settings.cookie,
             request.state.sessions.begin(right),
             max_age=SESSION,
             httponly=True,
@@ -140,12 +171,12 @@ def _add_login(router: APIRouter, house: House) -> None:
     async def logout(request: Request) -> Response:
         request.state.sessions.end(request.state.cookie)
         response = JSONResponse({})
-        response.delete_cookie(house.settings.cookie)
+        response.delete_cookie(context.settings.cookie)
         return response
 
 
-def _drawn(house: House, template: str, request: Request, facts: dict[str, Any]) -> str:
-    right, is_read_only = getattr(request.state, "right", Right.WRITE), house.settings.is_read_only
+def _drawn(context: AppContext, template: str, request: Request, facts: dict[str, Any]) -> str:
+    right, is_read_only = getattr(request.state, "right", Right.WRITE), context.settings.is_read_only
     return (
         _templates()
         .get_template(template)
@@ -153,7 +184,7 @@ def _drawn(house: House, template: str, request: Request, facts: dict[str, Any])
             facts=facts,
             may_add=right is Right.WRITE and not is_read_only,
             is_read_only=is_read_only,
-            has_tokens=house.settings.tokens is not None,
+            has_tokens=context.settings.tokens is not None,
             is_known=right is not Right.NOTHING,
         )
     )
@@ -183,13 +214,13 @@ def _packed(name: str) -> tuple[bytes, str]:
     return gzip.compress(data, 6, mtime=0), f'"{sha256(data).hexdigest()[:20]}"'
 
 
-def _glances(house: House, page: int | None) -> dict[str, Any]:
+def _glances(context: AppContext, page: int | None) -> dict[str, Any]:
     """Return runs, the latest first, also those that cannot be read."""
-    found, names = [], house.desk.runs()
+    found, names = [], context.cache.runs()
     first, last = (0, len(names)) if page is None else ((page - 1) * _TO_A_PAGE, page * _TO_A_PAGE)
     for run in names[first:last]:
         try:
-            found.append(house.desk.glimpse(run, glance))
+            found.append(context.cache.glimpse(run, glance))
         except StoreTrouble as error:
             said = {"state": "damaged", "label": "Damaged", "next": str(error), "is_done": False}
             found.append({"run": run, "path": path_of(run), **said})

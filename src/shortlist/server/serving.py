@@ -11,9 +11,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from shortlist.errors import InvalidProblem
-from shortlist.server.app import House, create_api
+from shortlist.server.app import AppContext, create_api
 from shortlist.server.connections import Connection, connections_with
-from shortlist.server.guards import guarded
+from shortlist.server.middleware import guarded
 from shortlist.server.settings import Settings
 from shortlist.store import Store
 
@@ -25,13 +25,13 @@ _TICKS = 10  # of which each is a tenth of a second: how often connections are l
 class Server(uvicorn.Server):
     """Ends streams of events when it is asked to end; and connections on which nothing moves."""
 
-    def __init__(self, config: uvicorn.Config, house: House) -> None:
+    def __init__(self, config: uvicorn.Config, context: AppContext) -> None:
         super().__init__(config)
-        self.house = house
+        self.context = context
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """End when a signal says so, without complaint; at once if Ctrl-C is pressed again."""
-        self.house.closing.set()
+        self.context.closing.set()
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
@@ -62,7 +62,7 @@ def server_for(store: Store, settings: Settings, host: str = "127.0.0.1", port: 
         backlog=_WAITING,
     )
     raise_open_files()
-    return Server(config, app.state.house)
+    return Server(config, app.state.context)
 
 
 def listening(host: str, port: int) -> list[socket.socket]:

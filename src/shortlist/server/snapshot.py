@@ -1,17 +1,18 @@
 """A run as its page shows it: plain data, fit for JSON, and small however large the run is."""
 
+import math
 import time
 from typing import Any
 
-from shortlist.report.amounts import large
-from shortlist.report.company_text import counted, worker_words
-from shortlist.report.facts import Report, report_of_history
-from shortlist.report.markup import plain_name, shortened, visible
-from shortlist.report.moments import iso
-from shortlist.report.next_step import next_step
+import numpy as np
+
+from shortlist.report.arms_figure import left_words, means_scale, unpulled_words
+from shortlist.report.model import Report, report_of_history
 from shortlist.report.origin import resuming
 from shortlist.report.progress import duration
+from shortlist.report.rows import Left, Row, shown
 from shortlist.report.run_text import state_of, status_dict
+from shortlist.report.text_format import iso, large, mean_words, plain_name, shortened, visible
 from shortlist.report.verdict import (
     LABELS,
     assumption,
@@ -19,20 +20,120 @@ from shortlist.report.verdict import (
     certificate,
     effort,
     headline,
+    kept_word,
     names_arms,
     optimality,
 )
-from shortlist.run.addresses import path_of
-from shortlist.run.follower import Follower
-from shortlist.run.history import History
-from shortlist.server.arms_view import MOST_LETTERS, arms_view
-from shortlist.server.desk import Open
+from shortlist.report.worker_text import counted, worker_words
+from shortlist.run_urls import path_of
+from shortlist.server.runs import OpenRun
+from shortlist.session.holders import holdings
+from shortlist.session.log import RunLog
+from shortlist.session.state import RunState
+
+MOST_LETTERS = 120  # of a name
+
+
+def arms_view(report: Report) -> dict[str, Any]:
+    """Return the arms that are shown one by one, from the best; with the cut between in and out."""
+    chosen, problem = shown(report), report.result.problem
+    scale = means_scale(report, chosen)
+    above = [_row(report, row, is_above=True) for row in chosen.above]
+    return {
+        "rows": above + [_row(report, row, is_above=False) for row in chosen.below],
+        "n_above": report.n_above,
+        "epsilon": problem.epsilon,
+        "goal": problem.goal,
+        "is_finished": report.is_finished,
+        "range": [_number(scale.low), _number(scale.high)],
+        "legend": _legend(report),
+    }
+
+
+def _row(report: Report, row: Row, *, is_above: bool) -> dict[str, Any]:
+    some = row.arms if isinstance(row, Left) else [row]
+    is_pulled = bool(report.result.arms.pulls[some].any())
+    side = _side(report, is_above) if is_pulled or report.is_finished else unpulled_words(report)
+    common = {"is_above": is_above, "kind": "above" if is_above else "below", "side": side}
+    return common | (_many(report, row) if isinstance(row, Left) else _one(report, row))
+
+
+def _one(report: Report, arm: int) -> dict[str, Any]:
+    arms, epsilon = report.result.arms, report.result.problem.epsilon
+    error = math.nan if report.errors is None else float(report.errors[arm])
+    return {
+        "arm": arm,
+        "name": plain_name(report.result.problem.name(arm), MOST_LETTERS),
+        "mean": _number(arms.means[arm]),
+        "error": _number(error),
+        "pulls": int(arms.pulls[arm]),
+        "mean_words": mean_words(float(arms.means[arm]), epsilon),
+        "width_words": mean_words(2 * error, epsilon),
+    }
+
+
+def _many(report: Report, left: Left) -> dict[str, Any]:
+    """Return arms that are not shown one by one: how many, and between what their means lie."""
+    arms = report.result.arms
+    there = arms.means[left.arms][~np.isnan(arms.means[left.arms])]
+    return {
+        "left_out": len(left.arms),
+        "name": left_words(report, left),
+        "span": [float(there.min()), float(there.max())] if len(there) else None,
+        "pulls": int(arms.pulls[left.arms].sum()),
+        "mean_words": "",
+        "width_words": "",
+    }
+
+
+def _side(report: Report, is_above: bool) -> str:
+    if not report.is_finished:
+        return "ahead" if is_above else "behind"
+    return kept_word(report) if is_above else f"not {kept_word(report)}"
+
+
+def _legend(report: Report) -> str:
+    kept, epsilon = kept_word(report), report.result.problem.epsilon
+    if report.is_finished:
+        said = f"Filled: {kept}; hollow: not {kept}. The dashed line is the cut between them"
+    else:
+        said = "The dashed line is the cut between the arms ahead so far and the others, and it may move"
+    said += f"; its thick part is epsilon long, {epsilon:g}."
+    if report.errors is None:
+        return f"{said} Variances are unknown, so there are no intervals."
+    said += " Intervals are two standard errors (SE) to each side:"
+    return f"{said} they are for orientation, and no part of the guarantee."
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+_LONGEST_STEP = 80  # letters of a reason
+
+
+def next_step(history: RunState, now: float) -> str:
+    """Return what a run waits for; or what can be done with it, if it has ended."""
+    if history.is_final:
+        return "done: read the report"
+    if history.suspended is not None:
+        reason = " ".join(history.suspended.reason.split())
+        short = reason if len(reason) <= _LONGEST_STEP else reason[: _LONGEST_STEP - 1] + "…"
+        return f"stopped: {short}"
+    round = history.round
+    held = holdings(round, now)
+    n_held = sum(holding.n_tickets for holding in held)
+    n_free = round.n_missing - n_held
+    if n_free > 0:
+        return f"measure: {counted(n_free, 'ticket')} free in round {round.number}"
+    return f"wait: {counted(n_held, 'ticket')} with {counted(len(held), 'worker')}"
+
 
 _MOST_LISTED = 50  # of conflicts, scored failures, rounds, workers and selected arms
 _LONGEST = 500  # letters of a reason
 
 
-def glance(log: Follower) -> dict[str, Any]:
+def glance(log: RunLog) -> dict[str, Any]:
     """Return what the list of runs says of one."""
     history = log.history
     state = state_of(history)
@@ -54,7 +155,7 @@ def glance(log: Follower) -> dict[str, Any]:
     }
 
 
-def snapshot(run: Open) -> dict[str, Any]:
+def snapshot(run: OpenRun) -> dict[str, Any]:
     """Return all that the page of a run shows."""
     log = run.log
     with log.lock:
@@ -97,16 +198,16 @@ def snapshot(run: Open) -> dict[str, Any]:
             "warnings": [one for one in findings if one["is_warning"]],
             "notes": [one for one in findings if not one["is_warning"]],
             "has_warnings": any(one["is_warning"] for one in findings),
-            "log": list(reversed(run.tally.recent)),
+            "log": list(reversed(run.activity.recent)),
             "made": iso(time.time()),
         }
 
 
-def report_of(run: Open) -> Report:
+def report_of(run: OpenRun) -> Report:
     """Return the report on a run, as far as its log has been read."""
-    origin, history = run.tally.origin, run.log.history
+    origin, history = run.activity.origin, run.log.history
     resume = resuming(origin, history.began.seed)
-    return report_of_history(history, origin, run.tally.workers, resume=resume)
+    return report_of_history(history, origin, run.activity.workers, resume=resume)
 
 
 def _lines(text: str) -> str:
@@ -154,7 +255,7 @@ def _workers(report: Report, holders: list[dict[str, Any]]) -> list[dict[str, An
     ]
 
 
-def _pace(log: Follower) -> dict[str, Any]:
+def _pace(log: RunLog) -> dict[str, Any]:
     """Return how fast pulls have come since the run began, and how long it can last at that pace."""
     cap = log.history.worst_case_pulls
     seconds = max((log.changed_at or 0.0) - (log.began_at or 0.0), 1e-9)
@@ -180,7 +281,7 @@ def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
     }
 
 
-def _progress(history: History, pace: dict[str, Any]) -> str:
+def _progress(history: RunState, pace: dict[str, Any]) -> str:
     """Return in a line how far a run is."""
     cap = history.worst_case_pulls
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made"]

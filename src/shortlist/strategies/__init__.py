@@ -32,7 +32,7 @@ from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
 from shortlist.unknown import Question, Unknown
 
-__all__ = ["Batch", "Strategy", "Verdict", "strategies", "strategy_for", "strategy_named"]
+__all__ = ["Batch", "Strategy", "Verdict", "names", "strategy_for", "strategy_named"]
 
 _ALL: tuple[Strategy[Any], ...] = (
     WNELIM,
@@ -60,7 +60,7 @@ _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
 
 
-def strategies(variances: str = "known") -> tuple[str, ...]:
+def names(variances: str = "known") -> tuple[str, ...]:
     """Return the names of all strategies for known variances; with "unknown", of those for `Unknown`.
 
     The latter are strategies of their own, and then those for known variances, run on bounds from a pilot.

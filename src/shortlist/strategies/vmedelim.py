@@ -11,11 +11,11 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Share
-from shortlist.heterogeneity import variance_groups
 from shortlist.problem import Problem, countable
 from shortlist.strategies import elimination, medelim, one_batch, wnelim
 from shortlist.strategies.elimination import Schedule
 from shortlist.strategies.protocol import Batch, Done, Lanes, Strategy, Verdict, decided, undecided
+from shortlist.variance_groups import variance_groups
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,7 @@
+"""Scheduler: the loop that answers a session's tickets, by one worker or by many."""
+
+from shortlist.execution.drive import drive, select
+from shortlist.execution.retries import Retries
+from shortlist.execution.workers import Processes
+
+__all__ = ["Processes", "Retries", "drive", "select"]

@@ -1,0 +1,69 @@
+"""Scheduler in company: other processes may be at work on the same run."""
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from shortlist.errors import ShortlistError
+from shortlist.execution.driven import Driven
+from shortlist.execution.interrupts import Interrupt
+from shortlist.session.worker_names import own_name
+
+LEASE = 60.0  # seconds for which a driver reserves what it measures; it renews that while it lasts
+_PAUSE = 0.1  # seconds between the first two looks at what others have told
+_PATIENCE = 3.0  # seconds after which to look whether something can be had that others held
+
+_NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers at work in this process
+
+
+@contextmanager
+def holding_tickets(session: Driven) -> Iterator[str]:
+    """Yield a name under which tickets can be reserved; these are kept while this lasts, and no longer."""
+    with _a_name(session.prefix) as worker:
+        if session.is_private:
+            yield worker
+            return
+        stop = threading.Event()
+        thread = threading.Thread(target=_renewing, args=(session, worker, stop), daemon=True)
+        thread.start()
+        try:
+            yield worker
+        finally:
+            stop.set()
+            thread.join()
+            with contextlib.suppress(ShortlistError):  # leases end by themselves
+                session.release(worker)
+
+
+def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[], None] | None) -> None:
+    """Wait until others have told something, or for a few seconds: then what they hold may be free."""
+    before, pause, end = session.n_made, _PAUSE, time.monotonic() + _PATIENCE
+    while session.n_made == before and time.monotonic() < end:
+        time.sleep(pause)
+        pause = min(2 * pause, 1.0)
+        if interrupt.is_wanted:
+            raise KeyboardInterrupt
+        session.refresh()
+        if progress is not None:
+            progress()
+
+
+@contextmanager
+def _a_name(prefix: str) -> Iterator[str]:
+    """Yield a name that no other driver of this process has at the time."""
+    with _NAMING:
+        number = next(number for number in itertools.count() if number not in _NUMBERS)
+        _NUMBERS.add(number)
+    try:
+        yield own_name(number, prefix)
+    finally:
+        _NUMBERS.discard(number)
+
+
+def _renewing(session: Driven, worker: str, stop: threading.Event) -> None:
+    while not stop.wait(LEASE / 3):
+        with contextlib.suppress(ShortlistError):  # whoever measures will meet it, too
+            session.renew(worker, LEASE)

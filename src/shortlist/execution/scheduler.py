@@ -1,0 +1,636 @@
+"""The scheduler: hands the calls of a round to workers, and deals with what comes back or goes wrong."""
+
+import contextlib
+import heapq
+import logging
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import (
+    FinalFailure,
+    MeasurementFailed,
+    RetryLater,
+    ShortlistError,
+    StoreTrouble,
+    WorkersLost,
+)
+from shortlist.execution.driven import Driven
+from shortlist.execution.interrupts import Interrupt
+from shortlist.execution.renewal import LEASE
+from shortlist.execution.retries import AT_ONCE, Retries, Wait
+from shortlist.execution.worker import Outcome, Task
+from shortlist.execution.workers import Workers
+from shortlist.measure import Source, Summaries
+from shortlist.session.splitting import CallSplit
+from shortlist.store.events import Scored
+from shortlist.tickets import Ticket
+
+# --- how much work goes into one task ------------------------------------------------------------------
+
+
+_SECONDS = 0.3  # that a task should take
+_MOST_CALLS = 1 << 16
+_WEIGHT = 0.5  # of the latest task in the running estimates
+
+
+@dataclass
+class Pace:
+    """How long calls have been taking, by call and by pull, and the largest task so far."""
+
+    per_call: float = 0.0
+    per_pull: float = 0.0
+    most_blocks: int = 1
+
+    def note(self, calls: int, pulls: int, seconds: float) -> None:
+        """Take in how long a task took."""
+        weight = _WEIGHT if self.per_call else 1.0
+        self.per_call += weight * (seconds / calls - self.per_call)
+        self.per_pull += weight * (seconds / pulls - self.per_pull)
+
+    def blocks(self, calls: int, pulls: int, remaining: int, n_workers: int) -> int:
+        """Return how many blocks to put into the next task.
+
+        Parameters
+        ----------
+        calls, pulls
+            Of the next block.
+        remaining
+            How many blocks are to be done in all.
+        n_workers
+            Among how many they are shared out.
+        """
+        if not self.per_call:
+            return 1
+        expected = max(calls * self.per_call, pulls * self.per_pull, 1e-9)
+        fair = remaining if n_workers == 1 else math.ceil(remaining / (2 * n_workers))
+        wanted = min(int(_SECONDS / expected), 4 * self.most_blocks, fair, _MOST_CALLS // calls)
+        self.most_blocks = max(self.most_blocks, wanted)
+        return max(1, wanted)
+
+
+# --- what is said when measuring fails -----------------------------------------------------------------
+
+
+_MOST_NAMED = 5
+_KEPT = "a session keeps what it was told, and a store does so for good."
+
+
+def ticket_of(cut: CallSplit, call: int) -> Ticket:
+    """Return a call, by its place in the order of calls, as a ticket for its own pulls."""
+    return cut.parts(cut.numbers(call, call + 1))[0]
+
+
+def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
+    """Return the error for a call that failed so many times, perhaps with others of its block."""
+    said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
+    beside = f" (and {others:,} others in the same block)" if others else ""
+    advice = f"Mend the measurement and go on: {_KEPT}"
+    what = f". It ended with {words_of(cause)} {advice}"
+    if isinstance(cause, FinalFailure):  # which says itself what to do
+        what = f": {cause}"
+    error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
+    error.__cause__ = cause
+    return error
+
+
+def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
+    """Return why a call is tried again later; `times` are its failures so far, and the most retries."""
+    if not wait.is_failure:
+        return f"Scheduler {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
+    n, most = times
+    return (
+        f"Scheduler {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
+        f"(retry {n} of {most})."
+    )
+
+
+def workers_lost(
+    cut: CallSplit, under_way: Iterable[range], why: str, cause: BaseException | None = None
+) -> WorkersLost:
+    """Return the error for workers that are gone, with the blocks that were under way."""
+    calls = sorted(number for blocks in under_way for number in range(*cut.bounds(blocks)))
+    names = "; ".join(named(ticket_of(cut, number)) for number in calls[:_MOST_NAMED])
+    more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
+    error = WorkersLost(
+        f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
+        f"one of these ends its process (memory, a crash), and go on: {_KEPT}"
+    )
+    error.__cause__ = cause
+    return error
+
+
+def named(ticket: Ticket) -> str:
+    """Return an arm by its name, with its number, round and pulls."""
+    last = ticket.first_pull + ticket.count - 1
+    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
+    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
+
+
+def words_of(error: BaseException) -> str:
+    """Return an error as a sentence."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+# --- the scheduler -------------------------------------------------------------------------------------
+
+
+_GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+
+_LOOK = 0.1  # seconds between two looks for an interrupt during a pause
+_BETWEEN_WORDS = 5.0  # seconds
+_LONG = 5.0  # seconds of a pause that others who look at the run should know of
+_STORE_PATIENCE = 120.0  # seconds for which a store may be in trouble that passes
+
+_LOG = logging.getLogger("shortlist")
+T = TypeVar("T")
+
+_NO_BLOCK = -1  # stands for a pool that breaks before it does anything
+
+Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
+"""Tasks under way: their blocks, and when they are overdue."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calls are made and what is done when one fails.
+
+    Attributes
+    ----------
+    pulls_per_call
+        The most pulls in one call; None for no limit.
+    turns
+        In how many calls each ticket is measured, if it has as many pulls, between those of others.
+    retries
+        How often a failed call is tried again, and when.
+    score
+        What each pull of a call that failed every time counts as; None to stop the run.
+    timeout
+        The most seconds that a call may take on a worker; None for no limit.
+    """
+
+    pulls_per_call: int | None = None
+    turns: int = 1
+    retries: Retries = field(default_factory=Retries)
+    score: float | None = None
+    timeout: float | None = None
+
+
+@dataclass(eq=False)
+class Scheduler:
+    """What stays the same from round to round of a run: who measures, how, and how fast that goes."""
+
+    session: Driven
+    source: Source
+    workers: Workers
+    policy: Policy
+    interrupt: Interrupt
+    worker: str
+    progress: Callable[[], None] | None = None
+    pace: Pace = field(default_factory=Pace)
+    numbers: "count[int]" = field(default_factory=count)
+    held_until: float = -np.inf  # no call begins before that time
+    said_at: float = -np.inf  # when it was last said why calls wait
+    hanging: "list[Future[Outcome]]" = field(default_factory=list)
+    _cut: CallSplit | None = None  # of the round under way
+
+    def measure(self, budget: int | None) -> bool:
+        """Measure what is open of the session's round, within a budget; return whether that was enough.
+
+        Tickets that others hold are left to them.
+        """
+        asked, is_open = self.patiently(lambda: self.session.still_open(self.worker))
+        if self._cut is None or self._cut.tickets is not asked:
+            policy = self.policy
+            self._cut = CallSplit.of(
+                asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
+            )
+        is_dear = np.zeros(len(asked), dtype=bool)
+        if budget is not None:
+            costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
+            is_dear = is_open & (costs > budget)
+        _RoundScheduler(self, self._cut, is_open, is_dear).run()
+        return not is_dear.any()
+
+    def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
+        """Say why something waits: at once, but not again for a while. Long waits go into the log."""
+        if not seconds or time.monotonic() < self.said_at + _BETWEEN_WORDS:
+            return
+        self.said_at = time.monotonic()
+        _LOG.warning(words)
+        if in_log and seconds >= _LONG:
+            with contextlib.suppress(ShortlistError):
+                self.session.suspend(words, self.worker, until=time.time() + seconds)
+
+    def patiently(self, do: Callable[[], T]) -> T:
+        """Return what comes of using the store; trouble that may pass is waited out for two minutes."""
+        start, number = time.monotonic(), 0
+        while True:
+            try:
+                return do()
+            except StoreTrouble as error:
+                number += 1
+                pause = Retries().pause(number)
+                is_over = time.monotonic() - start + pause > _STORE_PATIENCE
+                if not error.is_passing or is_over or self.interrupt.is_wanted:
+                    raise
+                self.say_waiting(f"{error} Trying again in {pause:.1f} s.", pause, in_log=False)
+                self.sleep_until(time.monotonic() + pause)
+
+    def sleep_until(self, due: float) -> None:
+        """Wait until some time; an interrupt ends that at once."""
+        while (left := due - time.monotonic()) > 0 and not self.interrupt.is_wanted:
+            time.sleep(min(left, _LOOK))
+            if self.progress is not None:
+                self.progress()
+
+
+class _RoundScheduler:
+    """The work of one round: blocks to do, tasks under way, and what has gone wrong."""
+
+    def __init__(self, job: Scheduler, cut: CallSplit, is_open: BoolArray, is_dear: BoolArray) -> None:
+        self.job, self.cut = job, cut
+        self.is_wanted = cut.by_call(is_open)  # by call, until it is answered
+        if cut.ends is not None:
+            known = cut.find(job.session.answered())
+            self.is_wanted[known[known >= 0]] = False
+        self.is_held = np.zeros(cut.n_calls, dtype=bool)  # by call, while it is claimed and not answered
+        self.n_held = np.zeros(len(cut.tickets), dtype=np.int64)  # by ticket: how many of its calls
+        self.todo: deque[range] = deque(cut.blocks(self.is_wanted, cut.by_call(is_dear)))
+        self.n_todo = sum(map(len, self.todo))
+        self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
+        self.accused: set[int] = set()  # blocks under way when workers died, to be tried alone
+        self.under_way: Under = {}
+        self.late: Under = {}  # overdue and given up, but they may still come
+        self.failures: Counter[int] = Counter()  # by block
+        self.put_off: dict[int, list[float]] = {}  # by block: for how many seconds, each time
+        self.waiting: list[tuple[float, int]] = []  # when to try a block again, the next first
+        self.again: set[int] = set()  # calls that were begun and have to be made again
+        self.scores: dict[int, Scored] = {}  # by call, until it is told
+        self.error: MeasurementFailed | None = None
+
+    def run(self) -> None:
+        """Measure until nothing is left to do, or something went wrong for good."""
+        try:
+            while self.n_todo or self.suspects or self.under_way or self.waiting:
+                if self.error is None and not self.job.interrupt.is_wanted:
+                    self._wake()
+                    self._issue()
+                elif not self.under_way:
+                    break
+                self._collect()
+        finally:
+            for future in (*self.under_way, *self.late):
+                future.cancel()
+            self._note_broken_off()
+            self.job.hanging = [future for future in (*self.job.hanging, *self.late) if not future.done()]
+        if self.error is not None:
+            raise self.error
+        if self.job.interrupt.is_wanted:
+            self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have ended what they did
+            raise KeyboardInterrupt
+
+    def _note_broken_off(self) -> None:
+        """Have the log say of which tickets a call was begun and is left without an answer, if any are."""
+        begun = set(self.again)
+        for blocks, _ in (*self.under_way.values(), *self.late.values()):
+            begun.update(self._calls_of(blocks))
+        calls = np.array(sorted(begun), dtype=np.int64)
+        places = np.unique(self.cut.places(calls[self.is_wanted[calls]]))
+        if len(places):
+            worker = self.job.worker
+            with contextlib.suppress(ShortlistError):  # what went wrong before matters more
+                self.job.session.release(worker, by=worker, begun=self.cut.tickets.take(places))
+
+    def _calls_of(self, blocks: range) -> list[int]:
+        """Return the numbers of the calls of some blocks."""
+        numbers: list[int] = self.cut.numbers(*self.cut.bounds(blocks)).tolist()
+        return numbers
+
+    # --- tasks out --------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        """Take up the blocks whose pause is over."""
+        while self.waiting and self.waiting[0][0] <= time.monotonic():
+            _, block = heapq.heappop(self.waiting)
+            self._do_again(range(block, block + 1))
+
+    def _issue(self) -> None:
+        """Hand out tasks while there is room; a suspect only when nothing else is under way."""
+        if time.monotonic() < self.job.held_until:
+            return
+        if self.suspects:
+            if not self.under_way:
+                self._submit(self.suspects.popleft())
+            return
+        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None)
+        room -= len(self.late) + len(self.job.hanging)
+        if room <= 0 and not self.under_way:
+            hanging = [blocks for blocks, _ in self.late.values()]
+            self.error = workers_lost(
+                self.cut, hanging, "every worker hangs in a call that should have ended"
+            )
+        while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
+            if self.job.interrupt.is_wanted or time.monotonic() < self.job.held_until:
+                return
+            self._submit(self._next())
+
+    def _next(self) -> range:
+        """Take as many blocks off the work to do as make a task."""
+        blocks = self.todo.popleft()
+        first, stop = self.cut.bounds(blocks[:1])
+        pulls = int(self.cut.calls(first, stop).counts.sum())
+        size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
+        if size < len(blocks):
+            self.todo.appendleft(blocks[size:])
+        taken = blocks[:size]
+        self.n_todo -= len(taken)
+        return taken
+
+    def _submit(self, blocks: range) -> None:
+        """Hand out a task, less what others measure already."""
+        for own in self._claimed(blocks):
+            self._hand_out(own)
+
+    def _claimed(self, blocks: range) -> list[range]:
+        """Return which of some blocks have calls that nobody else makes or has made."""
+        if self.job.session.is_private:
+            return [blocks]
+        numbers = self.cut.numbers(*self.cut.bounds(blocks))
+        wanted = np.sort(numbers[self.is_wanted[numbers]])
+        calls, worker = self.cut.parts(wanted), self.job.worker
+        own = wanted[self.job.patiently(lambda: self.job.session.claim(calls, worker, LEASE))]
+        new = own[~self.is_held[own]]
+        self.is_held[new] = True
+        np.add.at(self.n_held, self.cut.places(new), 1)
+        return list(self.cut.blocks(self.is_held, within=blocks))
+
+    def _hand_out(self, blocks: range) -> None:
+        first, stop = self.cut.bounds(blocks)
+        task = Task(next(self.job.numbers), self.cut.calls(first, stop), self.cut.together)
+        timeout = self.job.policy.timeout
+        try:
+            if timeout is not None:
+                self.job.workers.warm_up()
+            due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
+            self.under_way[self.job.workers.submit(task)] = (blocks, due)
+        except KeyboardInterrupt:  # in a call that this thread made
+            self.again.update(self._calls_of(blocks))
+            raise
+        except BrokenExecutor as error:  # it broke earlier than this task came
+            self._do_again(blocks)
+            self._replace(error, [])
+        except RuntimeError as error:  # it was shut down
+            self._do_again(blocks)
+            self.error = workers_lost(self.cut, [], words_of(error), error)
+
+    def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
+        """Put blocks back to the work to do; note their calls if these may have been made."""
+        if is_begun:
+            self.again.update(self._calls_of(blocks))
+        if blocks:
+            self.todo.appendleft(blocks)
+            self.n_todo += len(blocks)
+
+    # --- answers in -------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Wait until some task has ended or is overdue, or a pause is over, and deal with it."""
+        if not self.under_way:
+            self._pause()
+            return
+        now = time.monotonic()
+        due = min(due for _, due in self.under_way.values())
+        if self.error is None and not self.job.interrupt.is_wanted:
+            due = min([due, *(at for at, _ in self.waiting[:1]), *self._holding()])
+        waiting = None if due == np.inf else max(0.0, due - now)
+        done = wait((*self.under_way, *self.late), waiting, FIRST_COMPLETED).done
+        broken: list[range] = []
+        reason: BaseException | None = None
+        for future in done:
+            blocks = (self.under_way.pop(future, None) or self.late.pop(future))[0]
+            error = _cancelled() if future.cancelled() else future.exception()
+            if error is None:
+                self._take(blocks, future.result())
+            elif isinstance(error, BrokenExecutor):
+                broken.append(blocks)
+                reason = error
+            else:
+                self._not_done(blocks, error)
+        if reason is not None:
+            self._replace(reason, broken)
+        self._give_up_overdue()
+
+    def _holding(self) -> list[float]:
+        """Return until when no call may begin, if there is such a time and there are calls to make."""
+        held = self.job.held_until
+        return [held] if held > time.monotonic() and (self.n_todo or self.suspects) else []
+
+    def _pause(self) -> None:
+        """Wait for the end of a pause while nothing else goes on; an interrupt ends it at once."""
+        due = min([*(at for at, _ in self.waiting[:1]), *self._holding()], default=-np.inf)
+        self.job.sleep_until(due)
+
+    def _take(self, blocks: range, outcome: Outcome) -> None:
+        """Tell what a task brought; its last block is tried again if something in it went wrong."""
+        first, _ = self.cut.bounds(blocks)
+        n_calls = len(outcome.means)
+        calls = self.cut.calls(first, first + n_calls)
+        self.job.pace.note(n_calls, int(calls.counts.sum()), outcome.seconds)
+        if not outcome.errors:
+            self._tell(first, outcome)
+            return
+        n_good = (n_calls - 1) // self.cut.together
+        n_told = n_good * self.cut.together
+        if n_told:
+            self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
+        self._do_again(blocks[n_good + 1 :])
+        failed = replace(outcome, means=outcome.means[n_told:], variances=outcome.variances[n_told:])
+        self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
+
+    def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
+        """Try a block again; or score it, or end the run, when that has been done often enough.
+
+        Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        A failure that several calls share is not scored, since their rewards would not be independent.
+        """
+        first, stop = self.cut.bounds(range(block, block + 1))
+        if not self.is_wanted[self.cut.numbers(first, stop)].any():
+            return  # an earlier try, given up as overdue, has come after all
+        final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
+        if self._is_tried_again(block, list(errors.values()), first + next(iter(errors))):
+            return
+        place = final[0] if final else next(iter(errors))
+        score = self.job.policy.score
+        if final or score is None or outcome.is_shared:
+            self.again.update(self._calls_of(range(block, block + 1)))
+            others = len(errors) - 1 if self.cut.together > 1 else 0
+            self.error = self.error or gave_up(
+                ticket_of(self.cut, first + place), errors[place], self.failures[block], others
+            )
+            return
+        for place, cause in errors.items():
+            outcome.means[place], outcome.variances[place] = score, 0.0
+            (number,) = self.cut.numbers(first + place, first + place + 1).tolist()
+            self.scores[number] = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
+        self._tell(first, outcome)
+
+    def _is_tried_again(self, block: int, errors: list[BaseException], call: int) -> bool:
+        """Put a block that failed off until its next try; return whether there is to be one."""
+        put_off = self.put_off.setdefault(block, [])
+        wait = self.job.policy.retries.after(errors, self.failures[block] + 1, put_off)
+        if wait is None or wait.is_failure:
+            self.failures[block] += 1
+        if wait is None:
+            return False
+        if wait.is_failure:
+            self.again.update(self._calls_of(range(block, block + 1)))
+        else:
+            put_off.append(wait.seconds)
+        due = time.monotonic() + wait.seconds
+        if any(isinstance(error, RetryLater) and error.all_calls for error in errors):
+            self.job.held_until = max(self.job.held_until, due)
+        heapq.heappush(self.waiting, (due, block))
+        times = self.failures[block], self.job.policy.retries.times
+        self.job.say_waiting(put_off_words(ticket_of(self.cut, call), errors[0], wait, times), wait.seconds)
+        return True
+
+    def _tell(self, first: int, outcome: Outcome) -> None:
+        numbers = self.cut.numbers(first, first + len(outcome.means))
+        is_new = self.is_wanted[numbers]
+        numbers = numbers[is_new]
+        self.is_wanted[numbers] = False
+        if len(numbers):
+            self._tell_session(numbers, outcome.means[is_new], outcome.variances[is_new])
+        if self.job.progress is not None:
+            self.job.progress()
+
+    def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
+        """Tell what is acceptable, also where something else is not."""
+        calls, released = self.cut.parts(numbers), self._let_go(numbers)
+        answers = Summaries(calls.counts, means, variances)
+        scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
+        again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
+        said: dict[str, Any] = {"worker": self.job.worker, "scored": scored, "released": released}
+        said |= {"again": self.cut.parts(again).arms.tolist()}
+        answer, patiently = self.job.session.answer, self.job.patiently
+        try:
+            patiently(lambda: answer(calls, answers, **said))
+        except MeasurementFailed:
+            for place, number in enumerate(numbers.tolist()):
+                one, own = slice(place, place + 1), self.scores.get(number)
+                said |= {"scored": [] if own is None else [own]}
+                try:
+                    patiently(partial(answer, calls[one], answers[one], **said))
+                except MeasurementFailed as error:
+                    self.again.add(number)
+                    self.is_wanted[number] = True
+                    self.error = self.error or MeasurementFailed(f"{named(calls[place])}: {error}")
+
+    def _let_go(self, numbers: IntArray) -> IntArray | None:
+        """Return the arms that others may go on with after some calls: no call of them is under way."""
+        held = numbers[self.is_held[numbers]]
+        if not len(held):
+            return None
+        self.is_held[held] = False
+        places = self.cut.places(held)
+        np.subtract.at(self.n_held, places, 1)
+        free = np.unique(places[self.n_held[places] == 0])
+        return self.cut.tickets.take(free).arms
+
+    # --- what goes wrong --------------------------------------------------------------------------
+
+    def _not_done(self, blocks: range, error: BaseException) -> None:
+        """Try a task again that never came to its calls, or whose answers never came back."""
+        self.again.update(self._calls_of(blocks))
+        if (
+            type(error).__name__ == "KilledWorker" and len(blocks) > 1
+        ):  # Dask: one of its calls kills workers,
+            self.suspects.extend((blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :]))
+            return
+        if type(error).__name__ == "KilledWorker" and blocks[0] not in self.accused:
+            self.accused.add(blocks[0])  # or one that waited beside it on the same worker: it is tried alone
+            self.suspects.append(blocks)
+            return
+        if isinstance(error, TypeError) and Outcome.__name__ in str(error):
+            self._do_again(blocks)  # Dask took an answer for an error: its worker was lost just after it came
+            return
+        self.failures.update(blocks)
+        is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries.times
+        if is_final or type(error).__name__ == "KilledWorker":
+            self.error = self.error or workers_lost(self.cut, [blocks], words_of(error), error)
+        else:
+            pause = self.job.policy.retries.pause(self.failures[blocks[0]])
+            for block in blocks:
+                heapq.heappush(self.waiting, (time.monotonic() + pause, block))
+            self.job.say_waiting(f"{words_of(error)} Trying again in {pause:.1f} s.", pause)
+
+    def _replace(self, reason: BaseException, broken: list[range]) -> None:
+        """Go on with a fresh pool after one of its processes died; find out by which call that was."""
+        broken += [blocks for blocks, _ in self.under_way.values()]
+        for blocks in broken:
+            self.again.update(self._calls_of(blocks))
+        self.under_way.clear()
+        self.late.clear()
+        if self.job.interrupt.is_wanted:
+            return
+        if not broken or (len(broken) == 1 and len(broken[0]) == 1):
+            culprit = broken[0][0] if broken else _NO_BLOCK
+            self.failures[culprit] += 1
+            if self.failures[culprit] > min(self.job.policy.retries.times, AT_ONCE):
+                self.error = self.error or workers_lost(self.cut, broken, words_of(reason), reason)
+        if self.error is not None:
+            return
+        if not self.job.workers.replace():
+            self.error = workers_lost(self.cut, broken, words_of(reason), reason)
+        elif len(broken) == 1:
+            (blocks,) = broken
+            halves = (blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :])
+            self.suspects.extendleft(half for half in reversed(halves) if half)
+        else:
+            self.suspects.extend(broken)
+
+    def _give_up_overdue(self) -> None:
+        now = time.monotonic()
+        for future in [future for future, (_, due) in self.under_way.items() if due <= now]:
+            blocks, due = self.under_way.pop(future)
+            self.late[future] = (blocks, due)
+            for block in reversed(blocks):
+                if len(blocks) > 1:  # whichever it was will be overdue by itself
+                    self._do_again(range(block, block + 1), is_begun=True)
+                else:
+                    first, stop = self.cut.bounds(blocks)
+                    nothing = np.full((2, stop - first), np.nan)
+                    error = TimeoutError(
+                        f"it took more than {self.job.policy.timeout:g} seconds for each call"
+                    )
+                    self._failed(
+                        block,
+                        Outcome(nothing[0], nothing[1], is_shared=stop - first > 1),
+                        dict.fromkeys(range(stop - first), error),
+                    )
+        if self.late and self.job.workers.is_own and not self.error:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """End workers of our own that hang, and do again what the others were doing."""
+        for blocks, _ in self.under_way.values():
+            self._do_again(blocks, is_begun=True)
+        self.under_way.clear()
+        self.late.clear()
+        self.job.hanging.clear()
+        self.job.workers.replace()
+
+
+def _cancelled() -> BaseException:
+    return RuntimeError("the executor cancelled the task")

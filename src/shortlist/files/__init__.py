@@ -1,0 +1,1 @@
+"""Problem files, and the files of arms that they refer to."""

@@ -1,0 +1,315 @@
+"""The `[measure]` section of a problem file: where rewards come from, and what a run must go on with."""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.checks import whole_number
+from shortlist.errors import InvalidProblem
+from shortlist.execution.retries import Retries
+from shortlist.files.arms_file import squares
+from shortlist.measure import (
+    CommandSource,
+    FunctionSource,
+    ImportedFunction,
+    Source,
+    TableSource,
+    simulated_measure,
+    vectorised,
+)
+from shortlist.measure.columns import Columns
+from shortlist.measure.simulated import checked_means
+from shortlist.measure.table_file import read_csv, read_npy, read_npz
+from shortlist.problem import Problem
+from shortlist.session.state import REPRODUCIBLE
+from shortlist.unknown import Question, Unknown
+
+_INSTEAD = {"measure": " If people are to measure, use `shortlist begin`, then `ask` and `tell`."}
+
+
+def section(text: dict[str, Any], name: str, allowed: Set[str] | None) -> dict[str, Any]:
+    """Return a section of the file; with `allowed`, refuse entries of other names."""
+    found = text.get(name)
+    if not isinstance(found, dict):
+        instead = _INSTEAD.get(name, "")
+        raise InvalidProblem(
+            f"there is no section [{name}]; add one (docs/problem-files.md shows how).{instead}"
+        )
+    if allowed is not None:
+        check_keys(found, allowed, f"[{name}]")
+    return found
+
+
+def check_keys(given: dict[str, Any], allowed: Set[str], where: str) -> None:
+    """Refuse entries that mean nothing."""
+    for key in given:
+        if key not in allowed:
+            known = ", ".join(sorted(allowed))
+            raise InvalidProblem(f"{where} has the unknown entry {key!r}; known are: {known}.")
+
+
+def word(given: dict[str, Any], key: str, default: str | None = None) -> str:
+    """Return an entry that must be text."""
+    value = given.get(key, default)
+    if value is None:
+        raise InvalidProblem(f"[measure] lacks `{key}`; add it (docs/problem-files.md shows how).")
+    if not isinstance(value, str) or not value:
+        raise InvalidProblem(f'`{key}` is {value!r}; it must be text, in quotes: {key} = "...".')
+    return value
+
+
+def flag(given: dict[str, Any], key: str) -> bool:
+    """Return an entry that must be true or false; it is false if it is not there."""
+    value = given.get(key, False)
+    if not isinstance(value, bool):
+        raise InvalidProblem(f"`{key}` is {value!r}; it must be true or false.")
+    return value
+
+
+def about_measurement(
+    entries: dict[str, Any], source: Source, numbers: dict[str, FloatArray | None]
+) -> dict[str, Any]:
+    """Return what holds for a measurement, with digests of the numbers that simulate, or were recorded.
+
+    Entries are given as they hold, whether they were written in the file or are what it means without them.
+    """
+    said = dict(entries)
+    digests = {name: _digest([values]) for name, values in numbers.items() if values is not None}
+    if isinstance(source, CommandSource):
+        digests |= {f"column {name}": _digest_of_words(words) for name, words in source.columns.items()}
+    if digests:
+        said["digests"] = digests
+    if isinstance(source, TableSource):
+        said["table"] = _identity_of_rows(source, np.diff(source.starts))
+    return said
+
+
+def has_only_grown(source: Source, before: dict[str, Any]) -> bool:
+    """Return whether a source is a table that was described so before, and has got more rows since.
+
+    Pulls take rows from the top, so more of them at the end change none that was used. In a random order they
+    would.
+    """
+    was = before.get("table")
+    if not isinstance(source, TableSource) or source.order != "next" or not isinstance(was, dict):
+        return False
+    sizes = np.diff(source.starts)
+    rows = np.broadcast_to(np.asarray(was.get("rows")), sizes.shape) if _fits(was, len(sizes)) else sizes + 1
+    return bool((rows <= sizes).all()) and _identity_of_rows(source, rows) == was
+
+
+def _fits(was: dict[str, Any], n: int) -> bool:
+    rows = was.get("rows")
+    return isinstance(rows, int) or (isinstance(rows, list) and len(rows) == n)
+
+
+def _identity_of_rows(source: TableSource, rows: IntArray) -> dict[str, Any]:
+    """Return what identifies the first rows of each arm."""
+    first = source.starts[:-1]
+    parts = (source.values[start : start + size] for start, size in zip(first, rows, strict=True))
+    is_even = len(set(rows.tolist())) == 1
+    return {"rows": int(rows[0]) if is_even else rows.tolist(), "digest": _digest(parts)}
+
+
+def _digest(parts: Any) -> str:
+    found = blake2b(digest_size=8)
+    for part in parts:
+        found.update(np.ascontiguousarray(part, dtype="<f8").tobytes())
+    return found.hexdigest()
+
+
+def _digest_of_words(words: Sequence[str]) -> str:
+    return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+REISSUE, RETRIES = "reissue", "retries"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Where rewards come from, also in words and, for simulated arms, their truth.
+
+    `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
+    `is_shared` says that each row of a table has a reward for every arm. `reproducible` is whether the
+    section declares that a ticket measured again gives the same rewards, `retries` when failed calls are
+    tried again, and `turns` in how many turns arms are measured, if it says that.
+    """
+
+    source: Source
+    means: FloatArray | None = None
+    rewards: str | None = None
+    variances: FloatArray | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    is_shared: bool = False
+    reproducible: bool = False
+    retries: Retries | None = None
+    turns: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What the section says, and all that it may refer to."""
+
+    entries: dict[str, Any]
+    problem: Question
+    columns: Columns
+    folder: Path
+
+    def only(self, *keys: str) -> None:
+        """Refuse entries other than these and those that every kind may have."""
+        check_keys(self.entries, {"kind", REISSUE, RETRIES, *keys}, "[measure]")
+
+
+def measured(entries: dict[str, Any], problem: Question, columns: Columns, folder: Path) -> Measured:
+    """Return the source of rewards that [measure] describes."""
+    kind = entries.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join(f'"{name}"' for name in KINDS)
+        raise InvalidProblem(f"[measure] kind is {kind!r}; it must be one of: {known}.")
+    read, keys = KINDS[kind]
+    given = _Given(entries, problem, columns, folder)
+    given.only(*keys)
+    found = read(given)
+    numbers = {"means": found.means, "variances": found.variances}
+    bounds = {} if problem.bounds is None else {"bounds": list(problem.bounds)}
+    holds = {"kind": kind, **found.about, **bounds}
+    about = about_measurement(holds, found.source, numbers)
+    declared = flag(entries, REPRODUCIBLE)
+    return replace(found, about=about, reproducible=declared, retries=_retries(entries.get(RETRIES)))
+
+
+def _retries(given: Any) -> Retries | None:
+    """Return how often and when failed calls are tried again; None if the section does not say."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        return Retries(whole_number(given, RETRIES, 0))
+    check_keys(given, {one.name for one in fields(Retries)}, "`retries`")
+    return Retries(**given)
+
+
+def _simulated(given: _Given) -> Measured:
+    rewards = word(given.entries, "rewards", given.problem.rewards or "gaussian")
+    truth = _truth(given)
+    if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
+        stated = "gaussian-unknown" if isinstance(given.problem, Unknown) else "gaussian"
+        raise InvalidProblem(f'`noise` is "{stated}", but `rewards` are "{rewards}"; change one of them.')
+    means = checked_means(truth, _listed(given, "means", "mean"), rewards)
+    if given.problem.bounds is not None:
+        _check_reach(given.problem.bounds, means, rewards)
+    is_unknown = isinstance(given.problem, Unknown)
+    source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
+    variances = truth.variances if is_unknown else None
+    return Measured(source, means, rewards, variances, {"rewards": rewards})
+
+
+def _truth(given: _Given) -> Problem:
+    """Return the question as it is known to whoever draws the rewards."""
+    said: list[str] = [key for key in ("variances", "scales") if key in given.entries]
+    if isinstance(given.problem, Problem):
+        if said:
+            raise InvalidProblem(
+                f"[measure] gives `{said[0]}`, but [problem] says already how noisy arms are; leave it out."
+            )
+        return given.problem
+    said += [key for key in ("variance", "scale") if key in given.columns.entries and not said]
+    if len(said) != 1:
+        raise InvalidProblem(
+            "to simulate arms of unknown variances, give the true ones once, for the simulation alone: in "
+            "[measure] a list `variances` or `scales`, or a column `variance` or `scale` of the CSV file."
+        )
+    (key,) = said
+    values = _listed(given, key, key)
+    return given.problem.known(values if key.startswith("variance") else squares(values), noise="gaussian")
+
+
+def _listed(given: _Given, key: str, column: str) -> Any:
+    """Return numbers that an entry lists, or the column that it names."""
+    named = given.entries.get(key, column)
+    return given.columns.numbers(named) if isinstance(named, str) else named
+
+
+def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -> None:
+    """Refuse simulated rewards that need not lie within what was declared."""
+    low, high = bounds
+    reach = {"bernoulli": (0.0, 1.0), "noiseless": (float(means.min()), float(means.max()))}.get(rewards)
+    if reach is None or reach[0] < low or reach[1] > high:
+        raise InvalidProblem(
+            f'[problem] says that rewards lie between {low:g} and {high:g}, but simulated "{rewards}" '
+            f'rewards may not. Simulate "bernoulli" rewards, or give `variances` instead of bounds.'
+        )
+
+
+def _function(given: _Given) -> Measured:
+    name, is_vectorised = word(given.entries, "function"), flag(given.entries, "vectorised")
+    function = ImportedFunction(name, given.folder)
+    source = vectorised(function) if is_vectorised else FunctionSource(function)
+    return Measured(source, about={"function": name, "vectorised": is_vectorised}, turns=_turns(given))
+
+
+def _command(given: _Given) -> Measured:
+    entries = given.entries
+    if "command" not in entries:
+        raise InvalidProblem('[measure] lacks `command`; add it, such as command = ["./measure", "{name}"].')
+    env = entries.get("env", {})
+    if not isinstance(env, dict):
+        raise InvalidProblem(f'`env` is {env!r}; it must be a table, such as env = {{ THREADS = "1" }}.')
+    argv = entries["command"]
+    source = CommandSource(
+        given.problem,
+        tuple(argv) if isinstance(argv, list) else argv,
+        folder=given.folder / word(entries, "folder", "."),
+        columns=given.columns.entries,
+        output=word(entries, "output", "lines"),
+        timeout=entries.get("timeout"),
+        env=env,
+    )
+    return Measured(source, about={"command": argv, "output": source.output}, turns=_turns(given))
+
+
+def _turns(given: _Given) -> int | None:
+    return whole_number(given.entries["turns"], "turns", 1) if "turns" in given.entries else None
+
+
+def _table(given: _Given) -> Measured:
+    entries, problem = given.entries, given.problem
+    path = given.folder / word(entries, "file")
+    suffix = path.suffix.lower()
+    is_shared = suffix == ".npy" or (suffix == ".csv" and entries.get("layout") == "wide")
+    order = word(entries, "order", "draw" if is_shared else "next")
+    about: dict[str, Any] = {"file": word(entries, "file"), "order": order}
+    match suffix:
+        case ".npy":
+            given.only("file", "order", "axis")
+            about["axis"] = entries.get("axis", 0)
+            rewards = read_npy(path, problem, about["axis"])
+        case ".npz":
+            given.only("file", "order")
+            rewards = read_npz(path, problem)
+        case ".csv" if word(entries, "layout", "long") == "wide":
+            given.only("file", "order", "layout")
+            about["layout"] = "wide"
+            rewards = read_csv(path, problem, "wide")
+        case ".csv":
+            given.only("file", "order", "layout", "arm", "reward")
+            names = {key: word(entries, key, key) for key in ("arm", "reward")}
+            about |= {"layout": word(entries, "layout", "long"), **names}
+            rewards = read_csv(path, problem, about["layout"], **names)
+        case other:
+            raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy or .npz file.")
+    return Measured(TableSource.of(problem, rewards, order), about=about, is_shared=is_shared)
+
+
+_Reader: TypeAlias = Callable[[_Given], Measured]
+KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
+    "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
+    "function": (_function, ("function", "vectorised", "turns", REPRODUCIBLE)),
+    "command": (_command, ("command", "folder", "output", "timeout", "env", "turns", REPRODUCIBLE)),
+    "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
+}
+"""What reads each kind of [measure], and the entries that it may have."""

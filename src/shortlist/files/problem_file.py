@@ -1,0 +1,246 @@
+"""Problem files: a question in TOML, how its rewards are measured, and what else is said of its runs."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shortlist.arrays import FloatArray
+from shortlist.checks import one_of
+from shortlist.errors import InvalidProblem
+from shortlist.execution.retries import Retries
+from shortlist.files.arms_file import declared_variances, n_arms, refuse_noise
+from shortlist.files.measure_section import (
+    REISSUE,
+    Measured,
+    check_keys,
+    flag,
+    has_only_grown,
+    measured,
+    section,
+)
+from shortlist.input_files import MOST_BYTES
+from shortlist.measure import Source, TableSource
+from shortlist.measure.columns import Columns, text_of
+from shortlist.problem import Problem
+from shortlist.session.transitions import FOLLOWS
+from shortlist.unknown import Question, Unknown
+
+T = TypeVar("T")
+
+UNKNOWN = "gaussian-unknown"
+_NOISES = ("sub-gaussian", "gaussian", UNKNOWN)
+_REQUIRED = {"m", "epsilon", "delta"}
+_LONG_KEY = re.compile(r"(?m)(?:^|[\[{,])[ \t]*(?:[\w-]+[ \t]*\.[ \t]*){32}")
+_NUMBERS = "Write numbers like 5, 0.25 or 1e-6."
+PROBLEM_KEYS = {
+    *_REQUIRED,
+    *("arms", "names", "n"),
+    *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
+    *("noise", "pilot", "guarantee", "goal"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """What a problem file says.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    source
+        Where its rewards come from.
+    means, rewards
+        The true means and the kind of rewards of simulated arms; None for others.
+    variances
+        The true variances of simulated arms that are unknown to the strategy; None for others.
+    about
+        How rewards come about, as plain data; a run may go on only with the same.
+    reproducible, reissue
+        Whether it declares that a ticket measured again gives the same rewards; and whether tickets may go
+        to other workers when leases run out, None if it does not say.
+    retries
+        When failed calls are tried again; None if it does not say.
+    turns
+        In how many turns arms are to be measured; None where the file does not say.
+    """
+
+    problem: Question
+    source: Source
+    means: FloatArray | None = None
+    rewards: str | None = None
+    variances: FloatArray | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    is_shared: bool = False
+    states_order: bool = False
+    reproducible: bool = False
+    reissue: bool | None = None
+    retries: Retries | None = None
+    turns: int | None = None
+
+    def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
+        """Return the file as a run reads it that has been measured so before; None for a new run.
+
+        Where each row of a table has a reward for every arm, rows are drawn for each arm by itself. Version
+        0.1.0 read them in turn, and runs that it began go on so.
+
+        Raises
+        ------
+        InvalidProblem
+            If rows that arms share would be read in turn by a new run: arms would depend on each other.
+        """
+        if not self.is_shared or not isinstance(self.source, TableSource):
+            return self
+        before = ((settings or {}).get("measure") or {}).get("order", "draw")
+        if not self.states_order:
+            source, about = replace(self.source, order=before), self.about | {"order": before}
+            return replace(self, source=source, about=about)
+        if self.source.order not in ("draw", before):
+            raise InvalidProblem(
+                f'`order` is "{self.source.order}", but each row of the table has a reward for every arm: '
+                f"rewards of different arms would depend on each other, and nothing would be guaranteed. "
+                f'Leave `order` out, or say `order = "draw"`. If the rewards in a row are not related, write '
+                f"the table in the long layout, or as an .npz file."
+            )
+        return self
+
+    def about_since(self, settings: dict[str, Any] | None) -> dict[str, Any]:
+        """Return how rewards come about, for `drive`, where a run has been measured so before.
+
+        A table of recorded rewards may have grown meanwhile. Then what is said of it now takes the place of
+        what was said before.
+        """
+        before, now = (settings or {}).get("measure"), {"measure": self.about}
+        if not before or not has_only_grown(self.source, before):
+            return now
+        table = {"table": self.about["table"]}
+        return now | ({FOLLOWS: {"measure": before}} if before | table == self.about else {})
+
+
+def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
+    """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear.
+
+    If `to_go_on`, an earlier version may have begun the run that is meant: call `ProblemFile.since` when its
+    settings are known.
+    """
+    found = _read(path, _with_rewards)
+    return found if to_go_on else _read(path, lambda *_: found.since(None))
+
+
+def read_problem(path: Path) -> Question:
+    """Return the question alone; where rewards come from need not be said."""
+    return _read(path, lambda text, folder: _asked(text, folder)[0])
+
+
+def read_reissue(path: Path) -> bool | None:
+    """Return whether tickets may go to other workers when leases run out; None if a file does not say."""
+    return _read(path, lambda text, _: _reissue(text))
+
+
+def question_of(entries: dict[str, Any]) -> Question:
+    """Return the question that the entries of a section [problem] ask, where no file is to be read."""
+    if "arms" in entries:
+        raise InvalidProblem("`arms` names a file, and none is read here; give the arms themselves.")
+    return _asked({"problem": entries}, Path())[0]
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
+    try:
+        return parse(_entries(path), path.parent)
+    except InvalidProblem as error:
+        message = str(error)
+        raise InvalidProblem(message if str(path) in message else f"{path}: {message}") from error.__cause__
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    """Return what a file of TOML holds; refuse what would take for ever to read, or no number can hold."""
+    text = text_of(path, MOST_BYTES)
+    if _LONG_KEY.search(text):
+        raise InvalidProblem(f"{path} is not valid TOML: a key has more than 32 parts.")
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise InvalidProblem(f"{path} is not valid TOML: its brackets are too deep.") from None
+    except ValueError:  # Python reads no number of more than 4300 digits
+        raise InvalidProblem(f"{path} has a number with thousands of digits. {_NUMBERS}") from None
+    _refuse_large(entries)
+    return entries
+
+
+def _refuse_large(value: Any) -> None:
+    """Refuse whole numbers that are beyond any float; they could not even be printed."""
+    if isinstance(value, int) and value.bit_length() > 1024:
+        raise InvalidProblem(f"a number has more than 300 digits. {_NUMBERS}")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_large(part)
+
+
+def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns]:
+    check_keys(text, {"problem", "measure"}, "the file")
+    asked = section(text, "problem", PROBLEM_KEYS)
+    missing = _REQUIRED - asked.keys()
+    if missing:
+        lacking = ", ".join(sorted(missing))
+        raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
+    columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
+    if one_of(asked.get("noise", "sub-gaussian"), "noise", _NOISES) == UNKNOWN:
+        return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
+    if "pilot" in asked:
+        raise InvalidProblem(f'`pilot` has a meaning only beside `noise = "{UNKNOWN}"`; leave it out.')
+    problem = Problem(
+        **_common(asked, columns),
+        variances=declared_variances(asked, columns),
+        noise=asked.get("noise", "sub-gaussian"),
+        bounds=asked.get("bounds"),
+        rewards=asked.get("rewards"),
+    )
+    return problem, columns
+
+
+def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return what every kind of question has."""
+    numbers = {key: asked[key] for key in sorted(_REQUIRED)}
+    words = {"guarantee": asked.get("guarantee", "pac"), "goal": asked.get("goal", "maximise")}
+    return {**numbers, **words, "names": _names(asked, columns)}
+
+
+def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Unknown:
+    refuse_noise(asked, columns, is_simulated=is_simulated)
+    return Unknown(**_common(asked, columns), n=n_arms(asked, columns), pilot=asked.get("pilot"))
+
+
+def _kind(text: dict[str, Any]) -> object:
+    measure = text.get("measure")
+    return measure.get("kind") if isinstance(measure, dict) else None
+
+
+def _names(asked: dict[str, Any], columns: Columns) -> Any:
+    if "name" not in columns.entries:
+        return asked.get("names")
+    if "names" in asked:
+        raise InvalidProblem("give the names once: in the column `name` or as the list `names`, not both.")
+    return columns.entries["name"]
+
+
+def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
+    problem, columns = _asked(text, folder)
+    found: Measured = measured(section(text, "measure", None), problem, columns, folder.absolute())
+    return ProblemFile(
+        *(problem, found.source, found.means, found.rewards, found.variances, found.about),
+        is_shared=found.is_shared,
+        states_order="order" in section(text, "measure", None),
+        reproducible=found.reproducible,
+        reissue=_reissue(text),
+        retries=found.retries,
+        turns=found.turns,
+    )
+
+
+def _reissue(text: dict[str, Any]) -> bool | None:
+    measure = text.get("measure")
+    return flag(measure, REISSUE) if isinstance(measure, dict) and REISSUE in measure else None

@@ -1,0 +1,307 @@
+"""What we promise: every strategy's certified worst case, beside what no algorithm can beat."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.bounds import LowerBound, lower_bound
+from shortlist.bounds.lower import Terms
+from shortlist.certificates import Guarantee, Ledger, Scope
+from shortlist.errors import InvalidProblem
+from shortlist.problem import Problem, checked
+from shortlist.strategies import names, strategy_for, strategy_named
+from shortlist.strategies.pilot import size as pilot_size
+from shortlist.unknown import Question, Unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What one strategy promises for a problem, and at what price.
+
+    Attributes
+    ----------
+    strategy
+        Its name.
+    worst_case_pulls
+        The most pulls it can ever ask for, whatever the rewards; None where there is no finite bound, or
+        one beyond counting.
+    rounds
+        The most batches, one after the other; None where there is no finite bound.
+    guarantee
+        What it promises, with its theorem and its delta ledger; None if nothing is proved.
+    note
+        Why it cannot be recommended; empty if it can.
+    error
+        What was wrong where its pulls are beyond counting.
+    """
+
+    strategy: str
+    worst_case_pulls: int | None
+    rounds: int | None
+    guarantee: Guarantee | None
+    note: str = ""
+    error: InvalidProblem | None = None
+
+    @property
+    def certificate(self) -> str | None:
+        """The theorem behind the promise."""
+        return None if self.guarantee is None else self.guarantee.source
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """How delta is divided among the failures that the proof allows for."""
+        return None if self.guarantee is None else self.guarantee.ledger
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether it promises the m best arms within a number of pulls known in advance."""
+        return not self.note
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Every strategy's promise for a problem, the best one, and how far from optimal it can be.
+
+    Attributes
+    ----------
+    problem
+        What is asked.
+    rows
+        One per strategy: the best one, then others that can be recommended, by rising worst case.
+    lower_bound
+        The pulls that no algorithm can do without on every instance.
+    """
+
+    problem: Question
+    rows: tuple[Row, ...]
+    lower_bound: LowerBound
+
+    def __getitem__(self, strategy: str) -> Row:
+        for row in self.rows:
+            if row.strategy == strategy:
+                return row
+        raise KeyError(strategy)
+
+    @property
+    def best(self) -> Row:
+        """The strategy to take, of those with a certified worst case, the one that should need least.
+
+        That is judged by the share of their worst cases that strategies usually take. But what is promised
+        never exceeds the worst case of `wnelim` or `vmedelim`, if any strategy can promise as little.
+        """
+        return self.rows[0]
+
+    @property
+    def gap(self) -> float:
+        """The worst case of the best strategy as a multiple of the lower bound; infinite if unknown."""
+        if self.best.worst_case_pulls is None:
+            return math.inf
+        return self.lower_bound.gap(self.best.worst_case_pulls or 0)
+
+    def gap_of(self, row: Row) -> float | None:
+        """Return the worst case of a strategy as a multiple of the lower bound.
+
+        None if it has no worst case, or does not promise the m best arms, of which the bound speaks.
+        """
+        return self.lower_bound.gap(row.worst_case_pulls or 0) if row.is_certified else None
+
+    @property
+    def why(self) -> str:
+        """Why the best strategy is recommended, in words."""
+        best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
+        pulls = best.worst_case_pulls or 0
+        if isinstance(self.problem, Unknown) and self.problem.m < self.problem.n:
+            return _before_the_pilot(best, self.problem)
+        if pulls == 0:
+            return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
+        if strategy_named(best.strategy).usual_share < 1:
+            said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and mostly far fewer"
+        else:
+            said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
+        if others and (second := others[0].worst_case_pulls):
+            said += (
+                f"; {others[0].strategy} would take {'' if others[0].rounds == 1 else 'at most '}{second:,}"
+            )
+        if not self.lower_bound:
+            return f"{said}."
+        return (
+            f"{said}. No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls "
+            f"on every instance, so at most a factor of {gap_words(self.gap)} could be saved."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data, fit for JSON."""
+        return {
+            "problem": self.problem.to_dict(),
+            "best": self.best.strategy,
+            "gap": _finite(self.gap),
+            "why": self.why,
+            "lower_bound": {
+                "pulls": self.lower_bound.pulls,
+                "name": self.lower_bound.name,
+                "candidates": dict(self.lower_bound.candidates),
+                "terms": vars(self.lower_bound.terms),
+            },
+            "strategies": [
+                {
+                    "strategy": row.strategy,
+                    "worst_case_pulls": row.worst_case_pulls,
+                    "rounds": row.rounds,
+                    "gap": _finite(self.gap_of(row)),
+                    "is_certified": row.is_certified,
+                    "note": row.note,
+                    "guarantee": None if row.guarantee is None else row.guarantee.to_dict(),
+                }
+                for row in self.rows
+            ],
+        }
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def plan(problem: Question) -> Plan:
+    """Return what every strategy promises for a problem, beside the pulls that no algorithm can do without.
+
+    If variances are unknown, neither the most pulls nor a lower bound is known before the pilot.
+
+    Examples
+    --------
+    >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
+    >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
+    ('race', 10500, 534)
+    >>> round(pl.lower_bound), round(pl.gap, 1)
+    (1029, 10.2)
+    """
+    if isinstance(problem, Unknown):
+        return Plan(problem, _rows_for_unknown(problem), no_bound())
+    return Plan(problem, _rows(checked(problem)), lower_bound(problem))
+
+
+def no_bound() -> LowerBound:
+    """Return that nothing is known of the pulls that no algorithm can do without."""
+    return LowerBound({"unknown variances": 0.0}, Terms(0.0, 0.0, 0.0))
+
+
+def plan_within(problem: Problem, budget: int) -> Plan:
+    """Return the plan whose best strategy stays within a budget that some strategy stays within."""
+    return Plan(problem, _rows(problem, budget), lower_bound(problem))
+
+
+def best_strategy(problem: Problem) -> str:
+    """Return the name of the strategy to take: the best one of the plan.
+
+    Only strategies that promise the m best arms, and never need more than a number of pulls known
+    in advance, are considered.
+    """
+    return _rows(problem)[0].strategy
+
+
+def is_within(problem: Problem, budget: int) -> bool:
+    """Return whether some strategy is certified never to need more pulls than a budget."""
+    return any(
+        row.is_certified and (row.worst_case_pulls or 0) <= budget
+        for row in (row_of(name, problem) for name in names())
+    )
+
+
+def resolve(name: str, problem: Question, budget: int | None = None) -> str:
+    """Return the strategy meant by a name: itself, or for "auto" the best one, within a budget if one is."""
+    if isinstance(problem, Unknown):
+        return _resolve_unknown(name, problem)
+    if name == "auto":
+        return _rows(checked(problem), budget)[0].strategy
+    if reason := strategy_named(name).unfit(problem):
+        raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
+    return name
+
+
+def _resolve_unknown(name: str, problem: Unknown) -> str:
+    if name == "auto":
+        is_enough = problem.guarantee == "indifference" and not strategy_for("kim-nelson", problem).unfit(
+            problem
+        )
+        return "kim-nelson" if is_enough else "t-race"
+    if reason := strategy_for(name, problem).unfit(problem):
+        raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
+    return name
+
+
+def _rows_for_unknown(problem: Unknown) -> tuple[Row, ...]:
+    rows = [_row_for_unknown(name, problem) for name in names("unknown")]
+    best = resolve("auto", problem)
+    return tuple(sorted(rows, key=lambda row: (row.strategy != best, bool(row.note))))
+
+
+def _row_for_unknown(name: str, problem: Unknown) -> Row:
+    strategy = strategy_for(name, problem)
+    if reason := strategy.unfit(problem):
+        return Row(name, None, None, None, reason)
+    pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
+    promise = strategy.guarantee(problem)
+    is_answer = promise is not None and promise.answers(problem)
+    return Row(name, pulls, rounds, promise, "" if is_answer else "only with an indifference zone")
+
+
+def _before_the_pilot(best: Row, problem: Unknown) -> str:
+    count = pilot_size(problem)
+    return (
+        f"{best.strategy}: first a pilot of {count} pulls of each of {problem.n:,} arms, "
+        f"{count * problem.n:,} in all. How many more it needs at most is known after that, since it depends "
+        f"on the variances."
+    )
+
+
+def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
+    rows = [row_of(name, problem) for name in names()]
+    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
+    best = _best(rows, math.inf if budget is None else budget)
+    return (best, *(row for row in rows if row is not best))
+
+
+def row_of(name: str, problem: Problem) -> Row:
+    """Return what one strategy promises for a problem with known variances."""
+    strategy = strategy_named(name)
+    if reason := strategy.unfit(problem):
+        return Row(name, None, None, None, reason)
+    guarantee = strategy.guarantee(problem)
+    pulls, rounds, note, error = None, None, "", None
+    try:
+        pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
+        if pulls is None:
+            note = "no cap on its pulls"
+    except InvalidProblem as caught:  # its pulls cannot be counted; another's may
+        note, error = "more pulls than can be counted", caught
+    if guarantee is None:
+        gaussian = problem.changed(noise="gaussian", bounds=None, rewards=None)
+        is_gaussian = strategy.guarantee(gaussian) is not None
+        note = "only for Gaussian rewards" if is_gaussian else "carries no guarantee"
+    elif guarantee.scope is Scope.SCREENING:
+        note = f"only screens: keeps {strategy.n_selected(problem)} arms"
+    elif not guarantee.answers(problem):
+        note = "only with an indifference zone"
+    return Row(name, pulls, rounds, guarantee, note, error)
+
+
+def _best(rows: list[Row], budget: float) -> Row:
+    certified = [row for row in rows if row.is_certified]
+    if not certified:  # a problem that no strategy can answer is refused here
+        errors = [row.error for row in rows if row.error is not None and row.guarantee is not None]
+        missing = InvalidProblem("no strategy has a certified worst case for this problem.")
+        raise errors[0] if errors else missing
+    paper = [row.worst_case_pulls or 0 for row in certified if row.strategy in {"wnelim", "vmedelim"}]
+    within = [row for row in certified if (row.worst_case_pulls or 0) <= min([budget, *paper])]
+    return min(within or certified, key=_usual_pulls)
+
+
+def _usual_pulls(row: Row) -> float:
+    return strategy_named(row.strategy).usual_share * (row.worst_case_pulls or 0)
+
+
+def gap_words(gap: float) -> str:
+    """Return a multiple as people write it."""
+    return f"{gap:.3g}" if gap < 1000 else f"{gap:,.0f}"
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or math.isinf(value) else value

@@ -1,0 +1,177 @@
+"""Numbers, times and names as people read them, in text and in HTML."""
+
+import math
+import time
+import unicodedata
+from datetime import UTC, datetime
+from html import escape
+
+# --- numbers -------------------------------------------------------------------------------------------
+
+
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_MOST_DECIMALS = 6
+
+
+def decimals_for(epsilon: float) -> int:
+    """Return how many decimals of a mean matter: two more than epsilon has."""
+    return max(0, 2 - math.floor(math.log10(epsilon)))
+
+
+def mean_words(value: float, epsilon: float) -> str:
+    """Return a mean with as many decimals as matter; a dash where there is none."""
+    if math.isnan(value):
+        return "–"
+    decimals = decimals_for(epsilon)
+    if decimals > _MOST_DECIMALS or abs(value) >= 1e9:
+        return f"{value:.6g}"
+    return f"{value:,.{decimals}f}"
+
+
+def large(count: float) -> str:
+    """Return a number of pulls; beyond a hundred thousand million only its size."""
+    return f"{count:,.0f}" if count < 1e11 else f"{count:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent: 12 %, 0.3 %, below 0.1 %."""
+    if 0 < share < 0.001:
+        return "below 0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+
+
+def compact(count: float) -> str:
+    """Return a number where there is little room: 1,500, 20k or 3M."""
+    if abs(count) < 10_000:
+        return f"{count:,.0f}"
+    return f"{count / 1e3:g}k" if abs(count) < 1e6 else f"{count / 1e6:g}M"
+
+
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Return at most so many round numbers, evenly spaced, that lie between two others."""
+    if not (high > low and math.isfinite(high - low)):
+        return [low]
+    unit = 10.0 ** math.floor(math.log10((high - low) / most))
+    for step in (unit * k for k in (1, 2, 5, 10, 20, 50)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < most:
+            break
+    return [k * step for k in range(first, last + 1)]
+
+
+def tick_words(values: list[float]) -> list[str]:
+    """Return the labels of round numbers, all with the same number of decimals."""
+    if len(values) < 2:
+        return [f"{value:g}" for value in values]
+    step = values[1] - values[0]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    if decimals > _MOST_DECIMALS or max(map(abs, values)) >= 1e6:
+        return [f"{value:.4g}" for value in values]
+    return [f"{value:,.{decimals}f}" for value in values]
+
+
+def powers(low: float, high: float, most: int = 5) -> list[float]:
+    """Return at most so many powers of ten that lie between two numbers; twice and five times one, if few."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first < 1:
+        finer = [k * 10.0**exponent for exponent in (first - 1, last, last + 1) for k in (1, 2, 5)]
+        return sorted({value for value in finer if low <= value <= high})[:most]
+    step = max(1, -(-(last - first + 1) // most))
+    return [10.0**k for k in range(first, last + 1, step)]
+
+
+def power_words(value: float) -> str:
+    """Return a number of a logarithmic scale: 1,000, or 10⁴ from ten thousand on."""
+    exponent = math.log10(value)
+    if abs(exponent - round(exponent)) > 1e-9 or 0 <= round(exponent) < 4:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return "10" + str(round(exponent)).translate(_RAISED)
+
+
+# --- times ---------------------------------------------------------------------------------------------
+
+
+def day(at: float) -> str:
+    """Return the date of a moment: 15 November 2026."""
+    local = datetime.fromtimestamp(at)
+    return f"{local.day} {local:%B %Y}"
+
+
+def moment(at: float, now: float | None = None) -> str:
+    """Return the time of a moment, with its date unless that is today: 14:05, or 16 November, 14:05."""
+    local, today = datetime.fromtimestamp(at), datetime.fromtimestamp(time.time() if now is None else now)
+    if local.date() == today.date():
+        return f"{local:%H:%M}"
+    year = "" if local.year == today.year else f" {local.year}"
+    return f"{local.day} {local:%B}{year}, {local:%H:%M}"
+
+
+def in_table(at: float) -> str:
+    """Return a moment for a column of a table: 2026-11-15 14:05."""
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
+
+
+def iso(at: float) -> str:
+    """Return a moment for programs, in universal time: 2026-11-15T13:05:09.250000+00:00."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
+
+
+def universal(at: float) -> str:
+    """Return a moment for readers anywhere: 15 November 2026, 13:05 UTC."""
+    utc = datetime.fromtimestamp(at, UTC)
+    return f"{utc.day} {utc:%B %Y}, {utc:%H:%M} UTC"
+
+
+# --- text in HTML --------------------------------------------------------------------------------------
+
+
+_MOST_IN_TITLE = 20_000  # characters of a name that are kept to be looked up
+_GAP = "…"
+
+
+def visible(text: str) -> str:
+    r"""Return text in which characters that control something, or are none, are shown as such: \n, \x00."""
+    return text if text.isprintable() else "".join(map(_sign, text))
+
+
+def _sign(letter: str) -> str:
+    if letter < " ":
+        return letter.encode("unicode_escape").decode()
+    is_none = unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or ord(letter) & 0xFFFE == 0xFFFE
+    return "\N{REPLACEMENT CHARACTER}" if is_none else letter
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return text of at most so many characters: what is too long loses its middle."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return text[: most - 1 - end] + _GAP + text[len(text) - end :]
+
+
+def words(text: str) -> str:
+    """Return words for the text, or for an attribute, of an element."""
+    return escape(visible(text), quote=True)
+
+
+def name(text: str, most: int = 40, *, titled: bool = False) -> str:
+    """Return a name given by others: kept apart from the direction of what stands around it.
+
+    If it was shortened, a title has all of it, where that is wanted.
+    """
+    seen = visible(text)
+    title = ""
+    if titled and len(seen) > most:
+        title = f' title="{escape(shortened(seen, _MOST_IN_TITLE), quote=True)}"'
+    return f"<bdi{title}>{escape(shortened(seen, most))}</bdi>"
+
+
+def plain_name(text: str, most: int = 40) -> str:
+    """Return a name for a terminal or a description: what controls something is shown as a sign."""
+    return shortened("".join(map(_harmless, visible(text))), most)
+
+
+def _harmless(letter: str) -> str:
+    """Return a sign for what would change the direction of the words that follow."""
+    is_turning = "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
+    return "\N{REPLACEMENT CHARACTER}" if is_turning or letter in "\u200e\u200f\u061c" else letter

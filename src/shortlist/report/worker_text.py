@@ -1,0 +1,43 @@
+"""Who is at work on a run, in words."""
+
+import re
+import time
+from collections.abc import Sequence
+
+from shortlist.escaping import printable
+from shortlist.report.text_format import moment
+from shortlist.session.holders import Holding
+from shortlist.session.worker_names import HERE, OVER_HTTP
+
+_DRIVER = re.compile(rf"({HERE}|{OVER_HTTP})@(.*):([0-9]+):[0-9a-f]{{6}}(?:~[0-9]+)?")
+_MOST = 3  # workers named in one line
+
+
+def worker_words(worker: str) -> str:
+    """Return who a worker is: a name as it was given, or which process of which machine."""
+    driver = _DRIVER.fullmatch(worker)
+    if driver is None:
+        return printable(worker) or "somebody"
+    how = ", over HTTP" if driver[1] == OVER_HTTP else ""
+    return f"process {driver[3]} on {printable(driver[2])}{how}"
+
+
+def holding_words(holding: Holding, now: float | None = None) -> str:
+    """Return who holds how many tickets until when."""
+    tickets, now = counted(holding.n_tickets, "ticket"), time.time() if now is None else now
+    end = "until" if holding.until > now else "overdue since"
+    return f"{worker_words(holding.worker)} ({tickets} {end} {moment(holding.until, now)})"
+
+
+def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
+    """Return for whom one waits; empty if for nobody."""
+    if not holdings:
+        return ""
+    named = [holding_words(holding, now) for holding in holdings[:_MOST]]
+    more = len(holdings) - len(named)
+    return "waiting for " + ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def counted(n: int, thing: str) -> str:
+    """Return a number of things: 1 ticket, 2 tickets."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

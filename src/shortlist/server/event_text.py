@@ -1,0 +1,85 @@
+"""The events of a log, each in a line."""
+
+from typing import Any
+
+from shortlist.report.text_format import iso, plain_name
+from shortlist.report.worker_text import counted, worker_words
+from shortlist.session.state import RunState
+from shortlist.store import (
+    Answered,
+    Arranged,
+    Asked,
+    Began,
+    Bounded,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Record,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+
+_LONGEST = 300  # letters of a line
+
+
+def told_words(record: Record, history: RunState) -> dict[str, Any]:
+    """Return an event as plain data: its number, when it was, of which kind it is, and what it says."""
+    words = _words(record.event, history)
+    return {
+        "number": record.number,
+        "at": iso(record.at),
+        "kind": type(record.event).__name__.lower(),
+        "words": words if len(words) <= _LONGEST else words[:_LONGEST] + "…",
+    }
+
+
+def _words(event: Event, history: RunState) -> str:
+    match event:
+        case Began():
+            return f"the run began: {event.problem.words}, by {event.strategy}"
+        case Bounded():
+            return f"bounds of the rewards were declared: {event.bounds[0]:g} to {event.bounds[1]:g}"
+        case Arranged():
+            return "how rewards are measured was settled"
+        case Asked():
+            return f"round {event.round} asked for {_tickets(event.arms)}, {_pulls(event.counts.sum())}"
+        case Leased():
+            return f"{_tickets(event.arms)} of round {event.round} went to {worker_words(event.worker)}"
+        case Released():
+            return _release(event)
+        case Answered():
+            number = counted(int(event.counts.sum()), "pull")
+            return f"{worker_words(event.worker)} answered {number}, parts of tickets of round {event.round}"
+        case Told():
+            return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
+        case Conflict():
+            name = plain_name(history.problem.name(event.arm))
+            who = worker_words(event.worker)
+            return f"{who} told {event.refused:g} for {name}; {event.kept:g} was told before and stands"
+        case Scored():
+            name = plain_name(event.ticket.name)
+            return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
+        case Suspended():
+            return f"measuring {'stopped' if event.until is None else 'waits'}: {event.reason}"
+        case Ended():
+            return f"the run ended, with {counted(len(event.selected), 'arm')} selected"
+
+
+def _release(event: Released) -> str:
+    who, tickets = worker_words(event.worker), f"{_tickets(event.arms)} of round {event.round}"
+    if not event.by:
+        return f"{who} gave back {tickets}"
+    if event.by == event.worker:
+        return f"{who} broke off measuring {tickets}"
+    return f"{worker_words(event.by)} took {tickets} away from {who}"
+
+
+def _tickets(arms: Any) -> str:
+    return counted(len(arms), "ticket")
+
+
+def _pulls(number: int) -> str:
+    return counted(int(number), "pull")

@@ -1,0 +1,212 @@
+"""What adds to runs: begin, ask, tell, and what else those who measure need."""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import AfterValidator
+
+from shortlist.errors import NotAsked
+from shortlist.measure import Summaries
+from shortlist.report.payloads import asked_dict, begun_dict, told_dict
+from shortlist.run_urls import path_of, run_of
+from shortlist.server.app import AppContext
+from shortlist.server.requests import (
+    MOST_LETTERS,
+    Answer,
+    Arrange,
+    Ask,
+    Begin,
+    Failed,
+    Release,
+    Renew,
+    Suspend,
+    Tell,
+    checked_name,
+)
+from shortlist.server.strict_json import StrictRoute
+from shortlist.session.session import Session
+from shortlist.session.sheets import Entry, entries_of, read_sheet
+from shortlist.session.told_sheets import run_with_code, tell_sheet, ticket_numbers
+from shortlist.store import Scored
+from shortlist.tickets import Ticket, Tickets
+
+Run = Annotated[str, Path(description="The run's name; `/` is written `~1`, and `~` is written `~0`.")]
+
+Worker = Annotated[
+    str,
+    Query(max_length=MOST_LETTERS, description="Who measured."),
+    AfterValidator(lambda text: text and checked_name(text)),
+]
+
+
+def routes(context: AppContext) -> APIRouter:
+    """Return the routes of what adds to runs."""
+    router = APIRouter(tags=["feeding"], route_class=StrictRoute)
+
+    async def added(run: str, do: Callable[[Session], dict[str, Any]]) -> dict[str, Any]:
+        return await context.write(partial(context.cache.work, run_of(run), do))
+
+    @router.post("/runs", status_code=HTTPStatus.CREATED, responses={200: {"description": "It was there."}})
+    async def begin(wish: Begin, response: Response) -> dict[str, Any]:
+        """Begin a run; if it is there already and asks the same, return how far it is."""
+        begun, is_new = await context.write(partial(_begun, context, wish))
+        response.status_code = HTTPStatus.CREATED if is_new else HTTPStatus.OK
+        response.headers["location"] = path_of(wish.name)
+        return begun
+
+    @router.post("/runs/{run}/ask")
+    async def ask(run: Run, wish: Ask) -> dict[str, Any]:
+        """Reserve tickets for a worker; asking again returns the same ones."""
+        return await added(run, partial(_asked, wish))
+
+    @router.post("/runs/{run}/tell")
+    async def tell(run: Run, told: Tell) -> dict[str, Any]:
+        """Tell answers: all are taken, or none. Telling the same again does no harm."""
+        return await added(run, partial(_told, told))
+
+    @router.post("/runs/{run}/answer")
+    async def answer(run: Run, given: Answer) -> dict[str, Any]:
+        """Tell answers to parts of tickets: all are taken, or none."""
+        return await added(run, partial(_answered, given))
+
+    @router.post(
+        "/runs/{run}/sheet",
+        openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    )
+    async def sheet(run: Run, request: Request, worker: Worker = "") -> dict[str, Any]:
+        """Tell the answers of a sheet, as `shortlist tell` takes it."""
+        data = await request.body()
+        return await added(run, partial(_sheet_told, data, worker))
+
+    @router.post("/runs/{run}/renew")
+    async def renew(run: Run, wish: Renew) -> dict[str, Any]:
+        """Reserve what a worker has for longer."""
+        return await added(run, partial(_done, lambda one: one.renew(wish.worker, wish.lease)))
+
+    @router.post("/runs/{run}/release")
+    async def release(run: Run, wish: Release) -> dict[str, Any]:
+        """Give back what a worker has and will not answer, or take it away."""
+        return await added(run, partial(_done, partial(_release, wish)))
+
+    @router.post("/runs/{run}/arrange")
+    async def arrange(run: Run, wish: Arrange) -> dict[str, Any]:
+        """Say how rewards are measured; refused if earlier ones were measured otherwise."""
+        return await added(run, partial(_done, lambda one: one.arrange(wish.settings)))
+
+    @router.post("/runs/{run}/suspend")
+    async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
+        """Note why measuring stopped short, or why it waits."""
+        do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
+        return await added(run, partial(_done, do))
+
+    return router
+
+
+def _begun(context: AppContext, wish: Begin) -> tuple[dict[str, Any], bool]:
+    problem = wish.question.question()
+    began = wish.model_dump(include={"seed", "name", "budget", "reissue", "reproducible"})
+    with context.cache.discreet():
+        session = Session(problem, wish.strategy, store=context.cache.store, **began)
+        return begun_dict(session) | {"path": path_of(wish.name)}, session.is_new
+
+
+def _asked(wish: Ask, session: Session) -> dict[str, Any]:
+    if wish.arms is None:
+        tickets = session.ask(wish.limit, worker=wish.worker, lease=wish.lease)
+    else:
+        tickets = _claimed(session, wish)
+    with session.log.lock:
+        return asked_dict(session, tickets, wish.worker)
+
+
+def _claimed(session: Session, wish: Ask) -> Tickets:
+    """Return those tickets of some arms that the worker has now."""
+    wanted = _named(session, wish)
+    return wanted.take(np.flatnonzero(session.claim(wanted, wish.worker, wish.lease)))
+
+
+def _named(session: Session, wish: Ask | Release) -> Tickets:
+    """Return the tickets of some arms of a round."""
+    if wish.round is None:
+        raise NotAsked("`arms` names tickets of a round; give the `round`, too.")
+    session.refresh()
+    if isinstance(wish, Ask) and wish.first_pulls is not None and wish.pulls is not None:
+        return _parts(session, wish.round, wish.arms or [], wish.first_pulls, wish.pulls)
+    round = session.history.find(wish.round)
+    return round.tickets.take(round.places(np.array(wish.arms, dtype=np.int64)))
+
+
+def _release(wish: Release, session: Session) -> None:
+    begun = None if wish.arms is None else _named(session, wish)
+    session.release(wish.worker, by=wish.by or "", begun=begun)
+
+
+def _parts(
+    session: Session, round: int, arms: list[int], first_pulls: list[int], pulls: list[int]
+) -> Tickets:
+    """Return parts of tickets from what a request lists."""
+    if not len(arms) == len(first_pulls) == len(pulls):
+        raise NotAsked("`arms`, `first_pulls` and `pulls` must be lists of the same length.")
+    needed = session.history.find(round).tickets.needs_variances
+    of, counts, firsts = (np.array(column, dtype=np.int64) for column in (arms, pulls, first_pulls))
+    return Tickets(session.problem, round, of, counts, firsts, needed)
+
+
+def _answered(given: Answer, session: Session) -> dict[str, Any]:
+    session.refresh()
+    calls = _parts(session, given.round, given.arms, given.first_pulls, given.pulls)
+    if not len(calls) == len(given.means) == len(given.variances):
+        raise NotAsked("`means` and `variances` must have one entry for each of the `arms`.")
+    variances = np.array([np.nan if one is None else one for one in given.variances])
+    session.answer(
+        calls,
+        Summaries(calls.counts, np.array(given.means), variances),
+        worker=given.worker,
+        scored=[_scored(session, one) for one in given.scored],
+        again=given.again,
+        released=np.array(given.released, dtype=np.int64),
+    )
+    with session.log.lock:
+        history = session.history
+        return {
+            "run": session.name,
+            "is_done": session.is_done,
+            "round": history.round.number,
+            "n_pulls": history.n_pulls,
+            "n_made": history.n_made,
+        }
+
+
+def _told(told: Tell, session: Session) -> dict[str, Any]:
+    entries = entries_of(told.answers)
+    scored = [_scored(session, one) for one in told.scored]
+    again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
+    return _taken(session, entries, told.worker, scored=scored, again=again)
+
+
+def _sheet_told(data: bytes, worker: str, session: Session) -> dict[str, Any]:
+    return _taken(session, read_sheet(data), worker)
+
+
+def _taken(session: Session, entries: list[Entry], worker: str, **about: Any) -> dict[str, Any]:
+    store = session.log.store
+    taken = tell_sheet(session, store, entries, worker, lambda code: run_with_code(store, code), **about)
+    with session.log.lock:
+        return told_dict(session, taken)
+
+
+def _scored(session: Session, failed: Failed) -> Scored:
+    """Return which pulls were scored."""
+    round, arm = ticket_numbers(Entry("scored", failed.ticket), session.code)
+    name = session.problem.name(arm) if arm < session.problem.n else ""
+    return Scored(Ticket(round, arm, name, failed.pulls, failed.first_pull), failed.score, failed.reason)
+
+
+def _done(do: Callable[[Session], None], session: Session) -> dict[str, Any]:
+    """Do something to a run, and return how far it is."""
+    do(session)
+    return {"run": session.name, "is_done": session.is_done}

@@ -1,0 +1,138 @@
+"""How far a run is, for lists of many runs: without making its decisions again, where its log says enough.
+
+Every record is read and held against its checksum, so damage is found as it always is. Records that a list
+does not depend on are not unpacked: of a round that is over, all that it asked for was told. Decisions are
+made again where the log leaves something open, and in runs that another version began: it may have decided
+otherwise.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from itertools import chain, islice
+
+import numpy as np
+
+from shortlist.arrays import BoolArray
+from shortlist.errors import StoreTrouble
+from shortlist.session.log import RunLog
+from shortlist.store import Asked, Began, Ended, Store, Suspended, Told
+from shortlist.store.chain import Row, record
+from shortlist.store.codec import decoded
+from shortlist.store.sql import SqlStore
+
+_FEW = 50  # records that are kept while they are read, so as not to be read again
+_UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
+_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged"})  # a list says nothing of these
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """How far a run is.
+
+    Attributes
+    ----------
+    n_pulls, n_rounds
+        How many pulls have been told, and how many rounds are whole.
+    is_final, is_suspended
+        Whether the run has ended by its own rule; and whether a driver has stopped short, and nothing was
+        told since.
+    began_at, changed_at, ended_at
+        As `RunLog` has them.
+    """
+
+    run: str
+    began: Began
+    n_pulls: int
+    n_rounds: int
+    is_final: bool
+    is_suspended: bool
+    began_at: float | None
+    changed_at: float | None
+    ended_at: float | None
+
+
+def outline(store: Store, run: str) -> Outline | None:
+    """Return how far a run is; None if there is none.
+
+    Raises
+    ------
+    StoreTrouble
+        If its log is damaged.
+    """
+    log, found, first = RunLog(store, run), None, list[Row]()
+    if isinstance(store, SqlStore):
+        with suppress(StoreTrouble):  # which shows again below
+            rows = store.rows(run)
+            first = list(islice(rows, _FEW))
+            found = _read(run, chain(first, rows))
+    if found is None:
+        is_all = 0 < len(first) < _FEW
+        log.catch_up([record(row, run) for row in first] if is_all else None)
+        found = outline_of(log) if log.has_begun else None
+    return found
+
+
+def outline_of(log: RunLog) -> Outline:
+    """Return how far a run is whose log has been followed."""
+    history = log.history
+    return Outline(
+        *(log.run, history.began, history.n_pulls, len(history.rounds) - 1),
+        *(history.is_final, history.suspended is not None),
+        *(log.began_at, log.changed_at, log.ended_at),
+    )
+
+
+def _read(run: str, rows: Iterable[Row]) -> Outline | None:
+    """Return how far a run is; None if only its decisions, made again, can say so."""
+    began, asked, ended_at = None, None, None
+    n_pulls, is_suspended, began_at, changed_at = 0, False, 0.0, 0.0
+    answers: list[bytes] = []  # of the last round that was asked for
+    for number, kind, at, body, _ in rows:
+        changed_at = at
+        if kind == "told":
+            answers.append(body)
+            is_suspended = False
+        elif kind in _UNPACKED:
+            event = decoded(kind, body)
+            match event:
+                case Began() if number == 1 and event.version == _version():
+                    began, began_at = event, at
+                case Asked() if event.round == (0 if asked is None else asked.round + 1):
+                    n_pulls += 0 if asked is None else int(asked.counts.sum())
+                    asked = event
+                    answers.clear()
+                case Suspended():
+                    is_suspended |= event.until is None
+                case Ended():
+                    ended_at = ended_at or at
+                case _:
+                    return None
+        elif kind not in _SILENT:
+            return None
+    if began is None or asked is None:
+        return None
+    is_final = ended_at is not None
+    is_told = np.ones(len(asked.arms), dtype=bool) if is_final else _told(asked, answers)
+    if is_told is None or (is_told.all() and not is_final):
+        return None  # a round that is whole may have been the last
+    n_pulls += int(asked.counts[is_told].sum())
+    n_rounds = asked.round + is_final
+    return Outline(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
+
+
+def _told(asked: Asked, answers: Iterable[bytes]) -> BoolArray | None:
+    """Return which tickets of a round have an answer; None unless all answers are its own, one for each."""
+    told = [one for body in answers if isinstance(one := decoded("told", body), Told)]
+    if any(one.round != asked.round for one in told):
+        return None
+    arms = np.concatenate([one.arms for one in told]) if told else np.empty(0, dtype=np.int64)
+    is_told = np.isin(asked.arms, arms)
+    return is_told if is_told.sum() == len(arms) else None
+
+
+@cache
+def _version() -> str:
+    return version("shortlist")

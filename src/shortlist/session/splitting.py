@@ -1,0 +1,260 @@
+"""A round as calls: its tickets split into calls, these put in order, bundled into blocks, and pooled again.
+
+How a round is split, and in which order its calls are made, depends on its tickets, the seed and the run's
+settings alone, never on which tickets have been told, on the workers, or on the order in which answers come.
+So the answers do not either.
+
+Interleaving
+------------
+A machine that warms up, a service that slows down at noon: the level of rewards may move during a round. If
+one arm after the other is measured, that movement looks like a difference between arms. So each ticket is
+split into up to `turns` calls of about equal size, and call j of k takes place at the time ``(j + u) / k`` of
+the round, where u is uniform on [0, 1). Every odd call takes ``1 - u`` of the call before it: a level that
+moves steadily then moves the mean of every arm by the same amount.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.checks import whole_number
+from shortlist.measure import Calls, pooled
+from shortlist.tickets import Tickets
+
+TURNS = 8
+"""In how many calls a ticket is measured, unless the user says otherwise. A level that jumps once in a round
+moves an arm's mean by up to the jump divided by this, against all other arms."""
+
+_MOST_CALLS = 1 << 21  # that turns may lead to in a round of very many arms; two turns are always kept
+_ORDER = 1  # sets the randomness of the order apart from that of rewards
+
+
+@dataclass(frozen=True, eq=False)
+class CallSplit:
+    """The calls of a round, numbered in the order of its tickets, and the order in which they are made.
+
+    Attributes
+    ----------
+    tickets
+        All tickets of the round, told or not.
+    together
+        How many calls make a block, which is measured as a whole.
+    pulls_per_call
+        The most pulls in one call; None for no limit.
+    ends
+        For each ticket, how many calls there are up to its last one; None where each is one call.
+    is_interleaved
+        Whether calls are made in random order; otherwise by their numbers.
+    """
+
+    tickets: Tickets
+    seed: int
+    together: int
+    pulls_per_call: int | None
+    ends: IntArray | None
+    is_interleaved: bool
+
+    @classmethod
+    def of(
+        cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
+    ) -> "CallSplit":
+        """Return a round split into calls of at most so many pulls, for each arm in so many turns or more."""
+        counts = tickets.counts
+        n_calls = np.ones_like(counts) if pulls_per_call is None else -(-counts // pulls_per_call)
+        is_one_block = n_calls.sum() <= together  # then no arm comes before another
+        is_interleaved = turns > 1 and len(tickets) > 1 and not is_one_block
+        if is_interleaved:
+            turns = min(turns, max(2, _MOST_CALLS // len(tickets)))
+            n_calls = np.minimum(counts, np.maximum(n_calls, turns))
+        ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
+        return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved)
+
+    @classmethod
+    def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallSplit":
+        """Return a round split as a run's settings say; runs of version 0.1.0 do not speak of turns."""
+        size = settings.get("pulls_per_call")
+        return cls.of(
+            tickets,
+            seed,
+            whole_number(settings.get("together", 1), "together", 1),
+            None if size is None else whole_number(size, "pulls_per_call", 1),
+            whole_number(settings.get("turns", 1), "turns", 1),
+        )
+
+    # --- calls by their numbers -----------------------------------------------------------------------
+
+    @property
+    def n_calls(self) -> int:
+        """How many calls the round has."""
+        return len(self.tickets) if self.ends is None else int(self.ends[-1])
+
+    @cached_property
+    def n_by_ticket(self) -> IntArray:
+        """How many calls each ticket has."""
+        return np.ones_like(self.tickets.counts) if self.ends is None else np.diff(self.ends, prepend=0)
+
+    def places(self, numbers: IntArray) -> IntArray:
+        """Return which ticket each of some calls belongs to."""
+        return numbers if self.ends is None else np.searchsorted(self.ends, numbers, side="right")
+
+    def parts(self, numbers: IntArray) -> Tickets:
+        """Return some calls as tickets for their own pulls only."""
+        places = self.places(numbers)
+        of = self.tickets.take(places)
+        if self.ends is None:
+            return of
+        turn = numbers - (self.ends[places] - self.n_by_ticket[places])
+        start, stop = self._starts(places, turn), self._starts(places, turn + 1)
+        return Tickets(
+            of.problem, of.round, of.arms, stop - start, of.first_pulls + start, of.needs_variances
+        )
+
+    def find(self, parts: Tickets) -> IntArray:
+        """Return the numbers of calls that are given as parts of tickets; -1 for what is no call."""
+        if not self.n_calls:
+            return np.full(len(parts), -1)
+        arms = self.tickets.arms
+        nearest = np.searchsorted(arms, parts.arms, sorter=self._by_arm)
+        places = self._by_arm[np.minimum(nearest, len(arms) - 1)]
+        if self.ends is None:
+            numbers = places
+        else:
+            k, counts = self.n_by_ticket[places], self.tickets.counts[places]
+            offsets = parts.first_pulls - self.tickets.first_pulls[places]
+            turn = -(-offsets * k // counts) if self.is_interleaved else offsets // (self.pulls_per_call or 1)
+            numbers = self.ends[places] - k + np.clip(turn, 0, k - 1)
+        own = self.parts(numbers)
+        is_own = (own.first_pulls == parts.first_pulls) & (own.counts == parts.counts)
+        return np.where(is_own & (own.arms == parts.arms), numbers, -1)
+
+    @cached_property
+    def _by_arm(self) -> IntArray:
+        return np.argsort(self.tickets.arms)
+
+    def by_call(self, by_ticket: BoolArray) -> BoolArray:
+        """Return for each call what holds for its ticket."""
+        return by_ticket.copy() if self.ends is None else np.repeat(by_ticket, self.n_by_ticket)
+
+    def _starts(self, places: IntArray, turn: IntArray) -> IntArray:
+        """Return how many pulls of its ticket come before a call."""
+        counts = self.tickets.counts[places]
+        if self.is_interleaved:
+            return turn * counts // self.n_by_ticket[places]
+        return np.minimum(turn * (self.pulls_per_call or 1), counts)
+
+    # --- calls in the order in which they are made ----------------------------------------------------
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """The numbers of the calls of an interleaved round, in order."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(_ORDER, self.tickets.round)))
+        n_by_ticket = self.n_by_ticket
+        turn = np.arange(self.n_calls) - np.repeat(np.cumsum(n_by_ticket) - n_by_ticket, n_by_ticket)
+        times = rng.random(self.n_calls)
+        odd = np.flatnonzero(turn % 2)
+        times[odd] = 1 - times[odd - 1]
+        times += turn
+        times /= np.repeat(n_by_ticket, n_by_ticket)
+        return np.argsort(times, kind="stable")
+
+    def numbers(self, first: int, stop: int) -> IntArray:
+        """Return the numbers of the calls that are made at some places of the order."""
+        return self._order[first:stop] if self.is_interleaved else np.arange(first, stop)
+
+    def calls(self, first: int, stop: int) -> Calls:
+        """Return the calls that are made at some places of the order."""
+        parts = self.parts(self.numbers(first, stop))
+        return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
+
+    @property
+    def all_blocks(self) -> range:
+        """All blocks of the round."""
+        return range(-(-self.n_calls // self.together))
+
+    def blocks(
+        self, is_wanted: BoolArray, is_barred: BoolArray | None = None, within: range | None = None
+    ) -> Iterator[range]:
+        """Yield the blocks that have a call wanted and none barred, in order, as ranges of them."""
+        within = self.all_blocks if within is None else within
+        if not within:
+            return
+        first, stop = self.bounds(within)
+        numbers, starts = self.numbers(first, stop), np.arange(0, stop - first, self.together)
+        is_due = np.logical_or.reduceat(is_wanted[numbers], starts)
+        if is_barred is not None:
+            is_due &= ~np.logical_or.reduceat(is_barred[numbers], starts)
+        edges = within.start + np.flatnonzero(np.diff(is_due, prepend=False, append=False))
+        for begin, end in edges.reshape(-1, 2).tolist():
+            yield range(begin, end)
+
+    def bounds(self, blocks: range) -> tuple[int, int]:
+        """Return where some blocks begin in the order of calls, and where they end."""
+        return blocks.start * self.together, min(blocks.stop * self.together, self.n_calls)
+
+
+class PartialAnswers:
+    """The answers to single calls of a round, of which tickets are put together.
+
+    Attributes
+    ----------
+    means, variances
+        By the number of the call; NaN where nothing is known.
+    n_pulls
+        By ticket, how many of its pulls have been answered so.
+    """
+
+    def __init__(self, cut: CallSplit) -> None:
+        self.cut = cut
+        self.means, self.variances = np.full((2, cut.n_calls), np.nan)
+        self.n_pulls = np.zeros_like(cut.tickets.counts)
+        self._n_missing = cut.n_by_ticket.copy()
+
+    def copy(self) -> "PartialAnswers":
+        """Return what can take answers without changing this."""
+        other = copy(self)
+        other.means, other.variances = self.means.copy(), self.variances.copy()
+        other.n_pulls, other._n_missing = self.n_pulls.copy(), self._n_missing.copy()
+        return other
+
+    def is_answered(self, numbers: IntArray) -> BoolArray:
+        """Return which of some calls have an answer."""
+        answered: BoolArray = ~np.isnan(self.means[numbers])
+        return answered
+
+    def take(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
+        """Take the answers to calls that had none."""
+        self.means[numbers], self.variances[numbers] = means, variances
+        places = self.cut.places(numbers)
+        np.add.at(self.n_pulls, places, self.cut.parts(numbers).counts)
+        np.subtract.at(self._n_missing, places, 1)
+
+    def whole(
+        self, numbers: IntArray, means: FloatArray, variances: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return which tickets these answers would complete, with the means and spreads of all their pulls.
+
+        The calls must be unanswered and rising. Nothing is changed.
+        """
+        places, n_new = np.unique(self.cut.places(numbers), return_counts=True)
+        places = places[n_new == self._n_missing[places]]
+        if self.cut.ends is None:
+            chosen = np.searchsorted(numbers, places)
+            return places, means[chosen], variances[chosen]
+        found = np.full((2, len(places)), np.nan)
+        sizes = self.cut.n_by_ticket[places]
+        for size in np.unique(sizes).tolist():
+            of = np.flatnonzero(sizes == size)
+            calls = (self.cut.ends[places[of]] - size)[:, None] + np.arange(size)
+            at = np.minimum(np.searchsorted(numbers, calls), len(numbers) - 1)
+            is_new = numbers[at] == calls
+            found[:, of] = pooled(
+                self.cut.parts(calls.ravel()).counts.reshape(calls.shape),
+                np.where(is_new, means[at], self.means[calls]),
+                np.where(is_new, variances[at], self.variances[calls]),
+            )
+        return places, found[0], found[1]

@@ -1,0 +1,507 @@
+"""What the events of a log come to: the rounds told, the round under way, and the strategy's state.
+
+A history takes events one by one and never asks where they come from; so a run that goes on and a run that
+is replayed are the same thing.
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import compress
+from operator import not_
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import CorruptLog, NotAsked
+from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
+from shortlist.session.leases import Leases
+from shortlist.session.splitting import CallSplit, PartialAnswers
+from shortlist.store.events import (
+    Answered,
+    Arranged,
+    Asked,
+    Began,
+    Bounded,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Released,
+    Scored,
+    Suspended,
+    Told,
+)
+from shortlist.strategies import strategy_for
+from shortlist.strategies.protocol import Batch
+from shortlist.tickets import Tickets
+from shortlist.unknown import Unknown
+
+REPRODUCIBLE = "reproducible"
+"""The entry of settings that declares that a ticket measured again gives the same rewards."""
+
+
+class Round:
+    """What a round asked for, and the answers so far.
+
+    Attributes
+    ----------
+    tickets
+        All its requests.
+    means, spreads
+        By ticket: the mean told and, in a pilot, the sample variance; NaN where nothing has been told.
+    n_missing
+        How many tickets have not been told.
+    leases
+        Who holds them.
+    parts
+        What is known of single calls of tickets; None where nothing is.
+    is_logged
+        Whether the log says already what this round asked for.
+    reissue
+        Whether a ticket may go to another worker when its lease has run out.
+    """
+
+    def __init__(self, tickets: Tickets, *, reissue: bool = True) -> None:
+        self.tickets, self.reissue = tickets, reissue
+        self.means = np.full(len(tickets), np.nan)
+        self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
+        self.n_missing = len(tickets)
+        self.leases = Leases(len(tickets))
+        self.parts: PartialAnswers | None = None
+        self.is_logged = False
+        self._order = np.argsort(tickets.arms)
+
+    def copy(self) -> "Round":
+        """Return a round that can take answers and leases without changing this one."""
+        other = copy(self)
+        other.means, other.leases = self.means.copy(), self.leases.copy()
+        other.spreads = None if self.spreads is None else self.spreads.copy()
+        other.parts = None if self.parts is None else self.parts.copy()
+        return other
+
+    @property
+    def number(self) -> int:
+        """Which round it is, from 0."""
+        return self.tickets.round
+
+    @property
+    def is_told(self) -> BoolArray:
+        """Which tickets have been told."""
+        told: BoolArray = ~np.isnan(self.means)
+        return told
+
+    def asked(self) -> Asked:
+        """Return what the round asked for, as an event."""
+        tickets = self.tickets
+        return Asked(self.number, tickets.arms, tickets.counts, tickets.needs_variances)
+
+    def places(self, arms: IntArray, *, is_repeating: bool = False) -> IntArray:
+        """Return where among the tickets these arms stand; each may be named once, unless said otherwise."""
+        asked = self.tickets.arms
+        nearest = np.searchsorted(asked, arms, sorter=self._order)
+        is_asked = nearest < len(asked)
+        places = self._order[nearest[is_asked]]
+        if not is_asked.all() or (asked[places] != arms).any():
+            raise NotAsked(
+                f"round {self.number} did not ask for every arm that was told; tell only what `ask` returned."
+            )
+        if not is_repeating and len(places) > 1 and len(np.unique(places)) < len(places):
+            raise NotAsked("an arm appears twice in one call; tell each ticket once.")
+        return places
+
+    def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
+        """Take answers to tickets that had none."""
+        self.means[places] = means
+        if self.spreads is not None and variances is not None:
+            self.spreads[places] = variances
+        self.n_missing -= len(places)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """An answer that a log has although it has an earlier one to the same ticket, which stands.
+
+    Version 0.1.0 could write answers twice when a write failed. If the two differ, they are a conflict, too.
+    """
+
+    round: int
+    arm: int
+    worker: str
+    is_same: bool
+
+
+class RunState:
+    """A run as its log tells it.
+
+    Attributes
+    ----------
+    began
+        What is asked, who decides, and the seed.
+    rounds
+        All rounds, of which the last is under way.
+    settings
+        How measuring was arranged; None if no driver has begun.
+    conflicts, scored
+        Second answers that were refused, and failures that were scored, of tickets that have been told.
+    repeats
+        Second answers that are in the log nevertheless; they are ignored.
+    n_pulls, n_partial
+        How many pulls have been told; and how many more were answered of tickets that were not.
+    suspended, waiting
+        Why a driver stopped last, and why one waits to try something again, if nothing was answered since;
+        None otherwise.
+    n_again
+        How many of the tickets told were issued to a second worker, or measured or tried more than once.
+    """
+
+    def __init__(self, began: Began) -> None:
+        self.began = began
+        self.problem = began.problem
+        self._rules = strategy_for(began.strategy, self.problem)
+        self.state: Any = self._rules.init(self.problem, ())
+        self.worst_case_pulls = self._rules.worst_case_pulls(self.problem)
+        self.settings: dict[str, Any] | None = None
+        self.conflicts: list[Conflict] = []
+        self.scored: list[Scored] = []
+        self._scored: list[Scored] = []  # of tickets that have not been told
+        self.repeats: list[Repeat] = []
+        self.suspended: Suspended | None = None
+        self.waiting: Suspended | None = None
+        self.is_ended = False
+        self.n_pulls = self.n_partial = 0
+        self.n_again = 0
+        self._pulls = np.zeros(self.problem.n, dtype=np.int64)
+        self._sums = np.zeros(self.problem.n)
+        self.rounds: list[Round] = []
+        self._open_round()
+
+    def copy(self) -> "RunState":
+        """Return a history that can take events without changing this one.
+
+        They share the rounds that are complete, which do not change any more.
+        """
+        other = copy(self)
+        other.rounds = [*self.rounds[:-1], self.round.copy()]
+        other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]
+        other._scored = [*self._scored]
+        other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
+        return other
+
+    @property
+    def n_made(self) -> int:
+        """How many pulls have been answered, also of tickets that lack others."""
+        return self.n_pulls + self.n_partial
+
+    @property
+    def round(self) -> Round:
+        """The round under way; it asks for nothing once the strategy has ended."""
+        return self.rounds[-1]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the strategy has ended by its own rule."""
+        return bool(self._rules.verdict(self.state).is_final)
+
+    def find(self, number: int) -> Round:
+        """Return a round by its number."""
+        if not 0 <= number < len(self.rounds):
+            raise NotAsked(f"round {number} has not begun; the session is at round {len(self.rounds) - 1}.")
+        return self.rounds[number]
+
+    def parts_of(self, round: Round) -> PartialAnswers:
+        """Return what is known of single calls of a round, which the settings say how to split."""
+        if round.parts is None:
+            round.parts = PartialAnswers(
+                CallSplit.arranged(round.tickets, self.began.seed, self.settings or {})
+            )
+        return round.parts
+
+    @property
+    def answered(self) -> Tickets:
+        """The parts of open tickets of this round that have been answered."""
+        parts, round = self.parts_of(self.round), self.round
+        is_known = parts.is_answered(np.arange(parts.cut.n_calls)) & parts.cut.by_call(~round.is_told)
+        return parts.cut.parts(np.flatnonzero(is_known))
+
+    def take(self, events: Iterable[Event]) -> None:
+        """Take events in, in order. Tells and leases of a round are gathered, and counted together."""
+        gathered: list[Told] = []
+        leases: list[Leased] = []
+        missing = self.round.n_missing
+
+        def count() -> None:
+            nonlocal missing
+            if leases:
+                self._lease(leases)
+            if gathered:
+                self._count(gathered)
+            leases.clear()
+            gathered.clear()
+            missing = self.round.n_missing
+
+        for event in events:
+            if isinstance(event, Told) and event.round == self.round.number:
+                gathered.append(event)
+                missing -= len(event.arms)
+                if missing <= 0:
+                    count()
+            elif isinstance(event, Leased) and event.round == self.round.number:
+                leases.append(event)
+            elif isinstance(event, Answered):
+                self._keep(event)
+            else:
+                count()
+                self._take(event)
+        count()
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Asked():
+                self._compare(event)
+            case Released() if event.round == self.round.number:
+                self.round.leases.release(self.round.places(event.arms), event.worker, event.by)
+            case Conflict():
+                self.conflicts.append(event)
+            case Scored():
+                self._scored.append(event)
+            case Told() if event.round < self.round.number:
+                self._count_first(event)
+            case Bounded():
+                self._declare(event)
+            case Arranged():
+                self._arrange(event.settings)
+            case Suspended() if event.until is not None:
+                self.waiting = event
+            case Suspended():
+                self.suspended, self.waiting = event, None
+            case Ended():
+                self._compare_end(event)
+            case Leased() | Released():
+                pass  # of a round that is over
+            case _:
+                raise CorruptLog(f"a log has {type(event).__name__} where it does not belong.")
+
+    def _declare(self, declared: Bounded) -> None:
+        """Take in bounds that were declared after the run began: the question is the same, with bounds."""
+        if isinstance(self.problem, Unknown):
+            raise CorruptLog("a log has bounds where variances are unknown.")
+        self.problem = self.problem.changed(bounds=declared.bounds, rewards=declared.rewards)
+        self.began = replace(self.began, problem=self.problem)
+        self.rounds = [copy(round) for round in self.rounds]  # copies of this history have them, too
+        for round in self.rounds:
+            round.tickets = replace(round.tickets, problem=self.problem)
+
+    def _count(self, gathered: list[Told]) -> None:
+        """Count answers of the round under way."""
+        told, round = _together(gathered), self.round
+        places = _places(round, told)
+        if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
+            self._count_new(round, places, told.means, told.variances, told.again)
+        else:
+            for one in gathered:
+                self._count_first(one)
+
+    def _count_first(self, told: Told) -> None:
+        """Count what is new of an answer; note, and otherwise ignore, what the log has already."""
+        round = self.find(told.round)
+        places = _places(round, told)
+        if len(np.unique(places)) < len(places):
+            raise _unfit(told)
+        is_new = np.isnan(round.means[places])
+        is_same = round.means[places] == told.means
+        if round.spreads is not None and told.variances is not None:
+            is_same &= round.spreads[places] == told.variances
+        for place in np.flatnonzero(~is_new).tolist():
+            arm, kept, refused = int(told.arms[place]), round.means[places[place]], told.means[place]
+            self.repeats.append(Repeat(told.round, arm, told.worker, bool(is_same[place])))
+            if not is_same[place]:
+                self.conflicts.append(Conflict(told.round, arm, float(kept), float(refused), told.worker))
+        self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer
+        if is_new.any():
+            variances = None if told.variances is None else told.variances[is_new]
+            self._count_new(round, places[is_new], told.means[is_new], variances, told.again)
+
+    def _scores_of(self, round: int, arms: IntArray) -> list[Scored]:
+        """Return the scores of tickets that had not been told, and keep those of the others."""
+        if not self._scored:
+            return []
+        told = set(arms.tolist())
+        is_told = [one.ticket.round == round and one.ticket.arm in told for one in self._scored]
+        found = [*compress(self._scored, is_told)]
+        self._scored = [*compress(self._scored, map(not_, is_told))]
+        return found
+
+    def _count_new(
+        self,
+        round: Round,
+        places: IntArray,
+        means: FloatArray,
+        variances: FloatArray | None,
+        again: tuple[int, ...],
+    ) -> None:
+        self.suspended = self.waiting = None
+        round.count(places, means, variances)
+        self.n_pulls += int(round.tickets.counts[places].sum())
+        self.scored += self._scores_of(round.number, round.tickets.arms[places])
+        if round.parts is not None:
+            self.n_partial -= int(round.parts.n_pulls[places].sum())
+        is_again = round.leases.is_again(places)
+        if again:
+            is_again |= np.isin(round.tickets.arms[places], again)
+        self.n_again += int(is_again.sum())
+        if round.n_missing == 0:
+            self._close_round()
+
+    def _keep(self, answered: Answered) -> None:
+        """Keep answers to parts of tickets of the round under way."""
+        calls = Tickets(self.problem, answered.round, answered.arms, answered.counts, answered.first_pulls)
+        parts = self.parts_of(self.round)
+        numbers = parts.cut.find(calls)
+        is_known = (numbers < 0) | parts.is_answered(numbers)
+        if answered.round != self.round.number or is_known.any():
+            raise _unfit(answered)
+        spreads = np.full(len(numbers), np.nan) if answered.variances is None else answered.variances
+        parts.take(numbers, answered.means, spreads)
+        self.n_partial += int(answered.counts.sum())
+        self.round.leases.note_again(self.round.places(np.array(answered.again, dtype=np.int64)))
+        self.suspended = self.waiting = None
+
+    def _arrange(self, settings: dict[str, Any]) -> None:
+        """Note how rewards are measured; how tickets are split can change only before the first reward."""
+        self.settings = settings
+        if not self.n_made:
+            self.round.parts = None
+
+    def _lease(self, leases: list[Leased]) -> None:
+        arms = np.concatenate([lease.arms for lease in leases])
+        sizes = [len(lease.arms) for lease in leases]
+        until = np.repeat([lease.until for lease in leases], sizes)
+        workers = [lease.worker for lease in leases]
+        self.round.leases.note(self.round.places(arms, is_repeating=True), workers, sizes, until)
+
+    def _open_round(self) -> None:
+        batch: Batch = self._rules.ask(self.state)
+        number, needed = len(self.rounds), batch.needs_variances
+        first_pulls = self._pulls[batch.arms]
+        self.rounds.append(
+            Round(
+                Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed),
+                reissue=self.began.reissue,
+            )
+        )
+
+    def _close_round(self) -> None:
+        round = self.round
+        asked, merits = round.tickets, self.problem.merits(round.means)
+        if round.spreads is not None and self._rules.tell_pilot is not None:
+            self.state = self._rules.tell_pilot(self.state, merits, round.spreads)
+        else:
+            self.state = self._rules.tell(self.state, merits)
+        if self._rules.cap_from is not None:
+            self.worst_case_pulls = self._rules.cap_from(self.state) or self.worst_case_pulls
+        self._pulls[asked.arms] += asked.counts
+        self._sums[asked.arms] += asked.counts * round.means
+        round.parts = None
+        self._open_round()
+
+    def _compare(self, asked: Asked) -> None:
+        """Make sure that what a round asked for, by the log, is what it asks for now."""
+        round = self.find(asked.round)
+        own = round.tickets
+        is_own = asked.arms is own.arms or (
+            np.array_equal(asked.arms, own.arms) and np.array_equal(asked.counts, own.counts)
+        )
+        if not is_own:
+            raise _diverged(f"round {asked.round} asked for other pulls", self.began)
+        round.is_logged = True
+
+    def _compare_end(self, ended: Ended) -> None:
+        verdict = self._rules.verdict(self.state)
+        if not verdict.is_final or not np.array_equal(np.sort(verdict.selected), np.sort(ended.selected)):
+            raise _diverged("the run ended with other arms", self.began)
+        self.is_ended = True
+
+    @property
+    def selected(self) -> IntArray:
+        """The arms selected, in no particular order; none before the end."""
+        selected: IntArray = self._rules.verdict(self.state).selected
+        return selected
+
+    @property
+    def is_reproducible(self) -> bool:
+        """Whether a ticket measured again gives the same rewards, by construction or as was declared."""
+        settings = self.settings or {}
+        measure = settings.get("measure")
+        kind = measure.get("kind") if isinstance(measure, dict) else None
+        return settings.get(REPRODUCIBLE) is True or kind in {"simulated", "table"}
+
+    @property
+    def n_reissued(self) -> int:
+        """How many answers may have been chosen among several, by which of them came first."""
+        return 0 if self.is_reproducible else self.n_again
+
+    @property
+    def result(self) -> Result:
+        """What the run has led to so far."""
+        is_final, n_reissued = self.is_final, self.n_reissued
+        promise = self._rules.guarantee(self.problem) if is_final else None
+        stop = Stop.OPEN
+        if is_final:
+            stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
+        arms = self._measured()
+        return Result(
+            problem=self.problem,
+            strategy=self.began.strategy,
+            seed=self.began.seed,
+            indices=best_first(self.selected, self.problem.merits(arms.means)),
+            stop=stop,
+            guarantee=promise and assuming_no_choice(promise, n_reissued),
+            n_pulls=self.n_pulls,
+            n_rounds=len(self.rounds) - 1,
+            arms=arms,
+            n_scored=sum(scored.ticket.count for scored in self.scored),
+            n_reissued=n_reissued,
+        )
+
+    def _measured(self) -> Arms:
+        """Return what is known of every arm, including what was told of the round under way."""
+        pulls, sums = self._pulls.copy(), self._sums.copy()
+        places = np.flatnonzero(self.round.is_told)
+        told = self.round.tickets.take(places)
+        pulls[told.arms] += told.counts
+        sums[told.arms] += told.counts * self.round.means[places]
+        with np.errstate(invalid="ignore"):
+            return Arms(pulls, sums / pulls)
+
+
+def _places(round: Round, told: Told) -> IntArray:
+    """Return where the tickets of an answer stand; raise CorruptLog if the round did not ask for it."""
+    if (told.variances is None) != (round.spreads is None):
+        raise _unfit(told)
+    try:
+        return round.places(told.arms, is_repeating=True)
+    except NotAsked:
+        raise _unfit(told) from None
+
+
+def _unfit(told: Told | Answered) -> CorruptLog:
+    return CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
+
+
+def _together(told: list[Told]) -> Told:
+    """Return several answers of one round as one."""
+    if len(told) == 1:
+        return told[0]
+    spreads = [one.variances for one in told if one.variances is not None]
+    variances = np.concatenate(spreads) if len(spreads) == len(told) else None
+    arms, means = (np.concatenate([getattr(one, name) for one in told]) for name in ("arms", "means"))
+    return Told(told[0].round, arms, means, variances, again=sum((one.again for one in told), ()))
+
+
+def _diverged(what: str, began: Began) -> CorruptLog:
+    return CorruptLog(
+        f"{what} when it was run than it does now. It was begun by Shortlist {began.version}; another "
+        f"version may decide otherwise. Go on with that one, or begin a new run; nothing was changed."
+    )

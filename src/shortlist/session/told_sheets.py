@@ -1,0 +1,332 @@
+"""Sheets of answers: checked against what a run asked for, and told to it, all or nothing."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shortlist.errors import InvalidAnswers, MeasurementFailed
+from shortlist.escaping import is_name
+from shortlist.measure import Summary, check_answer, summary_of
+from shortlist.session.answers import check_rounding, variances_of
+from shortlist.session.session import Session
+from shortlist.session.sheets import Entry, ticket_text
+from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
+from shortlist.tickets import Tickets
+
+_TICKET = re.compile(r"([a-z]+)-r([0-9]{1,18})-a([0-9]{1,18})")
+
+
+@dataclass(eq=False)
+class Answers:
+    """The answers to tickets of one round.
+
+    Attributes
+    ----------
+    asked
+        All tickets of the round.
+    places
+        Which of them are answered.
+    summaries
+        The answers.
+    sizes
+        The largest reward of each answer, by its absolute value, as far as it is known.
+    """
+
+    asked: Tickets
+    places: list[int] = field(default_factory=list)
+    summaries: list[Summary] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
+
+    @property
+    def tickets(self) -> Tickets:
+        """The tickets, in the order of the answers."""
+        return self.asked.take(np.array(self.places))
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The entries of a sheet by round and arm; all are of one run, and no ticket is there twice.
+
+    Attributes
+    ----------
+    rounds
+        For each round, in order, what is said of each arm.
+    """
+
+    rounds: dict[int, dict[int, Entry]]
+
+    @classmethod
+    def of(
+        cls, entries: Iterable[Entry], code: str, run_of: Callable[[str], str | None] = lambda _: None
+    ) -> "Sheet":
+        """Return a sheet for the run whose tickets have a code.
+
+        Parameters
+        ----------
+        entries
+            What `read_sheet` returned.
+        code
+            The first letters of the run's tickets.
+        run_of
+            Returns the run whose tickets have a code, if that can be found out.
+
+        Raises
+        ------
+        InvalidAnswers
+            If a ticket is none of this run, or is there twice; the message names the line.
+        """
+        rounds: dict[int, dict[int, Entry]] = {}
+        for entry in entries:
+            number, arm = ticket_numbers(entry, code, run_of)
+            seen = rounds.setdefault(number, {}).setdefault(arm, entry)
+            if seen is not entry:
+                raise InvalidAnswers(
+                    f"{entry.where}: ticket {entry.ticket} has an answer at {seen.where} already; leave one."
+                )
+        return cls({number: rounds[number] for number in sorted(rounds)})
+
+    def answers(self, session: Session) -> Iterator[Answers]:
+        """Yield the answers round by round, held against what the session asks by then.
+
+        If those yielded are told, the session may go on to the round of the next ones. Entries without an
+        answer are left out.
+
+        Raises
+        ------
+        InvalidAnswers
+            If something does not fit what was asked; the message names the line.
+        """
+        for number, entries in self.rounds.items():
+            rounds = session.history.rounds
+            if number >= len(rounds):
+                raise _never_asked(next(iter(entries.values())))
+            answers = _fitted(entries, rounds[number].tickets)
+            if answers.places:
+                yield answers
+
+
+def _fitted(entries: dict[int, Entry], asked: Tickets) -> Answers:
+    """Return the answers to tickets of one round."""
+    found = Answers(asked)
+    places = {arm: place for place, arm in enumerate(asked.arms.tolist())}
+    for arm, entry in entries.items():
+        if arm not in places:
+            raise _never_asked(entry)
+        _check_labels(entry, asked, places[arm])
+        if not entry.is_open:
+            summary = _summary(entry, asked, places[arm])
+            found.places.append(places[arm])
+            found.summaries.append(summary)
+            found.sizes.append(max(map(abs, entry.rewards or [summary.mean])))
+    return found
+
+
+def _never_asked(entry: Entry) -> InvalidAnswers:
+    return InvalidAnswers(
+        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the sheet that "
+        f"`shortlist ask` printed. After an answer that was corrected a run may ask for other tickets: leave "
+        f"out the rounds after it."
+    )
+
+
+def _check_labels(entry: Entry, asked: Tickets, place: int) -> None:
+    """Refuse an entry that speaks of another arm than its ticket, as if a column had been sorted alone."""
+    (ticket,) = asked.take(slice(place, place + 1))
+    for (label, cell), where in entry.labels.items():
+        wanted = {"arm": str(ticket.arm), "name": ticket.name, "pulls": str(ticket.count)}[label]
+        if not is_name(cell, wanted):
+            raise InvalidAnswers(
+                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. Whose "
+                f"answer it is cannot be known: put ticket and answer side by side again. If only the "
+                f"column `{label}` is wrong, leave it out."
+            )
+
+
+def ticket_numbers(
+    entry: Entry, own: str, run_of: Callable[[str], str | None] = lambda _: None
+) -> tuple[int, int]:
+    """Return the round and the arm of a ticket, if it is one of this run."""
+    parts = _TICKET.fullmatch(entry.ticket.lower())
+    if parts is None:
+        raise InvalidAnswers(
+            f"{entry.where}: {entry.ticket!r} is no ticket; those of this run look like "
+            f"{ticket_text(own, 0, 12)}."
+        )
+    if parts[1] != own:
+        other = run_of(parts[1])
+        whose = "another run" if other is None else f"run {other!r}"
+        raise InvalidAnswers(
+            f"{entry.where}: ticket {entry.ticket} belongs to {whose}; tickets of this one begin with {own}. "
+            f"Tell each run its own answers."
+        )
+    return int(parts[2]), int(parts[3])
+
+
+def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
+    """Return an answer as a summary, if the session will take it."""
+    tickets = asked.take(slice(place, place + 1))
+    (ticket,) = tickets
+    if entry.rewards is not None and len(entry.rewards) != ticket.count:
+        raise InvalidAnswers(
+            f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but "
+            f"there are {len(entry.rewards):,} rewards. Give one for each pull, or the `mean` of all."
+        )
+    if entry.count is not None and entry.count != ticket.count:
+        raise InvalidAnswers(
+            f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but the "
+            f"count is {entry.count:,.15g}. Pull exactly as often as was asked."
+        )
+    if tickets.needs_variances and entry.rewards is None and entry.variance is None:
+        raise InvalidAnswers(
+            f"{entry.where}: variances are unknown, and this round is the pilot that shows them. Give all "
+            f"{ticket.count:,} rewards of {ticket.name}, or beside the `mean` their sample `variance`."
+        )
+    try:
+        told = entry.rewards or Summary(ticket.count, entry.mean or 0.0, entry.variance)
+        answer = summary_of(told, ticket.count, ticket.name)
+        check_rounding(tickets.problem, np.array([answer.mean]))
+        check_answer(tickets.problem, ticket.arm, told, answer)
+        if tickets.needs_variances:
+            variances_of(tickets, [answer])
+    except MeasurementFailed as error:
+        raise InvalidAnswers(f"{entry.where}: {error}") from None
+    return answer
+
+
+def _pulls(count: int) -> str:
+    return "one pull" if count == 1 else f"{count:,} pulls"
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What came of the answers of a sheet, in numbers of tickets.
+
+    Attributes
+    ----------
+    taken, known
+        Answers that are new, and those that were known already.
+    left_open
+        Tickets of the sheet without an answer.
+    conflicts
+        Answers that differ from earlier ones, which stand.
+    """
+
+    taken: int
+    known: int
+    left_open: int
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All of it in numbers."""
+        return {
+            "taken": self.taken,
+            "known": self.known,
+            "conflicting": len(self.conflicts),
+            "left_open": self.left_open,
+        }
+
+
+def tell_sheet(
+    session: Session,
+    store: Store,
+    entries: Sequence[Entry],
+    worker: str = "",
+    run_of: Callable[[str], str | None] = lambda _: None,
+    *,
+    scored: Sequence[Scored] = (),
+    again: Sequence[tuple[int, int]] = (),
+) -> Taken:
+    """Tell a session the answers of a sheet, which may be of several rounds.
+
+    Parameters
+    ----------
+    session, store
+        The run, and where it is kept.
+    entries
+        What `read_sheet` returned.
+    worker
+        Who measured.
+    run_of
+        Returns the run whose tickets have a code, for the message if one does not belong here.
+    scored
+        Which of the pulls failed, and what they are counted as in these answers.
+    again
+        Rounds and arms of tickets that were measured, or tried, more than once.
+
+    Raises
+    ------
+    InvalidAnswers
+        If something does not fit what was asked. Nothing is taken then, as the message says.
+    """
+    try:
+        sheet = Sheet.of(entries, session.code, run_of)
+        _refuse_stray(sheet, scored)
+        if max(sheet.rounds, default=0) > session.asked.round:
+            session.refresh()
+        if max(sheet.rounds, default=0) > session.asked.round:
+            _rehearse(session, store, sheet, scored)
+        else:
+            list(sheet.answers(session))
+    except InvalidAnswers as error:
+        raise InvalidAnswers(f"{error} Nothing was taken.") from None
+    try:
+        told = _told(session, sheet, worker, scored, again)
+    except InvalidAnswers as error:  # others have told something else since
+        raise InvalidAnswers(f"{error} The rounds before that were taken.") from None
+    return replace(told, left_open=sum(entry.is_open for entry in entries))
+
+
+def run_with_code(store: Store, code: str) -> str | None:
+    """Return the run whose tickets begin with this code; None if there is no such run, or several."""
+    firsts = {run: next(iter(store.read(run)), None) for run in store.runs()}
+    found = [run for run, first in firsts.items() if first and getattr(first.event, "code", None) == code]
+    return found[0] if len(found) == 1 else None
+
+
+def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:
+    """Refuse failures of rounds without an answer; those of other rounds are compared with the answers."""
+    answered = {
+        round for round, entries in sheet.rounds.items() if not all(e.is_open for e in entries.values())
+    }
+    if stray := {one.ticket.round for one in scored} - answered:
+        raise InvalidAnswers(f"failed pulls of round {min(stray)} were scored, but no answer to it is here.")
+
+
+def _rehearse(session: Session, store: Store, sheet: Sheet, scored: Sequence[Scored]) -> None:
+    """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
+    memory = MemoryStore()
+    copy_run(store, memory, session.name)
+    _told(Session.resume(memory, session.name), sheet, "", scored, ())
+
+
+def _told(
+    session: Session,
+    sheet: Sheet,
+    worker: str,
+    scored: Sequence[Scored],
+    again: Sequence[tuple[int, int]],
+) -> Taken:
+    counts = list(_each(session, sheet, worker, scored, again))
+    taken, conflicts = sum(new for _, new, _ in counts), [one for *_, some in counts for one in some]
+    known = sum(n for n, *_ in counts) - taken - len(conflicts)
+    return Taken(taken, known, 0, tuple(conflicts))
+
+
+def _each(
+    session: Session,
+    sheet: Sheet,
+    worker: str,
+    scored: Sequence[Scored],
+    again: Sequence[tuple[int, int]],
+) -> Iterator[tuple[int, int, list[Conflict]]]:
+    """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
+    for one in sheet.answers(session):
+        own = [score for score in scored if score.ticket.round == one.asked.round]
+        arms = [arm for number, arm in again if number == one.asked.round]
+        sizes = np.array(one.sizes)
+        events = session.take(one.tickets, one.summaries, worker=worker, scored=own, sizes=sizes, again=arms)
+        new = sum(len(event.arms) for event in events if isinstance(event, Told))
+        yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]

@@ -1,0 +1,429 @@
+"""What goes into a log next: events, by what it has come to and by what is wanted of it."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.checks import whole_number
+from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import Summaries, check_summaries, declared, is_reward
+from shortlist.session.answers import check_variances
+from shortlist.session.differences import changes_of_settings
+from shortlist.session.state import REPRODUCIBLE, Round, RunState
+from shortlist.session.worker_names import is_gone
+from shortlist.store import (
+    Answered,
+    Arranged,
+    Bounded,
+    Conflict,
+    Ended,
+    Event,
+    Leased,
+    Released,
+    Scored,
+    Told,
+)
+from shortlist.tickets import Tickets
+from shortlist.unknown import Question
+
+_SCORE, _NO_SCORE, _MEASURE = "on_failure", "suspend", "measure"
+_SIZE, _TOGETHER, _TURNS = "pulls_per_call", "together", "turns"
+_MOST_LETTERS, _LETTERS_PER_ARM = 100_000, 30  # of settings; a table has a number of rows for each arm
+_ROUNDING = 1e-13  # of the largest reward
+FOLLOWS = "follows"
+"""The entry of settings that says which earlier ones they may take the place of, by their keys."""
+NOTED = "file"
+"""The entry that names the problem file, as it was first called: for people, and nothing depends on it."""
+
+
+# --- who measures what ----------------------------------------------------------------------------------
+
+
+def reservation(
+    round: Round, worker: str, now: float, lease: float, limit: int | None
+) -> tuple[Tickets, list[Event]]:
+    """Return tickets for a worker: what it has already, and then others that are free."""
+    is_free = free_for(round, worker, now)
+    is_own = is_free & round.leases.is_held_by(worker)
+    chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
+    tickets = round.tickets.take(np.sort(chosen))
+    if is_own[chosen].all() and (round.leases.until(chosen) >= now + lease / 2).all():
+        return tickets, []  # the worker asks again, soon
+    return tickets, _leased(round, chosen, worker, now + lease)
+
+
+def claim(
+    history: RunState, calls: Tickets, worker: str, now: float, lease: float
+) -> tuple[BoolArray, list[Event]]:
+    """Return which of some tickets, or of the calls they are split into, are a worker's to measure now."""
+    round = history.find(calls.round)
+    places = round.places(calls.arms, is_repeating=True)
+    parts = history.parts_of(round)
+    numbers = parts.cut.find(calls)
+    is_answered = (numbers >= 0) & parts.is_answered(numbers)
+    is_its = free_for(round, worker, now)[places] & ~is_answered
+    return is_its, _leased(round, np.unique(places[is_its]), worker, now + lease)
+
+
+def renewal(round: Round, worker: str, until: float) -> list[Event]:
+    """Return that a worker has for longer what it has."""
+    return _leased(round, _unanswered(round, worker), worker, until)
+
+
+def return_of_tickets(round: Round, worker: str, by: str = "", begun: IntArray | None = None) -> list[Event]:
+    """Return that a worker's unanswered tickets are given back: all that it holds, or some that it began."""
+    places = _unanswered(round, worker)
+    if begun is not None:
+        places = round.places(begun)
+        places = places[~round.is_told[places]]
+    if not len(places):
+        return []
+    return [*_opening(round), Released(round.number, round.tickets.arms[places], worker, by)]
+
+
+def handed_on(round: Round, worker: str, arms: IntArray, events: Sequence[Event]) -> list[Event]:
+    """Return that others may go on with arms that a worker holds, unless these events tell their tickets."""
+    told = [event.arms for event in events if isinstance(event, Told)]
+    left = np.setdiff1d(arms, np.concatenate(told)) if told else arms
+    places = _unanswered(round, worker)
+    places = places[np.isin(round.tickets.arms[places], left)]
+    return [Released(round.number, round.tickets.arms[places], worker)] if len(places) else []
+
+
+def free_for(round: Round, worker: str, now: float) -> BoolArray:
+    """Return which tickets a worker may measure: not told, and held by nobody else who is still there.
+
+    In a run without reissue a lease does not run out.
+    """
+    now = now if round.reissue else -np.inf
+    gone = frozenset(other for other in round.leases.workers if is_gone(other))
+    return ~round.is_told & (round.leases.is_held_by(worker) | ~round.leases.is_held(now, gone))
+
+
+def _unanswered(round: Round, worker: str) -> IntArray:
+    return np.flatnonzero(round.leases.is_held_by(worker) & ~round.is_told)
+
+
+def _leased(round: Round, places: IntArray, worker: str, until: float) -> list[Event]:
+    if not len(places):
+        return []
+    return [*_opening(round), Leased(round.number, round.tickets.arms[places], worker, until)]
+
+
+# --- answers --------------------------------------------------------------------------------------------
+
+
+def answers(
+    history: RunState,
+    given: Told,
+    tickets: Tickets | None = None,
+    scored: Sequence[Scored] = (),
+    sizes: FloatArray | None = None,
+) -> list[Event]:
+    """Return what is new of some answers, and what differs from what was told before.
+
+    Parameters
+    ----------
+    history
+        What the log comes to.
+    given
+        The answers, of which some may be known.
+    tickets
+        What they answer, if that is to be compared with what the round asked for.
+    scored
+        Which of the pulls failed, and what they are counted as in the answers.
+    sizes
+        The largest reward of each answer, by its absolute value, if answers that differ by rounding only are
+        the same: spreadsheets keep fifteen digits, and a mean of rewards in another order has other ones.
+
+    Raises
+    ------
+    NotAsked
+        If the round did not ask for that, or pulls that failed are not among those answered.
+    ChangedRun
+        If failed pulls count as something else in this run.
+    """
+    round = history.find(given.round)
+    places = _answered(round, given, tickets)
+    if scored:
+        _check_scored(history, round.tickets.take(places), scored)
+    arms, means, variances, worker = given.arms, given.means, given.variances, given.worker
+    known, rounding = round.means[places], 0.0 if sizes is None else _ROUNDING * sizes
+    is_new = np.isnan(known)
+    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
+    if round.spreads is not None and variances is not None:
+        spreads = round.spreads[places]
+        rounding = 0.0 if sizes is None else _ROUNDING * (spreads + sizes * sizes)
+        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
+    rows = zip(arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True)
+    others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
+    if not is_new.any():
+        return list(others)
+    fresh = None if variances is None else variances[is_new]
+    new_arms = set(arms[is_new].tolist()) if scored or given.again else set()
+    again = tuple(int(arm) for arm in given.again if arm in new_arms)
+    told = Told(round.number, arms[is_new], means[is_new], fresh, worker, again)
+    counted = [one for one in scored if one.ticket.arm in new_arms]
+    return [*_opening(round), *counted, told, *others]
+
+
+def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
+    """Return where the tickets stand that are answered, if the round asked for just these."""
+    places = round.places(given.arms)
+    issued = round.tickets.take(places)
+    if tickets is not None and not (
+        np.array_equal(issued.counts, tickets.counts)
+        and np.array_equal(issued.first_pulls, tickets.first_pulls)
+    ):
+        raise NotAsked("these tickets ask for other pulls than the session did; tell what `ask` returned.")
+    if (round.spreads is None) != (given.variances is None):
+        what = "needs" if given.variances is None else "has no"
+        raise NotAsked(f"round {round.number} {what} sample variances.")
+    return places
+
+
+def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not among those answered, or are not counted as the run counts them."""
+    first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
+    stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
+    for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
+        ticket, arm = one.ticket, one.ticket.arm
+        begins, ends = ticket.first_pull, ticket.first_pull + ticket.count
+        is_answered = (
+            ticket.round == answered.round and arm in first and ticket.name == history.problem.name(arm)
+        )
+        if not is_answered or not first[arm] <= begins < ends <= stop[arm]:
+            raise NotAsked(
+                f"pulls {begins} to {ends - 1} of {ticket.name or f'arm {arm}'} were scored as failed, but "
+                f"are not answered in this call, or were scored twice. Score pulls that are told, each once."
+            )
+        first[arm] = ends  # what follows of this arm must begin there or later
+        _check_value(history, one)
+
+
+def _check_scored_calls(history: RunState, calls: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not one of these calls each, or are not counted as the run counts them."""
+    failed = [one.ticket for one in scored]
+    if not set(failed) <= set(calls if scored else ()) or len(set(failed)) < len(failed):
+        raise NotAsked(
+            "some pulls were scored as failed that are not a call answered here, or were so twice."
+        )
+    for one in scored:
+        _check_value(history, one)
+
+
+def _check_value(history: RunState, one: Scored) -> None:
+    """Refuse what a failed pull is counted as, if the run counts them otherwise."""
+    name, setting = one.ticket.name, (history.settings or {}).get(_SCORE)
+    if not math.isfinite(one.score):
+        raise MeasurementFailed(
+            f"a failed pull of {name} was scored as {one.score}; a score must be a finite number."
+        )
+    if setting not in (None, one.score):
+        said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
+        raise ChangedRun(
+            f"a failed pull of {name} was scored as {one.score:g}, but this run {said} "
+            f"(`{_SCORE}` of its settings). Nothing was taken."
+        )
+
+
+def answers_to_calls(
+    history: RunState,
+    calls: Tickets,
+    given: Summaries,
+    *,
+    worker: str = "",
+    scored: Sequence[Scored] = (),
+    again: Sequence[int] = (),
+) -> list[Event]:
+    """Return what is new of answers to calls: tickets that they complete are told, other calls are kept.
+
+    `again` are arms of which some of these calls were tried more than once.
+    """
+    round = history.find(calls.round)
+    parts = history.parts_of(round)
+    numbers = parts.cut.find(calls)
+    if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
+        raise NotAsked("these are not calls that the run asks for, each once; it is measured otherwise.")
+    order = np.argsort(numbers)
+    numbers, means, variances = numbers[order], given.means[order], given.variances[order]
+    places = parts.cut.places(numbers)
+    if parts.cut.ends is None:
+        spread = _pilot_variances(round, places, variances)
+        told = Told(round.number, round.tickets.arms[places], means, spread, worker, tuple(again))
+        return answers(history, told, scored=scored)
+    _check_scored_calls(history, calls, scored)
+    is_open = ~round.is_told[places]
+    is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
+    pairs = (round.tickets.arms[places[is_other]], parts.means[numbers[is_other]], means[is_other])
+    rows = zip(*(column.tolist() for column in pairs), strict=True)
+    others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
+    is_new = is_open & ~parts.is_answered(numbers)
+    if not is_new.any():
+        return list(others)
+    numbers, places = numbers[is_new], places[is_new]
+    means, variances = means[is_new], variances[is_new]
+    new = parts.cut.parts(numbers)
+    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if scored else set()
+    counted = [one for one in scored if (one.ticket.arm, one.ticket.first_pull) in known]
+    events: list[Event] = [*_opening(round), *counted]
+    whole, *pooled = parts.whole(numbers, means, variances)
+    if len(whole):
+        spread = _pilot_variances(round, whole, pooled[1])
+        arms = round.tickets.arms[whole]
+        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(again, arms)))
+    is_part = ~np.isin(places, whole)
+    if is_part.any():
+        kept = new.take(np.flatnonzero(is_part))
+        spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
+        about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
+        events.append(Answered(round.number, *about, worker, _among(again, kept.arms)))
+    return [*events, *others]
+
+
+def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
+    """Return those of some arms that are among others."""
+    return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
+
+
+def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> FloatArray | None:
+    """Return the sample variances of whole tickets, if they are of a pilot."""
+    return None if round.spreads is None else check_variances(round.tickets.take(places), variances)
+
+
+def end(history: RunState) -> list[Event]:
+    """Return that the strategy has ended, if it has and the log does not say so yet."""
+    return [Ended(history.selected)] if history.is_final and not history.is_ended else []
+
+
+def _opening(round: Round) -> list[Event]:
+    """Return the event that says what a round asked for, unless the log has it."""
+    return [] if round.is_logged else [round.asked()]
+
+
+def declaration(run: str, history: RunState, problem: Question) -> list[Event]:
+    """Return that bounds were declared of a run that has none; raise ChangedRun if its answers break them."""
+    if problem.bounds is None or history.problem.bounds is not None:
+        return []
+    for round in history.rounds:
+        told = np.flatnonzero(round.is_told)
+        nothing = np.full(len(told), np.nan)
+        given = Summaries(round.tickets.counts[told], round.means[told], nothing)
+        try:
+            check_summaries(problem, round.tickets.arms[told], given)
+        except FinalFailure as error:
+            raise ChangedRun(
+                f"run {run!r} has an answer from before its bounds were stored, and they rule it out: "
+                f"{error} Nothing was changed."
+            ) from None
+    return [Bounded(problem.bounds, problem.rewards)]
+
+
+# --- how rewards are measured ---------------------------------------------------------------------------
+
+
+def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
+    """Return how rewards are measured, as it will be when it comes back from a log.
+
+    `drive` says how many pulls it makes in a call, in how many calls together, and what becomes of a pull
+    that failed. What else there is describes the measurement, in words of whoever measures. That measurements
+    are reproducible may be declared by itself.
+
+    Raises
+    ------
+    InvalidProblem
+        If one of these is missing or makes no sense, or all is too long to be kept.
+    """
+    found = plain(settings)
+    size, most = len(json.dumps(found)), _MOST_LETTERS + _LETTERS_PER_ARM * n_arms
+    if size > most:
+        raise InvalidProblem(f"settings of {size:,} letters were given; {most:,} is the most.")
+    if found.keys() == {REPRODUCIBLE}:
+        return found
+    missing = [key for key in (_SIZE, _TOGETHER, _SCORE) if key not in found]
+    if missing:
+        raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for what it means.")
+    together, pulls, score = found[_TOGETHER], found[_SIZE], found[_SCORE]
+    whole_number(together, _TOGETHER, 1)
+    whole_number(found.get(_TURNS, 1), _TURNS, 1)
+    if pulls is not None:
+        whole_number(pulls, _SIZE, 1)
+    if score != _NO_SCORE and (isinstance(score, bool) or not isinstance(score, int | float)):
+        raise InvalidProblem(
+            f"`{_SCORE}` is {score!r:.60}; it must be '{_NO_SCORE}', or a number to count as the reward of "
+            f"each pull that failed."
+        )
+    if score != _NO_SCORE and pulls != 1:
+        raise InvalidProblem(
+            f"`{_SIZE}` is {pulls}, but with a number as `{_SCORE}` it must be 1: pulls that fail together "
+            f"are not independent."
+        )
+    for key, kind, words in ((_MEASURE, dict, "a table"), (NOTED, str, "text"), (FOLLOWS, dict, "a table")):
+        if not isinstance(found.get(key, kind()), kind):
+            raise InvalidProblem(f"`{key}` of the settings is {found[key]!r:.60}; it must be {words}.")
+    if not found.get(FOLLOWS, {}).keys() <= found.keys():
+        raise InvalidProblem(f"`{FOLLOWS}` must be a table of settings that are there, too.")
+    return found
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as they will be when they come back from a log."""
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(settings, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(
+            f"`about` must be plain data, fit for JSON: numbers, words, lists and tables of these. {error}."
+        ) from None
+    if not isinstance(found.get(REPRODUCIBLE, True), bool):
+        raise InvalidProblem(f"`{REPRODUCIBLE}` is {found[REPRODUCIBLE]!r}; it must be true or false.")
+    return {key: value for key, value in found.items() if key != REPRODUCIBLE or value}
+
+
+def arrangement(run: str, history: RunState, settings: dict[str, Any]) -> list[Event]:
+    """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
+
+    The score of failures, and with it the size of calls, may change until the first reward is in the log: a
+    score that is chosen by what the rewards are like would be part of no proof. What has been found to be the
+    same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The problem file may
+    be called otherwise. That measurements are reproducible may be declared at any time, also by itself, and
+    then stays declared.
+    """
+    before, given = history.settings, {key: value for key, value in settings.items() if key != FOLLOWS}
+    is_declaration = given.keys() == {REPRODUCIBLE}
+    if not is_declaration:
+        _check_score(run, history, given.get(_SCORE, _NO_SCORE))
+    if before is None or is_declaration or before.keys() == {REPRODUCIBLE}:
+        now = (before or {}) | given
+        return [Arranged(now)] if now != before else []
+    may_change = history.n_made == 0 and before.get(_SCORE) != given.get(_SCORE)
+    compared = before | {part: given.get(part) for part in (_SCORE, _SIZE) if may_change}
+    for later in (NOTED, REPRODUCIBLE):
+        compared |= {later: given[later]} if later in given and later not in before else {}
+        given |= {later: compared[later]} if later in compared else {}
+    compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
+    if changes := changes_of_settings(compared, given):
+        raise ChangedRun(
+            f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
+            f"another run. Nothing was changed."
+        )
+    return [Arranged(compared)] if compared != before else []
+
+
+def _check_score(run: str, history: RunState, score: Any) -> None:
+    """Refuse a score of failures that the declared bounds rule out, or that comes after the first reward."""
+    if score != _NO_SCORE and not is_reward(history.problem, score):
+        raise InvalidProblem(
+            f"`on_failure` is {score:g}, but rewards were declared to {declared(history.problem)}. A failed "
+            f"pull counts as a reward: choose a score among these."
+        )
+    before = (history.settings or {}).get(_SCORE, _NO_SCORE)
+    if history.n_made and score != before:
+        raise ChangedRun(
+            f"`on_failure` of run {run!r} is {before}, and it has rewards already: the score of failures is "
+            f"fixed before the first reward, so it cannot become {score}. Go on as before, or begin another "
+            f"run. Nothing was changed."
+        )

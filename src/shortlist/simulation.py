@@ -1,0 +1,294 @@
+"""Many runs at once: replications of a strategy on simulated arms, advanced side by side."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
+from shortlist.certificates import Guarantee
+from shortlist.checks import whole_number
+from shortlist.errors import InvalidProblem
+from shortlist.measure.simulated import REWARDS, Draw, checked_means
+from shortlist.planning import resolve
+from shortlist.problem import Problem
+from shortlist.strategies import Batch, Strategy, strategy_for
+from shortlist.unknown import Question, checked_question
+
+_MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
+_ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What came of many replications.
+
+    Attributes
+    ----------
+    problem, strategy, rewards, seed
+        What was simulated. Replication r depends on the seed and r alone.
+    guarantee
+        What the strategy promises on this problem, if anything.
+    pulls
+        The pulls that each replication made.
+    selected
+        The arms that each selected, one row per replication.
+    is_final
+        Whether each ended by the strategy's own rule, within the budget.
+    is_error
+        Whether each ended with a wrong answer: an m-th best selected arm worse by more than epsilon.
+    """
+
+    problem: Question
+    strategy: str
+    rewards: str
+    seed: int
+    guarantee: Guarantee | None
+    pulls: IntArray
+    selected: IntArray
+    is_final: BoolArray
+    is_error: BoolArray
+
+    @property
+    def errors(self) -> int:
+        """How many replications ended with a wrong answer."""
+        return int(self.is_error.sum())
+
+    @property
+    def unfinished(self) -> int:
+        """How many replications ran out of budget."""
+        return int((~self.is_final).sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulation({self.problem!r}, {self.strategy!r}, {self.rewards!r}, {len(self.pulls)} runs, "
+            f"mean pulls {self.pulls.mean():,.0f}, errors {self.errors}, unfinished {self.unfinished})"
+        )
+
+    def error_rate_limit(self, confidence: float = 0.95) -> float:
+        """Return an upper confidence limit on the error probability (exact, one-sided; Clopper-Pearson)."""
+        from scipy.special import betaincinv  # noqa: PLC0415  (scipy is slow to import)
+
+        n = int(self.is_final.sum())
+        return 1.0 if self.errors >= n else float(betaincinv(self.errors + 1, n - self.errors, confidence))
+
+    def error_rate_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval for the error probability (exact, two-sided; Clopper-Pearson)."""
+        from scipy.special import betaincinv  # noqa: PLC0415  (scipy is slow to import)
+
+        n, errors, beyond = int(self.is_final.sum()), self.errors, (1 - confidence) / 2
+        low = 0.0 if errors == 0 else float(betaincinv(errors, n - errors + 1, beyond))
+        return low, self.error_rate_limit(1 - beyond)
+
+
+def simulate(
+    problem: Question,
+    means: ArrayLike,
+    strategy: str = "auto",
+    *,
+    variances: ArrayLike | None = None,
+    replications: int = 100,
+    seed: int = 0,
+    rewards: str = "gaussian",
+    budget: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Return what a strategy does on simulated arms, over many replications.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    means
+        The true mean of every arm.
+    strategy
+        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
+    variances
+        Of an `Unknown`: the true variances, which the strategy is not told.
+    replications
+        How many independent runs.
+    seed
+        Replication r is the same whatever the number of replications.
+    rewards
+        "gaussian", "bernoulli", "two-point" (the mean plus or minus one scale), "uniform" or "noiseless".
+    budget
+        The most pulls per replication; one that needs more is left unfinished.
+    progress
+        Called after every step with the replications that have ended and the pulls made in all.
+
+    Examples
+    --------
+    >>> problem = Problem(m=1, epsilon=0.2, delta=0.05, variances=[1.0, 4.0, 9.0])
+    >>> outcome = simulate(problem, [0.0, 0.0, 0.5], replications=50)
+    >>> outcome.errors, outcome.pulls.shape
+    (0, (50,))
+    """
+    truth = _truth(problem, variances, rewards)
+    true_means = checked_means(truth, means, rewards)
+    replications = whole_number(replications, "replications", 1, 10**8)
+    seed = whole_number(seed, "seed", 0)
+    budget = None if budget is None else whole_number(budget, "budget", 0)
+    rules = strategy_for(resolve(strategy, problem), problem)
+    outcome = _Outcome.empty(replications, rules.n_selected(problem))
+    size = max(1, min(_MOST_LANES, _ENTRIES // problem.n))
+    for start in range(0, replications, size):
+        lanes = np.arange(start, min(start + size, replications))
+        rngs = [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(lane),))) for lane in lanes]
+        arms = _Arms(true_means, truth.variances, REWARDS[rewards].draw, is_noisy=rewards != "noiseless")
+        _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
+    return Simulation(
+        problem=problem,
+        strategy=rules.name,
+        rewards=rewards,
+        seed=seed,
+        guarantee=rules.guarantee(problem),
+        pulls=outcome.pulls,
+        selected=outcome.selected,
+        is_final=outcome.is_final,
+        is_error=outcome.is_final & is_wrong(problem, true_means, outcome.selected),
+    )
+
+
+def _truth(problem: Question, variances: ArrayLike | None, rewards: str) -> Problem:
+    """Return the problem as it is known to whoever draws the rewards."""
+    problem = checked_question(problem)
+    if isinstance(problem, Problem):
+        if variances is not None:
+            raise InvalidProblem("the problem has variances already; leave `variances` out.")
+        return problem
+    if variances is None:
+        raise InvalidProblem("to simulate an `Unknown`, give the true `variances`, one per arm.")
+    if rewards not in {"gaussian", "noiseless"}:
+        raise InvalidProblem(f"with unknown variances rewards are Gaussian; {rewards!r} cannot be simulated.")
+    return problem.known(variances)
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    pulls: IntArray
+    selected: IntArray
+    is_final: BoolArray
+
+    @classmethod
+    def empty(cls, replications: int, n_selected: int) -> "_Outcome":
+        selected = np.full((replications, n_selected), -1, dtype=np.int64)
+        return cls(np.zeros(replications, dtype=np.int64), selected, np.zeros(replications, dtype=np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class _Arms:
+    means: FloatArray
+    variances: FloatArray
+    draw: Draw
+    is_noisy: bool
+
+    def sample_variances(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        """Return the sample variances of Gaussian rewards, which are independent of their means."""
+        drawn = np.zeros(batch.arms.shape)
+        for row, rng, arms, counts in zip(drawn, rngs, batch.arms, batch.counts - 1, strict=True):
+            if self.is_noisy:
+                row[:] = self.variances[arms] * rng.chisquare(counts) / counts
+        return drawn
+
+    def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        if not batch.counts.all():  # lanes ask for different numbers of arms: each draws for its own only
+            return self._pull_lane_by_lane(rngs, batch)
+        drawn = np.empty(batch.arms.shape)
+        for block in blocks(batch.arms.shape):
+            means, variances = self._of(batch.arms[:, block])
+            self.draw(drawn[:, block], rngs, means, variances, batch.counts[:, block])
+        return drawn
+
+    def _pull_lane_by_lane(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
+        drawn = np.zeros(batch.arms.shape)
+        for lane, rng in enumerate(rngs):
+            asked = np.flatnonzero(batch.counts[lane])
+            one = Batch(batch.arms[lane, asked][None], batch.counts[lane, asked][None])
+            drawn[lane, asked] = self.pull([rng], one)[0]
+        return drawn
+
+    def _of(self, arms: IntArray) -> tuple[FloatArray, FloatArray]:
+        if len(arms) == 1 and (run := as_slice(arms[0])) is not None:
+            return self.means[None, run], self.variances[None, run].copy()
+        return self.means[arms], self.variances[arms]
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """The replications still under way, with their generators, and where outcomes are written."""
+
+    lanes: IntArray
+    rngs: list[np.random.Generator]
+    outcome: _Outcome
+
+    def keep(self, is_kept: BoolArray) -> "_Running":
+        rngs = [rng for rng, kept in zip(self.rngs, is_kept, strict=True) if kept]
+        return _Running(self.lanes[is_kept], rngs, self.outcome)
+
+
+def _run(
+    problem: Question,
+    rules: Strategy[Any],
+    arms: _Arms,
+    running: _Running,
+    budget: int | None,
+    progress: Progress | None,
+) -> None:
+    """Advance some lanes until each has ended or is out of budget."""
+    outcome = running.outcome
+    state = rules.init(problem, (len(running.lanes),))
+    is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not run out of budget
+    while True:
+        verdict = rules.verdict(state)
+        if verdict.is_final.any():
+            ended = running.lanes[verdict.is_final & is_within]
+            outcome.selected[ended] = verdict.selected[verdict.is_final & is_within]
+            outcome.is_final[ended] = True
+        batch = rules.ask(state)
+        costs = batch.counts.sum(axis=-1)
+        if budget is not None:
+            is_within &= verdict.is_final | (outcome.pulls[running.lanes] + costs <= budget)
+        if progress is not None:
+            progress(int(outcome.is_final.sum()), int(outcome.pulls.sum()))
+        is_open = is_within & ~verdict.is_final
+        if not is_open.any():
+            return
+        if not is_open.all() and rules.take_lanes is not None:
+            running, is_within = running.keep(is_open), is_within[is_open]
+            state = rules.take_lanes(state, is_open)
+            continue
+        outcome.pulls[running.lanes[is_open]] += costs[is_open]
+        told = problem.merits(arms.pull(running.rngs, batch))
+        if batch.needs_variances and rules.tell_pilot is not None:
+            state = rules.tell_pilot(state, told, arms.sample_variances(running.rngs, batch))
+        else:
+            state = rules.tell(state, told)
+
+
+def is_bad(problem: Question, means: FloatArray) -> BoolArray:
+    """Return, for each arm, whether its true mean is more than epsilon worse than the m-th best.
+
+    A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
+    """
+    merits = problem.merits(means)
+    return _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits)
+
+
+def is_wrong(problem: Question, means: FloatArray, selected: IntArray) -> BoolArray:
+    """Return, per replication, whether fewer than m of the selected arms are good enough.
+
+    For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
+    the failure of its promise at rank m.
+    """
+    merits = problem.merits(means)
+    is_low = _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits[selected])
+    return np.asarray((~is_low).sum(axis=-1) < problem.m)
+
+
+def _is_below(problem: Question, cut: float, merits: FloatArray) -> BoolArray:
+    rounding = 4 * np.spacing(np.maximum(np.abs(merits), max(abs(cut), problem.epsilon)))
+    return np.asarray((cut - merits) - problem.epsilon > rounding)

@@ -1,0 +1,251 @@
+"""Declared bounds hold at every door of a run: what they rule out is refused, and none of it is counted."""
+
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.errors import ChangedRun, InvalidAnswers
+from shortlist.files.problem_file import read_problem
+from shortlist.measure import BoundedSource, Call, Summaries
+from shortlist.session.sheets import read_sheet
+from shortlist.session.told_sheets import tell_sheet
+from shortlist.store import Began, Bounded, MemoryStore
+from tests.compat.cases import SQLITE
+
+BOUNDED = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], ["a", "b"], bounds=(0, 1))
+BINARY = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], ["a", "b"], rewards="bernoulli")
+SMALL = BOUNDED.changed(goal="minimise", bounds=(-2, 0))
+
+
+def begun(problem: sl.Problem) -> tuple[sl.Session, MemoryStore]:
+    store = MemoryStore()
+    return sl.Session(problem, "wnelim", store=store), store
+
+
+def wrong(problem: sl.Problem, count: int) -> list[tuple[Any, str]]:
+    """Answers for `count` pulls of arm a that the bounds rule out, and the value that must be named."""
+    low, high = problem.bounds or (0, 0)
+    others = [low] * (count - 1)
+    found: list[tuple[Any, str]] = [
+        ([240.0] * count, "240"),
+        ([*others, high + 1e-9], f"{high + 1e-9:.10g}"),  # one of them, and hardly; their mean is within
+        (sl.Summary(count, 240.0), "240"),
+        (sl.Summary(count, low - 0.01), f"{low - 0.01:.10g}"),
+        (sl.Summary(count, (low + high) / 2, (high - low) ** 2), f"{(high - low) ** 2:.10g}"),
+    ]
+    return [*found, ([0.5] * count, "0.5")] if problem.rewards else found
+
+
+@pytest.mark.parametrize("problem", [BOUNDED, BINARY, SMALL], ids=["bounds", "0 or 1", "minimise"])
+def test_tell_refuses_what_bounds_rule_out(problem: sl.Problem) -> None:
+    session, store = begun(problem)
+    (first, second), n_events = session.ask(), len(list(store.read("main")))
+    for answer, value in wrong(problem, first.count):
+        good = [problem.bounds[0]] * second.count if problem.bounds else []
+        for tickets, answers in ((first, answer), ([second, first], [good, answer])):
+            with pytest.raises(sl.MeasurementFailed) as caught:
+                session.tell(tickets, answers)
+            said = str(caught.value)
+            assert value in said
+            assert " of a is " in said
+            assert "between" in said or "be 0 or 1" in said
+            assert "egin a run with" in said
+    for means in (240.0, -2.1):
+        with pytest.raises(sl.MeasurementFailed, match=f"{means:g} of {first.count} rewards of a is refused"):
+            session.tell(first, means=means)
+    assert session.n_pulls == 0
+    assert len(list(store.read("main"))) == n_events
+    low, high = problem.bounds or (0, 0)
+    session.tell(first, means=high + 1e-10 * (high - low))  # the mean of such rewards may be off by rounding
+    session.tell(second, [low, high] * (second.count // 2) + [low] * (second.count % 2))
+    assert session.n_pulls == first.count + second.count
+
+
+def test_one_pull_of_a_coin_is_0_or_1() -> None:
+    session = sl.Session(BINARY.changed(epsilon=2.0, delta=0.9), "wnelim")
+    ticket = session.ask()[0]
+    assert ticket.count == 1
+    for told in ({"means": 0.5}, {"rewards": [0.5]}, {"rewards": sl.Summary(1, 1.0000000001)}):
+        with pytest.raises(
+            sl.MeasurementFailed, match=r"of a is refused: rewards were declared to be 0 or 1"
+        ):
+            session.tell(ticket, **told)
+    session.tell(ticket, means=1.0)
+    assert session.n_pulls == 1
+
+
+SHEETS: dict[str, Callable[[str, int], str]] = {
+    "mean": lambda ticket, _: f"ticket,mean\n{ticket},240\n",
+    "rewards": lambda ticket, count: "ticket,reward\n" + f"{ticket},0\n" * (count - 1) + f"{ticket},1.5\n",
+    "variance": lambda ticket, _: f"ticket,mean,variance\n{ticket},0.5,9\n",
+    "json": lambda ticket, _: f'[{{"ticket": "{ticket}", "mean": -240}}]',
+}
+
+
+@pytest.mark.parametrize("kind", SHEETS)
+def test_a_sheet_told_days_later_is_checked_without_the_problem_file(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "trial.toml"
+    file.write_text("[problem]\nm = 1\nepsilon = 0.3\ndelta = 0.1\nn = 2\nbounds = [0, 1]\n")
+    store = MemoryStore()
+    asked = sl.Session(read_problem(file), "wnelim", store=store)
+    ticket, count = f"{asked.code}-r0-a0", asked.asked[0].count
+    file.unlink()
+    session = sl.Session.resume(store, "main")
+    with pytest.raises(
+        InvalidAnswers, match=r"^(line 2|entry 1): .*arm-0.*between 0 and 1.*Nothing was taken"
+    ):
+        tell_sheet(session, store, read_sheet(SHEETS[kind](ticket, count).encode()))
+    assert session.n_pulls == 0
+
+
+def test_a_function_is_checked_whatever_it_returns() -> None:
+    def rows(arms: Any, counts: Any, _rng: Any) -> Any:
+        return np.tile([1.5, -0.5], (len(arms), counts[0] // 2))  # their mean is 0.5
+
+    for measure in (
+        lambda _arm, count, _rng: [0.5] * (count - 1) + [1.5],
+        lambda _arm, count, _rng: (count, 240.0),
+        sl.vectorised(lambda arms, _counts, _rng: np.full(len(arms), 240.0)),
+        sl.vectorised(lambda _arms, counts, _rng: [[0.5] * (count - 1) + [1.5] for count in counts]),
+        sl.vectorised(rows),
+    ):
+        with pytest.raises(sl.MeasurementFailed, match="declared to lie between 0 and 1"):
+            sl.select(measure, BOUNDED.changed(epsilon=0.5), "wnelim")
+
+
+def test_a_coin_that_lands_on_its_edge_is_refused_among_many() -> None:
+    source = sl.vectorised(lambda arms, counts, _rng: np.full((len(arms), counts[0]), 0.5))
+    with pytest.raises(sl.MeasurementFailed, match=r"the reward 0\.5 of a is refused"):
+        BoundedSource(source, BINARY).answers([Call(0, 0, 4, 0), Call(0, 1, 4, 0)])
+    half = Summaries(np.array([4]), np.array([0.5]), np.array([np.nan]))
+    assert BoundedSource(_Fixed(half), BINARY).answers([Call(0, 0, 4, 0)]) is half
+
+
+class _Fixed:
+    """A source with one answer."""
+
+    together = 1
+
+    def __init__(self, answer: Summaries) -> None:
+        self.answer = answer
+
+    def answers(self, _calls: Any) -> Summaries:
+        return self.answer
+
+
+@pytest.mark.parametrize("score", [2.0, -0.1])
+def test_the_score_of_a_failure_lies_within_the_bounds(score: float) -> None:
+    with pytest.raises(sl.InvalidProblem, match=r"`on_failure` is .* declared to lie between 0 and 1"):
+        sl.select(lambda _arm, count, rng: rng.random(count), BOUNDED, on_failure=score)
+    with pytest.raises(sl.InvalidProblem, match="declared to be 0 or 1"):
+        sl.select(lambda _arm, count, rng: rng.random(count), BINARY, on_failure=0.5)
+
+
+def test_a_score_that_comes_after_a_told_reward_is_refused() -> None:
+    session, store = begun(BOUNDED)
+    session.tell(session.ask()[0], means=0.5)
+    with pytest.raises(ChangedRun, match="fixed before the first reward"):
+        sl.drive(session, lambda _arm, count, rng: rng.random(count), on_failure=0.0)
+    one_by_one = {"pulls_per_call": 1, "together": 1}
+    session.arrange(one_by_one | {"on_failure": "suspend"})
+    other, _ = begun(BOUNDED)
+    other.arrange(one_by_one | {"on_failure": 0.5})
+    other.arrange(one_by_one | {"on_failure": 0.25})  # nothing has been measured so far
+    with pytest.raises(sl.InvalidProblem, match="declared to lie between 0 and 1"):
+        other.arrange(one_by_one | {"on_failure": -1.0})
+    assert other.settings == one_by_one | {"on_failure": 0.25}
+    assert len(list(store.read("main"))) == len(session.records)
+
+
+# --- part of the question -------------------------------------------------------------------------
+
+
+def test_bounds_are_part_of_the_question() -> None:
+    all_different = [BOUNDED, BINARY, BOUNDED.changed(bounds=None), BOUNDED.changed(bounds=(0, 2))]
+    assert len({one.digest for one in all_different}) == 4
+    assert BINARY.bounds == (0.0, 1.0)
+    assert BINARY.to_dict()["bounds"] == [0.0, 1.0]
+    for one in all_different:
+        assert pickle.loads(pickle.dumps(one)) == one.changed() == one
+    _, store = begun(BOUNDED)
+    for other in (BOUNDED.changed(bounds=(0, 2)), BOUNDED.changed(bounds=None), BINARY):
+        with pytest.raises(
+            ChangedRun, match=r"bounds was \[0\.0, 1\.0\]|rewards was not given, is bernoulli"
+        ):
+            sl.Session(other, "wnelim", store=store)
+    assert sl.Session(BOUNDED, "wnelim", store=store).problem == BOUNDED
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"bounds": (1, 0)}, "the smaller one first"),
+        ({"bounds": (0, 0)}, "the smaller one first"),
+        ({"bounds": (0, float("nan"))}, "both must be finite"),
+        ({"bounds": (0, True)}, "must be a real number"),
+        ({"bounds": 1}, "two numbers"),
+        ({"bounds": (0, 2), "rewards": "bernoulli"}, "every reward is 0 or 1, but `bounds` is"),
+        ({"rewards": "coins"}, "`rewards` is 'coins'"),
+        ({"bounds": (0, 1), "noise": "gaussian"}, "rewards within bounds are not"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(sl.InvalidProblem, match=said):
+        sl.Problem(1, 0.3, 0.1, [0.25, 0.25], **given)
+
+
+# --- runs begun before bounds were stored -------------------------------------------------------------
+
+
+def test_a_run_that_lacks_its_bounds_takes_them_and_is_checked_from_then_on() -> None:
+    session, store = begun(BOUNDED.changed(bounds=None))
+    first, second = session.ask()
+    session.tell(first, means=0.5)
+    again = sl.Session(BOUNDED, "wnelim", store=store)
+    assert again.problem == BOUNDED
+    for one in (again, session, sl.Session.resume(store, "main")):  # also who had it open all the time
+        one.refresh()
+        with pytest.raises(sl.MeasurementFailed, match="the mean 240 of"):
+            one.tell(second, means=240.0)
+    events = [record.event for record in store.read("main")]
+    assert [event for event in events if isinstance(event, Bounded)] == [Bounded((0.0, 1.0))]
+    sl.Session(BOUNDED, "wnelim", store=store)
+    assert len(list(store.read("main"))) == len(events)  # they are stored once
+    again.tell(second, means=0.25)
+    assert again.is_done
+
+
+def test_bounds_that_answers_have_broken_already_are_refused() -> None:
+    session, store = begun(BOUNDED.changed(bounds=None))
+    session.tell(session.ask()[1], means=240.0)
+    n_events = len(list(store.read("main")))
+    with pytest.raises(ChangedRun, match=r"before its bounds were stored.*the mean 240 of \d+ rewards of b"):
+        sl.Session(BOUNDED, "wnelim", store=store)
+    assert len(list(store.read("main"))) == n_events
+
+
+def test_a_run_of_version_0_1_0_takes_the_bounds_of_its_file(tmp_path: Path) -> None:
+    store = str(shutil.copy(SQLITE, tmp_path / "runs.db"))
+    problem = read_problem(SQLITE.parent / "files" / "bernoulli.toml")
+    with sl.Session.resume(store, "bernoulli") as session:
+        assert session.problem.bounds is None
+    with sl.Session(problem, "race", seed=3, store=store, name="bernoulli") as session:
+        assert session.problem.rewards == "bernoulli"
+    with sl.Session.resume(store, "bernoulli") as session:
+        ticket = session.ask()[0]
+        with pytest.raises(sl.MeasurementFailed, match="declared to be 0 or 1"):
+            session.tell(ticket, means=240.0)
+
+
+def test_a_log_without_bounds_has_no_trace_of_them() -> None:
+    for problem in (BOUNDED, BOUNDED.changed(bounds=None)):
+        _, store = begun(problem)
+        (record,) = store.read("main")
+        assert isinstance(record.event, Began)
+        assert record.event.problem.bounds == problem.bounds

@@ -1,0 +1,258 @@
+"""Arms are measured interleaved: in turns spread over the round, in an order that the seed decides."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.drift import SHAPES, wrong_answers
+
+import shortlist as sl
+from shortlist.execution.scheduler import Pace
+from shortlist.report.provenance import measured_by
+from shortlist.report.workload import workload
+from shortlist.session.splitting import CallSplit
+from shortlist.store import Answered, Released
+from shortlist.tickets import Tickets
+from tests.execution.measures import N, exact, noisy, problem
+
+
+def noting(calls: list[tuple[int, int]], stop_after: float = np.inf) -> Callable[..., Any]:
+    """Return a measure that notes the arm and the pulls of every call, and dies after some."""
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if len(calls) >= stop_after:
+            raise KeyboardInterrupt
+        calls.append((arm, count))
+        return noisy(arm, count, rng)
+
+    return measure
+
+
+@pytest.fixture
+def one_call_per_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "blocks", lambda *_: 1)
+
+
+# --- the order ------------------------------------------------------------------------------------
+
+
+def order_of_arms(**options: Any) -> list[int]:
+    calls: list[tuple[int, int]] = []
+    sl.select(noting(calls), problem(), "wnelim", **options)
+    return [arm for arm, _ in calls]
+
+
+def test_every_arm_has_its_turn_in_every_part_of_a_round() -> None:
+    passes = np.array(order_of_arms(seed=3)).reshape(8, N)
+    assert (np.sort(passes, axis=1) == np.arange(N)).all()
+    assert len({tuple(one) for one in passes.tolist()}) == 8
+    assert (passes[1::2] == passes[::2, ::-1]).all(), "a steady drift then moves all means alike"
+
+
+def test_the_order_follows_from_the_seed_and_nothing_else() -> None:
+    assert order_of_arms(seed=3) == order_of_arms(seed=3)
+    assert order_of_arms(seed=3) != order_of_arms(seed=4)
+    assert order_of_arms(seed=3, turns=1) == list(range(N))
+
+
+def test_the_turns_of_every_arm_are_spread_over_the_whole_round() -> None:
+    counts = np.array([3, 100, 8, 1000, 50, 20, 7, 2, 900, 1] * 20)
+    asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(len(counts)))
+    arms = np.arange(len(counts))
+    cut = CallSplit.of(Tickets(asked, 4, arms, counts, 0 * arms), 7, 1, None, 8)
+    calls = cut.calls(0, cut.n_calls)
+    for arm in arms:
+        mine = np.flatnonzero(calls.arms == arm)
+        assert len(mine) == min(counts[arm], 8)
+        assert (np.diff(calls.first_pulls[mine]) > 0).all()
+        assert np.ptp(calls.counts[mine]) <= 1, "turns are of about equal size"
+        turns = np.arange(len(mine))
+        shares = mine / cut.n_calls * len(mine)
+        assert (shares > turns - 0.5).all()
+        assert (shares < turns + 1.5).all()
+
+
+@pytest.mark.parametrize("per_call", [3, 40])
+def test_calls_are_no_larger_than_asked_for_and_still_take_turns(per_call: int) -> None:
+    calls: list[tuple[int, int]] = []
+    sl.select(noting(calls), problem(), "wnelim", pulls_per_call=per_call)
+    pulls = np.bincount(*np.array(calls).T)
+    assert max(count for _, count in calls) <= per_call
+    sizes = np.bincount([arm for arm, _ in calls])
+    assert (sizes == np.maximum(8, -(-pulls // per_call))).all()
+    assert [arm for arm, _ in calls] != sorted(arm for arm, _ in calls)
+
+
+def test_a_million_arms_have_few_turns() -> None:
+    n = 1_000_000
+    asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(n))
+    arms = np.arange(n)
+    cut = CallSplit.of(Tickets(asked, 0, arms, np.full(n, 100), 0 * arms), 7, 1, None, 8)
+    assert cut.n_calls == 2 * n
+
+
+def test_one_arm_alone_and_simulated_or_recorded_arms_need_no_turns(tmp_path: Path) -> None:
+    asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(2))
+    one = Tickets(asked, 0, np.array([1]), np.array([50]), np.array([0]))
+    assert CallSplit.of(one, 7, 1, None, 8).n_calls == 1
+    session = sl.Session(asked, "wnelim")
+    sl.drive(session, sl.simulated_measure(asked, [0.0, 1.0]))
+    assert session.settings is not None
+    assert "turns" not in session.settings
+
+
+# --- drift ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_machine_that_slows_down_makes_no_answer_wrong(shape: str) -> None:
+    assert wrong_answers(SHAPES[shape], "single-stage", turns=8, runs=6) == 0
+    assert wrong_answers(SHAPES[shape], "single-stage", turns=1, runs=6) >= 3, "the test sees what it should"
+
+
+# --- what is kept of a round that is under way ------------------------------------------------------
+
+
+@pytest.mark.usefixtures("one_call_per_task")
+def test_a_driver_that_dies_in_the_middle_of_a_round_loses_the_call_under_way_only(tmp_path: Path) -> None:
+    store, calls = tmp_path / "runs.db", list[tuple[int, int]]()
+    with pytest.raises(KeyboardInterrupt):
+        sl.select(noting(calls, stop_after=50), problem(), "wnelim", store=store)
+    with sl.Session.resume(store) as session:
+        assert session.n_made == sum(count for _, count in calls) > session.n_pulls
+        assert session.answered().counts.sum() == session.n_made - session.n_pulls
+    found = sl.select(noting(calls), problem(), "wnelim", store=store, reproducible=True)
+    assert len(calls) == 8 * N, "no call was made twice"
+    assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
+
+
+@pytest.mark.usefixtures("one_call_per_task")
+def test_drivers_share_a_round_call_by_call(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    calls: list[list[tuple[int, int]]] = [[], []]
+
+    both = threading.Barrier(2)
+
+    def drive(number: int) -> sl.Result:
+        def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+            if not calls[number]:
+                both.wait(60)
+            time.sleep(0.01)  # while one measures, the other can write
+            return noting(calls[number])(arm, count, rng)
+
+        return sl.select(measure, problem(), "wnelim", store=store)
+
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(drive, range(2)))
+    assert exact(results[0]) == exact(results[1]) == exact(sl.select(noisy, problem(), "wnelim"))
+    assert sorted(calls[0] + calls[1]) == sorted(arm_calls())
+    arms = [{arm for arm, _ in some} for some in calls]
+    assert arms[0] & arms[1], "no ticket was measured by both"
+    with sl.Session.resume(store) as session:
+        rows = workload(session.history, session.records)
+        assert sorted(row.n_pulls for row in rows) == sorted(sum(c for _, c in some) for some in calls)
+        kinds = {type(record.event) for record in session.records}
+        assert {Answered, Released} <= kinds
+        assert not session.conflicts
+
+
+def arm_calls() -> list[tuple[int, int]]:
+    calls: list[tuple[int, int]] = []
+    sl.select(noting(calls), problem(), "wnelim")
+    return calls
+
+
+def test_an_answer_to_a_call_that_is_known_changes_nothing() -> None:
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, noting([], stop_after=5))
+    known = session.answered()
+    values = np.arange(float(len(known)))
+    answers = sl.measure.Summaries(known.counts, values, np.full(len(known), np.nan))
+    with pytest.warns(sl.Contradiction, match="the first answer stands"):
+        session.answer(known, answers)
+    assert len(session.conflicts) == len(known) > 0
+    other = Tickets(known.problem, 0, known.arms, known.counts + 1, known.first_pulls)
+    with pytest.raises(sl.NotAsked, match="not calls that the run asks for"):
+        session.answer(other, answers)
+    calls: list[tuple[int, int]] = []
+    found = sl.drive(session, noting(calls), reproducible=True)
+    assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
+    assert len(calls) == 8 * N - len(known), "what was answered is not measured again"
+
+
+def test_a_call_under_way_is_nobody_else_s(tmp_path: Path) -> None:
+    asked, store = problem(variances=np.ones(2), m=1), tmp_path / "runs.db"
+    is_slow, may_end = threading.Event(), threading.Event()
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if arm == 0 and not is_slow.is_set():
+            is_slow.set()
+            may_end.wait(60)
+        return noisy(arm, count, rng)
+
+    with ThreadPoolExecutor(4) as threads, sl.Session(asked, "wnelim", store=store) as other:
+        done = threads.submit(sl.select, measure, asked, "wnelim", store=store, executor=threads)
+        assert is_slow.wait(60)
+        while other.answered().counts.sum() + other.n_pulls < other.asked.counts.sum() * 7 // 8:
+            other.refresh()  # until this call is the only one left
+            time.sleep(0.01)
+        is_free = other.claim(other.asked, "another", 60.0)
+        may_end.set()
+        assert not is_free.any()
+        assert exact(done.result()) == exact(sl.select(noisy, asked, "wnelim"))
+
+
+def test_what_a_copy_of_a_history_learns_of_calls_stays_there() -> None:
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, noting([], stop_after=5))
+    history, before = session.history, session.n_made
+    known = {(call.arm, call.first_pull) for call in history.answered}
+    cut = history.parts_of(history.round).cut
+    some = next(
+        call for call in cut.parts(np.arange(cut.n_calls)) if (call.arm, call.first_pull) not in known
+    )
+    one = (np.array([some.arm]), np.array([some.first_pull]), np.array([some.count]), np.array([1.0]))
+    history.copy().take([Answered(0, *one)])
+    assert session.n_made == before == history.answered.counts.sum()
+
+
+# --- what a run keeps to ----------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_as_it_was_begun(tmp_path: Path) -> None:
+    for began, wish in ((1, 8), (8, 1), (4, 8)):
+        store = tmp_path / f"{began}.db"
+        with pytest.raises(KeyboardInterrupt):
+            sl.select(noting([], stop_after=5), problem(), "wnelim", store=store, turns=began)
+        with pytest.raises(sl.ChangedRun, match="turns was"):
+            sl.select(noisy, problem(), "wnelim", store=store, turns=wish)
+        found = sl.select(noisy, problem(), "wnelim", store=store)
+        assert exact(found) == exact(sl.select(noisy, problem(), "wnelim", turns=began))
+
+
+def test_the_settings_say_that_arms_are_interleaved() -> None:
+    session = sl.Session(problem(), "wnelim")
+    sl.drive(session, noisy)
+    assert session.settings is not None
+    assert session.settings["turns"] == 8
+    assert measured_by(session.settings).endswith("arms interleaved in 8 turns")
+
+
+def test_the_score_of_failures_is_fixed_with_the_first_call_that_is_answered() -> None:
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, noting([], stop_after=0))
+    sl.drive(session, noting([]), on_failure=0.0, budget=0)
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, noting([], stop_after=2), on_failure=0.0)
+    assert session.n_made > session.n_pulls == 0
+    with pytest.raises(sl.ChangedRun, match="fixed before the first reward"):
+        sl.drive(session, noisy)
+    assert sl.drive(session, noisy, on_failure=0.0).guarantee is not None

@@ -1,0 +1,156 @@
+"""How far runs are by their outlines: always what their decisions, made again, come to."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.errors import CorruptLog
+from shortlist.session import log as follower
+from shortlist.session.log import RunLog
+from shortlist.session.outline import Outline, outline, outline_of
+from shortlist.store import Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
+
+KNOWN = sl.Problem(m=1, epsilon=0.4, delta=0.1, variances=[0.25] * 6)
+UNKNOWN = sl.Unknown(m=1, epsilon=0.5, delta=0.1, n=4, pilot=5)
+ALL = sl.Problem(m=2, epsilon=0.4, delta=0.1, variances=[0.25] * 2)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(sl.open_store(tmp_path / "runs.db")) as found:
+        yield found
+
+
+def log_of(problem: sl.Problem | sl.Unknown, strategy: str) -> list[Record]:
+    """Return the log of a run in which all that can happen has happened."""
+    store, rng = MemoryStore(), np.random.default_rng(3)
+    session = sl.Session(problem, strategy, store=store)
+    session.suspend("not yet")
+    session.suspend("the rig is busy", until=1e10)
+    while tickets := session.ask(3, worker="ann"):
+        rewards = [
+            rng.normal(arm / 4, 0.5, count) for arm, count in zip(tickets.arms, tickets.counts, strict=True)
+        ]
+        session.tell(tickets[:1], rewards[:1], worker="ann")
+        session.suspend("the rig is busy", until=1e10)
+        session.suspend("the rig is broken")
+        session.suspend("the rig is busy", until=1e10)
+        session.tell(tickets[1:], rewards[1:], worker="ann")
+        with pytest.warns(sl.Contradiction):
+            session.tell(tickets[:1], [rewards[0] + 1], worker="bob")
+        if len(session.ask(worker="bob")):
+            session.release("bob")
+    session.suspend("what is still to do?")
+    return list(store.read("main"))
+
+
+def facts(found: Outline | None) -> tuple[object, ...]:
+    assert found is not None
+    began = found.began
+    asked = (began.problem.to_dict(), began.strategy, began.seed, began.code, began.version)
+    return (*asked, *(value for name, value in vars(found).items() if name != "began"))
+
+
+def decided_again(store: Store, run: str) -> tuple[object, ...]:
+    log = RunLog(store, run)
+    log.catch_up()
+    return facts(outline_of(log))
+
+
+def keep(store: Store, run: str, events: list[Event]) -> None:
+    store.append(run, 0, lambda *_: events)
+
+
+@pytest.mark.parametrize(
+    ("problem", "strategy"),
+    [(KNOWN, "level-race"), (KNOWN, "single-stage"), (KNOWN, "uniform"), (UNKNOWN, "t-race"), (ALL, "race")],
+)
+def test_an_outline_is_what_decisions_come_to_after_every_event(
+    store: Store, problem: sl.Problem | sl.Unknown, strategy: str
+) -> None:
+    log = log_of(problem, strategy)
+    for n in range(1, len(log) + 1):
+        store.restore(str(n), log[:n])
+        assert facts(outline(store, str(n))) == decided_again(store, str(n))
+
+
+def test_there_is_no_outline_of_no_run(store: Store) -> None:
+    assert outline(store, "gone") is None
+
+
+def test_no_decisions_are_made_again_unless_a_run_may_have_ended(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(KNOWN, "level-race")
+    last = max(place for place, record in enumerate(log) if isinstance(record.event, Asked))
+    ended = outline_of_log(store, "ended", log)
+    opened = outline_of_log(store, "open", log[: last + 2])
+    monkeypatch.setattr(follower, "RunState", None)
+    assert facts(outline(store, "ended")) == ended
+    assert facts(outline(store, "open")) == opened
+    store.restore("whole", log[:last])
+    with pytest.raises(TypeError, match="NoneType"):
+        outline(store, "whole")
+
+
+def outline_of_log(store: Store, run: str, log: list[Record]) -> tuple[object, ...]:
+    store.restore(run, log)
+    return decided_again(store, run)
+
+
+def test_runs_of_another_version_are_decided_again(store: Store) -> None:
+    events = [record.event for record in log_of(KNOWN, "level-race")]
+    events = [replace(one, counts=one.counts + 1) if isinstance(one, Asked) else one for one in events]
+    other = [replace(one, version="0.0.1") if isinstance(one, Began) else one for one in events]
+    keep(store, "other", other)
+    with pytest.raises(CorruptLog, match="round 0 asked for other pulls when it was run than it does now"):
+        outline(store, "other")
+
+
+@pytest.mark.parametrize("round", [0, 1])
+def test_answers_that_a_log_has_twice_change_nothing(store: Store, round: int) -> None:
+    nine = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=[0.25] * 9)
+    events = [record.event for record in log_of(nine, "level-race")]
+    asked = next(event for event in events if isinstance(event, Asked) and event.round == 1)
+    told = [(k, event) for k, event in enumerate(events) if isinstance(event, Told)]
+    end, first = next((k, event) for k, event in told if event.round == 1)
+    others = np.setdiff1d(asked.arms, first.arms)
+    again = first if round == 1 else next(e for _, e in told if np.isin(e.arms, others).all())
+    assert again.round == round
+    assert len(others) > len(again.arms), "the round stays open, even if they are taken for its answers"
+    keep(store, "twice", [*events[: end + 1], Suspended("the rig is broken"), again])
+    assert facts(outline(store, "twice")) == decided_again(store, "twice")
+
+
+def test_bounds_that_were_declared_later_are_in_the_outline(store: Store) -> None:
+    session = sl.Session(KNOWN, "level-race", store=store, name="bounded")
+    session.tell(session.ask(2), means=[0.5, 0.5])
+    sl.Session(KNOWN.changed(bounds=(0.0, 1.0)), "level-race", store=store, name="bounded")
+    found = outline(store, "bounded")
+    assert found is not None
+    assert found.began.problem.bounds == (0.0, 1.0)
+    assert facts(found) == decided_again(store, "bounded")
+
+
+def test_damage_is_found_where_nothing_is_unpacked(store: Store, tmp_path: Path) -> None:
+    log = log_of(KNOWN, "level-race")
+    store.restore("bad", log)
+    number = next(record.number for record in log if isinstance(record.event, Told))
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        connection.execute("UPDATE shortlist_events SET at = at + 1 WHERE number = ?", (number,))
+        connection.commit()
+    with pytest.raises(CorruptLog, match=f"Record {number} of run 'bad' was damaged or altered"):
+        outline(store, "bad")
+    store.remove("bad")
+    store.restore("short", log)
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        connection.execute("DELETE FROM shortlist_events WHERE number = ?", (len(log),))
+        connection.commit()
+    with pytest.raises(CorruptLog, match="The last records of run 'short' are missing"):
+        outline(store, "short")
