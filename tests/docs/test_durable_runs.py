@@ -79,4 +79,4 @@ def test_the_page_lists_all_commands_about_kept_runs() -> None:
 
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
-        assert (ROOT / "docs" / target).exists(), target
+        assert (ROOT / "docs" / target.partition("#")[0]).exists(), target  # headings: test_links
