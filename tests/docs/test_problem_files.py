@@ -57,7 +57,7 @@ def test_the_program_can_be_run_to_the_end(folder: Path) -> None:
 def test_every_entry_is_described_and_no_other() -> None:
     sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)
     described = {section.splitlines()[0]: _entries(section) for section in sections}
-    assert described["[problem]: what is asked"] == PROBLEM_KEYS
+    assert described["[problem]: the question"] == PROBLEM_KEYS
     for kind, (_, keys) in KINDS.items():
         (title,) = (title for title in described if f'kind = "{kind}"' in title)
         assert described[title] == set(keys), title
