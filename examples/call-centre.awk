@@ -1,15 +1,15 @@
-# A call centre: calls arrive at random and wait for a free agent. Prints the average time that callers spend,
-# waiting and talking, in minutes; one number for each simulated stretch of 1,000 calls (or -v calls=...).
+# A call centre: calls arrive at random and wait for a free agent. Prints the average time in minutes that callers
+# spend waiting and talking, one number for each simulated sequence of 1,000 calls (or -v calls=...).
 #
 #     awk -f examples/call-centre.awk -v agents=3 -v talk=2.0 -v count=5 -v seed=1
 #
-# Arrivals are Poisson, one call per minute; talks are exponential with the mean `talk` (M/M/c). Every stretch
-# begins with a call that finds the steady state, so its average is free of a start-up bias, and the truth is
-# known (Erlang's formula C).
+# Arrivals are Poisson, one call per minute; talking times are exponential with mean `talk` (M/M/c). Every
+# sequence begins in the steady state, so its average has no start-up bias, and the true mean is known (Erlang's
+# formula C).
 
 function exponential(mean) { return -mean * log(1 - rand()) }
 
-function in_system(   load, weight, total, k, u) {   # how many callers are there when a stretch begins
+function in_system(   load, weight, total, k, u) {   # the number of callers when a sequence begins
     load = talk
     u = rand()
     total = weight = 1
@@ -29,7 +29,7 @@ function first_free(   agent, best) {
     return best
 }
 
-function served(now,   agent, start) {   # the time at which a caller of that moment has been served
+function served(now,   agent, start) {   # the time at which a caller who arrives now has been served
     agent = first_free()
     start = free[agent] > now ? free[agent] : now
     return free[agent] = start + exponential(talk)

@@ -1,10 +1,10 @@
-"""The paper's illustrative example: the factor k that it turns into ln k, as a table and a figure.
+"""The paper's illustrative example: a factor k that becomes ln k, as tables and a figure.
 
 Zhou and Tian (AISTATS 2022, Section 5.2) pick m = 2^k of n = 2^(k^2) arms, a few noisy, the others very
-quiet. Their V-MedElim is to need of the order of ln(k)^2 / epsilon^2 pulls, where weighted naive elimination
-(WNElim) and median elimination (MedElim) need k ln(k) / epsilon^2. Shown are those orders, the factors k and
-ln k by themselves, and the worst cases that are guaranteed, with all constants. Only numbers of arms of
-equal variance enter, so that 2^144 arms take no longer than 16.
+quiet. Their V-MedElim should need of the order of ln(k)^2 / epsilon^2 pulls, where weighted naive elimination
+(WNElim) and median elimination (MedElim) need k ln(k) / epsilon^2. This script shows those orders, the
+factors k and ln k by themselves, and the guaranteed worst cases with all constants. It needs only the number
+of arms of each variance, so 2^144 arms take no longer than 16.
 """
 
 import argparse

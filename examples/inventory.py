@@ -1,12 +1,12 @@
 """When to reorder, and how much? The ten cheapest of 1,600 ways to run a warehouse, from Python.
 
     python examples/inventory.py                 some seconds
-    python examples/inventory.py --epsilon 2     less sharp, and less dear
+    python examples/inventory.py --epsilon 2     less precise and cheaper
 
 Demand is Poisson with mean 25 in each of 30 periods. Whenever stock is below s it is filled up to S, at a
-cost of 32 and 3 per unit; a unit in stock costs 1 per period, and one that is owed to a customer 5 (Koenig
-and Law 1985). An arm is a pair (s, S), and a pull the average cost of 30 simulated periods; how noisy that is
-nobody knows. One function simulates thousands of pulls at once.
+cost of 32 plus 3 per unit. A unit in stock costs 1 per period, a unit owed to a customer 5 (Koenig and Law
+1985). An arm is a pair (s, S); a pull is the average cost of 30 simulated periods. Its noise is unknown. One
+function simulates thousands of pulls at once.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Train a small model with one of twelve settings, a fresh seed each time; used by training.toml.
 
-A linear model of 20 weights is fitted by stochastic gradient descent to 1,024 samples, each seen once; its
-score is the mean squared error on fresh validation samples. Settings are learning rate and batch size.
-The true expected score of every setting follows from a recursion, so this file can say what is right:
+A linear model of 20 weights is fitted by stochastic gradient descent to 1,024 samples, each seen once. Its
+loss is the mean squared error on fresh validation samples. A setting is a learning rate and a batch size.
+The true expected loss of every setting follows from a recursion. To print it:
 
     python examples/training.py
 """
@@ -19,12 +19,12 @@ SETTINGS = list(itertools.product(RATES, BATCHES))
 
 
 def measure(arm: int, count: int, rng: np.random.Generator) -> list[float]:
-    """Return the validation loss of `count` trainings with one setting: what Shortlist calls."""
+    """Return the validation losses of `count` training runs with one setting."""
     return [train(*SETTINGS[arm], rng) for _ in range(count)]
 
 
 def train(rate: float, batch: int, rng: np.random.Generator) -> float:
-    """Return the validation loss after one training."""
+    """Return the validation loss after one training run."""
     truth = rng.normal(size=WEIGHTS)
     weights = np.zeros(WEIGHTS)
     for _ in range(SAMPLES // batch):
