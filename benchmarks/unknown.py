@@ -97,9 +97,9 @@ def main() -> None:
     lines = [
         "# Unknown variances",
         "",
-        "Two simulations whose exact answers are known; nobody tells the strategies their variances, from",
-        "3 to 52 in the inventory, and of scales from 0.02 to 0.16 in the flow line.",
-        "*Right* is what is promised with probability 0.95: all arms within epsilon of the m-th best.",
+        "Two simulations with known exact answers. The strategies do not know the variances, which range",
+        "from 3 to 52 in the inventory; in the flow line the scales range from 0.02 to 0.16.",
+        "*Right* is what is guaranteed with probability 0.95: all arms within epsilon of the m-th best.",
         "*Exact*: the m best themselves. Rewards are averages, only roughly Gaussian.",
         "",
         "| case | strategy | pulls per arm | least to most | rounds | right | exact |",
