@@ -12,7 +12,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 LOOK = r"""
 () => {
   const found = {sticking_out: [], faint: [], texts: 0, boxes: 0};
-  const unseen = e => e.closest('title, desc, style, .unseen, .skip, #js-plotly-tester');
+  const unseen = e => e.closest('title, desc, style, .unseen, .skip');
   const say = e => `${e.tagName}.${e.getAttribute('class') || ''} ${(e.textContent || '').slice(0, 40)}`;
   document.querySelectorAll('details').forEach(e => { e.open = true; });
   const width = document.documentElement.clientWidth;
@@ -23,9 +23,7 @@ LOOK = r"""
     const box = e.getBoundingClientRect(), style = getComputedStyle(e);
     if (!box.width || style.display === 'none') continue;
     found.boxes += 1;
-    const isDrawn = e.closest('.plot svg');  // Plotly clips what it draws; but no words may be cut off
-    if (isDrawn && e.tagName !== 'text') continue;
-    const around = isDrawn ? e.closest('.plot') : e.parentElement;
+    const around = e.parentElement;
     const parent = around.getBoundingClientRect();
     if (getComputedStyle(around).textOverflow === 'ellipsis') continue;
     if (box.left < -0.5 || box.right > width + 0.5) found.sticking_out.push('of the window: ' + say(e));

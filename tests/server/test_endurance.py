@@ -34,7 +34,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that does not wait for long."""
     with served(tmp_path_factory.mktemp("endurance") / "runs.db", "--patience", str(PATIENCE)) as found:
         found.begin("trial", MANY)
+        begin_large(found)
         yield found
+
+
+LARGE = [
+    "/runs/large/question.json",
+    "/runs/large/export.csv",
+]  # the one made at once, the other as it is read
+
+
+def begin_large(server: Served) -> None:
+    """Begin a run about which there is much to read: several megabytes."""
+    names = [f"{k:05} " + "x" * 200 for k in range(20_000)]
+    server.begin("large", MANY | {"variances": [1.0] * len(names), "names": names})
+    asked = server.client.post("/runs/large/ask", json={"worker": "a"}).json()
+    answers = [{"ticket": one["ticket"], "mean": 0.5} for one in asked["tickets"]]
+    told = server.client.post("/runs/large/tell", json={"worker": "a", "answers": answers})
+    assert told.json()["taken"] == len(names)
 
 
 class Meanwhile:
@@ -197,13 +214,15 @@ def test_there_is_nothing_but_http(server: Served) -> None:
 # --- who does not read --------------------------------------------------------------------------------
 
 
-def test_who_does_not_read_is_let_go(server: Served) -> None:
-    assert server.client.get("/static/plotly.js").status_code == 200  # what is kept of it is kept from now on
+@pytest.mark.parametrize("path", LARGE)
+def test_who_does_not_read_is_let_go(server: Served, path: str) -> None:
+    whole = server.client.get(path)  # what is kept of it is kept from now on
+    assert (whole.status_code, len(whole.content) > 4 * 2**20) == (200, True)
     n_before, memory = server.n_connections, server.memory
     with Meanwhile(server):
         dead = [server.connect(receive_buffer=4096) for _ in range(20)]
         for sock in dead:
-            sock.sendall(server.request("GET", "/static/plotly.js"))
+            sock.sendall(server.request("GET", path))
         eventually(lambda: server.n_connections >= n_before + 15)
         grown = server.memory - memory
         eventually(lambda: server.n_connections <= n_before + 2, 8 * PATIENCE + 5)
@@ -212,11 +231,12 @@ def test_who_does_not_read_is_let_go(server: Served) -> None:
     assert grown < 20 * 10 * 2**20
 
 
-def test_who_reads_slowly_gets_all(server: Served) -> None:
-    whole = server.client.get("/static/plotly.js", headers={"accept-encoding": "identity"}).content
+@pytest.mark.parametrize("path", LARGE)
+def test_who_reads_slowly_gets_all(server: Served, path: str) -> None:
+    whole = server.client.get(path, headers={"accept-encoding": "identity"}).content
     for _ in range(5):
         with server.connect(receive_buffer=65536) as slow:
-            slow.sendall(server.request("GET", "/static/plotly.js", "Connection: close"))
+            slow.sendall(server.request("GET", path, "Connection: close"))
             began, n, longest = time.monotonic(), 0, 0.0
             last = began
             while part := slow.recv(65536):

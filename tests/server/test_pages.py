@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import shortlist as sl
-from shortlist.report.text_format import plain_name
+from shortlist.report.text_format import mean_words, shortened, visible
 from shortlist.server.app import create_app
 from shortlist.server.tokens import Tokens
 from shortlist.store import MemoryStore
@@ -50,11 +50,15 @@ AUDIT = """() => {
   return [...unnamed, ...uncaptioned, ...unheard, ...idle].map(e => e.outerHTML.slice(0, 200)).concat(jumps);
 }"""
 
-FITS = """() => [...document.querySelectorAll('.plot')]
-  .filter(e => e.offsetParent && e.querySelector('svg'))
-  .every(e => Math.abs(e.querySelector('svg').clientWidth - e.clientWidth) < 2
-    && getComputedStyle(e.querySelector('.xtick text')).fill === getComputedStyle(e.closest('figure')
-      .querySelector('figcaption')).color)"""
+FITS = """() => [...document.querySelectorAll('figure svg[role=img]')].every(e => {
+  const box = e.getBoundingClientRect(), around = e.closest('figure').getBoundingClientRect();
+  const words = getComputedStyle(e.querySelector('.label'));
+  return box.width > 50 && box.left > around.left && box.right < around.right
+    && words.fill === getComputedStyle(e.closest('figure').querySelector('figcaption')).color;
+})"""
+
+ARMS, ROUNDS = (f"[data-figure='figures.{name}']" for name in ("arms", "rounds"))
+NAMES = f"{ARMS} .names li:not(.cut)"
 
 WAIT = 20_000  # milliseconds, of which hardly any are used
 expect.set_options(timeout=WAIT)
@@ -81,7 +85,7 @@ OpenRun = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def shared(browser: Any) -> Iterator[Any]:
-    """Return what tests share that do not need a browser of their own: it has Plotly at hand."""
+    """Return what tests share that do not need a browser of their own."""
     with contextlib.closing(browser.new_context()) as context:
         yield context
 
@@ -131,7 +135,7 @@ def _watch(page: Page, url: str, refused: str, wrong: list[str]) -> None:
 
 def drawn(page: Page) -> None:
     """Wait until the figures of a run are there."""
-    expect(page.locator("#rounds-plot .main-svg").first).to_be_visible()
+    expect(page.locator(f"{ROUNDS} svg[role=img]")).to_be_visible()
 
 
 def spot(page: Page, choice: str) -> Any:
@@ -156,7 +160,7 @@ def test_pages_can_be_read_at_any_width(serving: Serving, tab: OpenRun) -> None:
         for width, scheme in VIEWS:
             page.set_viewport_size({"width": width, "height": 6000})
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_function(FITS)
+            assert page.evaluate(FITS), (kind, width, scheme)
             found = page.evaluate(LOOK)
             assert found["sticking_out"] == [], (kind, width, scheme)
             assert found["faint"] == [], (kind, width, scheme)
@@ -171,25 +175,26 @@ def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(
     colours = set()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function(
+        wanted = page.evaluate(
             """() => {
               const probe = document.createElement('i');
               probe.style.color = 'var(--in)';
               document.body.append(probe);
               const wanted = getComputedStyle(probe).color;
               probe.remove();
-              const drawn = document.querySelector('#arms-plot .scatterlayer .points path');
-              return getComputedStyle(drawn).fill === wanted;
+              return wanted;
             }"""
         )
-        colours.add(page.evaluate("getComputedStyle(document.querySelector('#arms-plot path.point')).fill"))
+        fill = spot(page, f"{ARMS} circle.in").first.evaluate("e => getComputedStyle(e).fill")
+        assert fill == wanted
+        colours.add(fill)
     assert len(colours) == 2
     rows, marks = page.evaluate(
-        """() => {
+        """choices => {
           const middle = e => { const b = e.getBoundingClientRect(); return b.y + b.height / 2; };
-          return [[...document.querySelectorAll('.live .names li')].map(middle),
-                  [...document.querySelectorAll('#arms-plot .scatterlayer path.point')].map(middle)];
-        }"""
+          return choices.map(choice => [...document.querySelectorAll(choice)].map(middle));
+        }""",
+        [NAMES, f"{ARMS} :is(circle, rect):not(.bar)"],
     )
     assert len(rows) == len(marks) == 10
     assert rows == pytest.approx(marks, abs=2)
@@ -209,10 +214,12 @@ def test_nothing_moves_for_those_who_do_not_want_it(serving: Serving, tab: OpenR
 def test_names_that_mean_harm_stay_text(serving: Serving, tab: OpenRun) -> None:
     page = tab(serving.url + PAGES["hostile"])
     drawn(page)
-    shown = spot(page, ".live .names li").all_inner_texts()
-    assert sorted(shown) == sorted(" ".join(plain_name(name, 120).split()) for name in HOSTILE)
-    spot(page, "#arms-plot .scatterlayer path.point").nth(1).hover(force=True)
-    expect(spot(page, "#arms-plot .hoverlayer text.nums").first).to_contain_text("&amp; &lt;")
+    shown = [" ".join(text.split()) for text in spot(page, f"{NAMES} bdi").all_text_contents()]
+    assert sorted(shown) == sorted(" ".join(shortened(visible(name), 32).split()) for name in HOSTILE)
+    titles = [one.get_attribute("title") for one in spot(page, f"{NAMES} bdi[title]").all()]
+    assert sorted(titles) == sorted(
+        shortened(visible(name), 120) for name in HOSTILE if len(visible(name)) > 32
+    )
     assert spot(page, "main").inner_text().count("<i>hostile</i>") >= 1
     assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
 
@@ -221,9 +228,11 @@ def test_names_that_mean_harm_stay_text_when_they_come_in_later(serving: Serving
     names = ["plain", "<img src=x onerror=alert(1)>", "<script>alert(2)</script>", "<i>last</i>"]
     serving.begin("harm", 4, 1, names=names)
     page = tab(f"{serving.url}/runs/harm")
-    expect(spot(page, ".live .names li").first).to_have_text("plain")
+    expect(spot(page, f"{ARMS} figcaption")).to_have_text("No arm has been pulled yet.")
+    expect(spot(page, f"{ARMS} tbody th")).to_have_text(names)
     serving.finish("harm", {name: place / 4 for place, name in enumerate(names)})
-    expect(spot(page, ".live .names li")).to_have_text(names[::-1])
+    expect(spot(page, NAMES)).to_have_text(names[::-1])
+    expect(spot(page, f"{ARMS} tbody th")).to_have_text(names[::-1])
     expect(spot(page, ".winners li")).to_have_text([names[-1]])
     assert page.evaluate("document.querySelectorAll('main :is(img, i:not(.key), script, style)').length") == 0
 
@@ -257,7 +266,7 @@ def test_long_lists_come_in_pages_and_files_only_once() -> None:
             assert (await client.get("/index.json")).json()["runs"] == first["runs"] + second["runs"]
             assert 'href="/?page=2"' in (await client.get("/")).text
             assert 'href="/?page=1"' in (await client.get("/?page=2")).text
-            for name in ("app.css", "report.css", "bind.js", "plotly.js"):
+            for name in ("app.css", "report.css", "bind.js", "mark.svg"):
                 whole = await client.get(f"/static/{name}")
                 again = await client.get(f"/static/{name}", headers={"if-none-match": whole.headers["etag"]})
                 assert (whole.status_code, again.status_code, again.content) == (200, 304, b"")
@@ -398,13 +407,51 @@ def test_two_watch_a_run_to_its_end(serving: Serving, tab: OpenRun) -> None:
         expect(spot(page, ".command")).to_be_hidden()
         expect(page).to_have_title("watched: 2 of 6 arms selected")
         expect(spot(page, ".log li")).to_have_count(len(facts["log"]))
-        page.wait_for_function(
-            "means => String(document.getElementById('arms-plot').data[0].x) === String(means)",
-            arg=[row["mean"] for row in facts["arms"]["rows"] if row["is_above"]],
+        expect(spot(page, f"{ARMS} circle.in")).to_have_count(2)
+        expect(spot(page, f"{ARMS} tbody td:nth-child(3)")).to_have_text(
+            [mean_words(row["mean"], 0.2) for row in facts["arms"]["rows"]]
         )
         assert page.evaluate("window.isStillTheSame")
     first, second = (spot(page, "main").inner_text() for page in pages)
     assert first.split() == second.split()
+
+
+def test_figures_change_where_they_are_and_stay_open(serving: Serving, tab: OpenRun) -> None:
+    serving.begin("looked into", 3, 1, "level-race")
+    page = tab(f"{serving.url}/runs/looked into")
+    numbers = spot(page, f"{ARMS} summary")
+    numbers.focus()
+    page.keyboard.press("Enter")
+    expect(spot(page, f"{ARMS} table")).to_be_visible()
+    page.evaluate("choice => { window.shown = document.querySelector(choice); }", f"{ARMS} table")
+    for n_tickets in (1, 2, None):
+        serving.measure("looked into", means_of(3), n_tickets)
+        pulls = [f"{row['pulls']}" for row in serving.facts("/runs/looked into.json")["arms"]["rows"]]
+        expect(spot(page, f"{ARMS} tbody td:nth-child(5)")).to_have_text(pulls)
+        expect(spot(page, NAMES)).to_have_count(3)
+        expect(spot(page, f"{ARMS} table")).to_be_visible()
+        expect(numbers).to_be_focused()
+        assert page.evaluate("choice => document.querySelector(choice) === window.shown", f"{ARMS} table")
+    drawing = serving.facts("/runs/looked into.json")["figures"]["arms"]
+    page.wait_for_function(
+        """([choice, drawing]) => {
+          const wanted = document.createElement('div'), here = document.querySelector(choice).cloneNode(true);
+          wanted.innerHTML = drawing;
+          here.querySelector('details').open = false;
+          return here.innerHTML === wanted.innerHTML;
+        }""",
+        arg=[ARMS, drawing],
+    )
+    for way in ("report.html", ""):  # the page draws what the report does
+        assert drawing in httpx.get(f"{serving.url}/runs/looked into/{way}".rstrip("/")).text
+
+
+def test_figures_are_there_without_scripts(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/runs/certified", java_script_enabled=False)
+    drawn(page)
+    expect(spot(page, NAMES)).to_have_count(10)
+    expect(page.get_by_role("img", name="Observed means. 10 arms of 10, one by one.")).to_be_visible()
+    expect(page.get_by_role("figure", name="Arms pulled in each round")).to_be_visible()
 
 
 def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: OpenRun) -> None:

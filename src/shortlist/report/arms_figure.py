@@ -17,6 +17,7 @@ from shortlist.report.verdict import kept_word
 from shortlist.report.worker_text import counted
 
 _ROW, _CUT, _TOP, _BOTTOM = 26, 22, 26, 26  # pixels: height of a row and of the cut, space above and below
+_TITLE = "Means and pulls of the arms"
 _BLOCK = 31  # rows that are drawn together, so that paper can be turned between blocks
 
 
@@ -29,14 +30,22 @@ class _Line:
     kind: str
 
 
-def arms_figure(report: Report) -> str:
-    """Return the arms with their means and pulls: those selected above the cut, the others below."""
-    if not report.result.n_pulls:
-        return ""
+def arms_figure(report: Report, most_letters: int = 20_000) -> str:
+    """Return the arms with their means and pulls: those selected above the cut, the others below.
+
+    Before the first pull only their names are there; if a run ended without any, there is no figure.
+    Names that do not fit are whole in their titles, up to so many letters.
+    """
     chosen = shown(report)
-    scales = means_scale(report, chosen), _pulls_scale(report, chosen)
-    drawing = "".join(_block(report, lines, scales) for lines in _blocks(report, chosen))
-    return figure("Means and pulls of the arms", drawing, _legend(report), _table(report, chosen))
+    if report.result.n_pulls:
+        scales = _means_scale(report, chosen), _pulls_scale(report, chosen)
+        drawing = "".join(_block(report, lines, scales, most_letters) for lines in _blocks(report, chosen))
+        legend = _legend(report)
+    elif report.is_finished:
+        return ""
+    else:
+        drawing, legend = "", "No arm has been pulled yet."
+    return figure(_TITLE, drawing, legend, _table(report, chosen))
 
 
 def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
@@ -52,18 +61,19 @@ def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
         yield lines
 
 
-def _block(report: Report, lines: Sequence[_Line], scales: tuple[Scale, Scale]) -> str:
-    names = "".join(_name(report, line.row) for line in lines)
+def _block(report: Report, lines: Sequence[_Line], scales: tuple[Scale, Scale], most_letters: int) -> str:
+    names = "".join(_name(report, line.row, most_letters) for line in lines)
     pictures = _means_picture(report, lines, scales[0]) + _pulls_picture(report, lines, scales[1])
     return f'<div class="arms"><ol class="names">{names}</ol>{pictures}</div>'
 
 
-def _name(report: Report, row: Row | None) -> str:
+def _name(report: Report, row: Row | None, most_letters: int) -> str:
     if row is None:
         return '<li class="cut" role="presentation"></li>'
     if isinstance(row, Left):
         return f'<li class="left">{left_words(report, row)}</li>'
-    return f"<li>{markup.name(report.result.problem.name(row), 32, titled=True)}</li>"
+    name = markup.shortened(markup.visible(report.result.problem.name(row)), most_letters)
+    return f"<li>{markup.name(name, 32, titled=True)}</li>"
 
 
 def _base(lines: Sequence[_Line], words: tuple[str, str, str], scale: Scale, room: int) -> Picture:
@@ -104,7 +114,7 @@ def _half_widths(report: Report) -> FloatArray:
     return 2 * np.nan_to_num(report.errors)
 
 
-def means_scale(report: Report, chosen: Shown) -> Scale:
+def _means_scale(report: Report, chosen: Shown) -> Scale:
     """Return a scale that holds all means, and intervals as long as they do not dwarf them."""
     result, epsilon = report.result, report.result.problem.epsilon
     arms = [arm for arm in chosen.arms if result.arms.pulls[arm]]
@@ -234,4 +244,5 @@ def _table(report: Report, chosen: Shown) -> str:
         width = mean_words(float(widths[row]), epsilon) if is_known else "–"
         cells = [mean_words(mean, epsilon), width, f"{result.arms.pulls[row]:,}"]
         rows.append([markup.name(result.problem.name(row)), side, *cells])
-    return table(["arm", "outcome" if report.is_finished else "so far", "mean", "± 2 SE", "pulls"], rows)
+    headings = ["arm", "outcome" if report.is_finished else "so far", "mean", "± 2 SE", "pulls"]
+    return table(_TITLE, headings, rows)

@@ -36,12 +36,9 @@ def bounds_figure(report: Report) -> str:
     )
     drawing = f'<div class="bounds"><ol class="names">{names}</ol>{picture.render()}</div>'
     rows = [[markup.words(label), large(value), _multiple(report, value)] for label, value, _ in entries]
-    return figure(
-        "Pulls made, and what bounds them",
-        drawing,
-        _bounds_legend(report),
-        table(["what", "pulls", "× lower bound"], rows),
-    )
+    title = "Pulls made, and what bounds them"
+    listed = table(title, ["what", "pulls", "× lower bound"], rows)
+    return figure(title, drawing, _bounds_legend(report), listed)
 
 
 def _bound_entries(report: Report) -> list[tuple[str, float, str]]:

@@ -55,7 +55,7 @@ def _rounds_table(report: Report) -> str:
         label = f"{start:,}" if end == start + 1 else f"{start:,} to {end - 1:,}"
         most = int(rounds.arms[start:end].max())
         rows.append([label, f"{most:,}", f"{made[end] - made[start]:,}", f"{made[end]:,}"])
-    return table(["round", "arms", "pulls made", "pulls up to then"], rows)
+    return table("Arms and pulls of each round", ["round", "arms", "pulls made", "pulls up to then"], rows)
 
 
 # --- many arms ------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _histogram(
     picture.axis(scale, _BOTTOM, _BOTTOM + 4)
     columns = [values[places == place] for place in range(n_columns) if counts[place]]
     rows = [[_from_to(name(one.min()), name(one.max())), f"{len(one):,}"] for one in columns]
-    return figure(title, picture.render(), markup.words(said), table(["from, to", "arms"], rows))
+    return figure(title, picture.render(), markup.words(said), table(title, ["from, to", "arms"], rows))
 
 
 def _from_to(low: str, high: str) -> str:

@@ -9,16 +9,20 @@ def figure(title: str, drawing: str, said: str, table: str) -> str:
     """Return a figure: its title, the picture, a legend in words, and the numbers behind it."""
     return (
         f'<figure aria-label="{markup.words(title)}"><h3>{markup.words(title)}</h3>'
-        f"{drawing}<figcaption>{said}</figcaption>"
+        f"<div>{drawing}</div><figcaption>{said}</figcaption>"
         f"<details><summary>The numbers</summary>{table}</details></figure>"
     )
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; headings are words and cells are HTML: first what a row is about, then numbers."""
+def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; headings are words and cells are HTML: first what a row is about, then numbers.
+
+    The caption is for those who hear the page; for others a heading stands above.
+    """
     head = "".join(f'<th scope="col">{markup.words(one)}</th>' for one in headings)
     body = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    said = f'<caption class="unseen">{markup.words(caption)}</caption>'
+    return f'<div class="wide"><table>{said}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _cells(about: str, *numbers: str) -> str:

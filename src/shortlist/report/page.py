@@ -119,7 +119,7 @@ def _guarantee(report: Report) -> str:
         rest = sum(share.delta for share in promise.ledger.shares[_MOST_SHARES:])
         rows = [*rows[:_MOST_SHARES], [f"{left:,} more", f"{rest:.3g}"]]
     rows.append(["<b>in all, of the delta that was accepted</b>", _total(report)])
-    ledger = table(["what may go wrong", "probability at most"], rows)
+    ledger = table("Events on which delta is spent", ["what may go wrong", "probability at most"], rows)
     return _section(
         "What the guarantee rests on",
         f"<p>{markup.words(basis(report))}</p><p class='soft'>The failure probability delta is spent on "
@@ -140,8 +140,6 @@ def _arms(report: Report) -> str:
 def _listed(report: Report) -> str:
     """Return the names of all arms selected; of very many, the first ones."""
     result = report.result
-    if not result.n_pulls and not report.is_finished:
-        return "<p>No arm has been pulled yet.</p>"
     if not report.is_finished or (names_arms(report) and len(result.indices) <= MOST_NAMED):
         return ""
     names = [markup.name(result.problem.name(int(arm))) for arm in result.indices[:_MOST_LISTED]]
@@ -195,7 +193,10 @@ def _workers(report: Report) -> str:
         sums = [sum(work.n_answers for work in others), sum(work.n_pulls for work in others)]
         share = percent(sum(work.share for work in others))
         rows.append([f"{len(others):,} more", *(f"{one:,}" for one in sums), share])
-    return _section("Who measured", table(["worker", "tickets", "pulls", "share"], rows))
+    return _section(
+        "Who measured",
+        table("Workers, and what they measured", ["worker", "tickets", "pulls", "share"], rows),
+    )
 
 
 def _share(share: float) -> str:

@@ -125,7 +125,6 @@ def universal(at: float) -> str:
 # --- text in HTML --------------------------------------------------------------------------------------
 
 
-_MOST_IN_TITLE = 20_000  # characters of a name that are kept to be looked up
 _GAP = "…"
 
 
@@ -162,7 +161,7 @@ def name(text: str, most: int = 40, *, titled: bool = False) -> str:
     seen = visible(text)
     title = ""
     if titled and len(seen) > most:
-        title = f' title="{escape(shortened(seen, _MOST_IN_TITLE), quote=True)}"'
+        title = f' title="{escape(seen, quote=True)}"'
     return f"<bdi{title}>{escape(shortened(seen, most))}</bdi>"
 
 

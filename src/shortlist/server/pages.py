@@ -203,9 +203,7 @@ def _templates() -> Environment:
 def _packed(name: str) -> tuple[bytes, str]:
     """Return a file that pages load, packed, and a mark of it; raise HTTPException if it is none of ours."""
     folder = files("shortlist.server").joinpath("static")
-    if name == "plotly.js":
-        data = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    elif name == "report.css":
+    if name == "report.css":
         data = style().encode()
     elif name in {one.name for one in folder.iterdir()}:
         data = folder.joinpath(name).read_bytes()

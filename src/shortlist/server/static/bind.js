@@ -8,9 +8,10 @@
  *   data-href="key"      where it leads
  *   data-list="key"      its children, one for each of a list, made after the <template> in it;
  *                        data-key tells which are the same as before
+ *   data-figure="key"    a figure of the report
  *
- * Nothing is ever read as HTML: names of others are text. What has not changed is not touched, so that the
- * focus and what is selected stay where they are.
+ * Only figures are read as HTML: the server draws them, and escapes what others have written. All else is text.
+ * What has not changed is not touched, so that the focus and what is selected stay where they are.
  */
 import { forms } from "./forms.js";
 
@@ -44,6 +45,10 @@ export function show(root, facts) {
   for (const one of own(root, "data-href")) setHref(/** @type {HTMLAnchorElement} */ (one), facts);
   for (const one of own(root, "data-list")) {
     if (one !== root) list(one, at(facts, one.dataset.list ?? "") ?? []);
+  }
+  for (const one of own(root, "data-figure")) {
+    const drawn = at(facts, one.dataset.figure ?? "") ?? "";
+    become(one, new DOMParser().parseFromString(drawn, "text/html").body);
   }
 }
 
@@ -82,4 +87,30 @@ function list(parent, items) {
     last = row;
   });
   for (const row of before.values()) row.remove();
+}
+
+/** Give an element the content of another one; what was opened stays open. @param {Element} old @param {Element} fresh */
+function become(old, fresh) {
+  const before = [...old.childNodes];
+  const after = [...fresh.childNodes];
+  after.forEach((node, place) => {
+    const there = before[place];
+    if (!there) old.append(node);
+    else if (there.nodeName !== node.nodeName) there.replaceWith(node);
+    else if (there instanceof Element && node instanceof Element) {
+      setAttributes(there, node);
+      become(there, node);
+    } else if (there.nodeValue !== node.nodeValue) there.nodeValue = node.nodeValue;
+  });
+  for (const node of before.slice(after.length)) node.remove();
+}
+
+/** @param {Element} old @param {Element} fresh */
+function setAttributes(old, fresh) {
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const name of old.getAttributeNames()) {
+    if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
 }

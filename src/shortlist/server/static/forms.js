@@ -1,4 +1,4 @@
-/** How what a page shows is written. The server writes it in the same way at first: see forms.py. */
+/** How what a page shows is written. The server writes it in the same way at first: see pages.py. */
 
 const TURNING = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 // eslint-disable-next-line no-control-regex

@@ -2,14 +2,11 @@
 import { show } from "./bind.js";
 import { Following } from "./connection.js";
 import { name } from "./forms.js";
-import { drawArms, drawRounds } from "./plots.js";
 
 const BETWEEN = 20_000; // milliseconds between two things said aloud, unless something is over
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const spoken = /** @type {HTMLElement} */ (document.getElementById("spoken"));
-/** @type {any} */
-let latest = null;
 let said = { at: -BETWEEN, state: "" };
 
 /** Say how far the run is to those who hear the page: now and then, and when its state changes.
@@ -20,22 +17,11 @@ function speak(facts) {
   spoken.textContent = `${facts.label}. ${facts.headline}. ${facts.progress}.`;
 }
 
-function draw() {
-  if (!latest || !window.Plotly) return;
-  drawArms(latest);
-  drawRounds(latest);
-}
-
 /** @param {any} facts */
 function take(facts) {
-  latest = facts;
   show(main, facts);
   document.title = `${name(facts.run, 60)}: ${facts.headline}`;
   speak(facts);
-  draw();
 }
 
 new Following(main.dataset.path ?? "", take);
-window.addEventListener("load", draw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-new ResizeObserver(draw).observe(main);
