@@ -320,6 +320,12 @@ FAULTS = (
         "left <= -1 - _SLOWEST",
     ),
     Fault(
+        "connections: who gets more than before is cut off",
+        "server/connections.py",
+        "left > before or ",
+        "",
+    ),
+    Fault(
         "connections: an answer is lost in what is sent",
         "server/connections.py",
         "not in (h11.SEND_BODY, h11.ERROR)",

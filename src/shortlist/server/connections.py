@@ -1,6 +1,8 @@
 """Connections, and what is done about those on which nothing moves."""
 
 import asyncio
+import contextlib
+import socket
 import time
 from collections import Counter
 from typing import Any, ClassVar, cast
@@ -15,6 +17,7 @@ from shortlist.server.settings import Limits, Settings
 
 _LINGER = 2.0  # seconds for a client to read an answer before it has sent all
 _SLOWEST = 1000  # bytes per second that a reader must take, if more lie waiting
+_AHEAD = 64 * 2**10  # bytes that the kernel may buffer beyond what it can send now
 
 
 def connections_with(settings: Settings) -> type["Connection"]:
@@ -37,6 +40,7 @@ class Connection(H11Protocol):
         """Count it, unless its client has too many."""
         super().connection_made(transport)
         self._socket = transport
+        _see_readers(transport)
         self.transport = cast(asyncio.Transport, _Lingering(self))
         self.is_leaving = False
         self._asking_since: float | None = time.monotonic()
@@ -93,8 +97,8 @@ class Connection(H11Protocol):
         is_late = now - since > self.limits.patience
         if self._asking_since is not None and now - self._asking_since > self.limits.patience:
             self._socket.abort()
-        elif left == 0 or (is_late and left <= before - _SLOWEST * self.limits.patience):
-            self._stuck = (left, now)
+        elif left == 0 or left > before or (is_late and left <= before - _SLOWEST * self.limits.patience):
+            self._stuck = (left, now)  # all was read, more was written, or enough was read
         elif is_late:
             self._socket.abort()
 
@@ -107,6 +111,14 @@ class Connection(H11Protocol):
             self._socket.write_eof()
             self._socket.resume_reading()
             self.loop.call_later(_LINGER, self._socket.close)
+
+
+def _see_readers(transport: asyncio.Transport) -> None:
+    """Keep the kernel from buffering megabytes: they would hide whether a slow client reads."""
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # on Linux and macOS
+        with contextlib.suppress(OSError):
+            found = transport.get_extra_info("socket")
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _AHEAD)
 
 
 class _Lingering:
