@@ -49,9 +49,9 @@ CASES: dict[str, tuple[Callable[[], sl.Problem], Callable[[sl.Problem], object]]
         lambda: sl.instances.illustrative(5).problem,
         sl.lower_bound,
     ),
-    "plan_for_budget, 10^6 arms log-uniform, 10^9 pulls": (
+    "plan for a budget, 10^6 arms log-uniform, 10^9 pulls": (
         lambda: log_uniform(10**6, 100),
-        lambda problem: sl.plan_for_budget(problem, 10**9),
+        lambda problem: sl.plan(problem, 10**9),
     ),
     "exact dual, four variances, m = 20: 1,540 unknowns": (
         lambda: four_classes(20),

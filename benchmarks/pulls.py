@@ -21,6 +21,7 @@ import shortlist as sl
 from benchmarks.pulls_cases import NOISES, Case, cases
 from benchmarks.pulls_report import Bounds, Row, Task, draw, summary
 from shortlist.bounds.characteristic import characteristic_bound
+from shortlist.rewards import KINDS
 from shortlist.strategies import strategy_named
 
 RESULTS = Path(__file__).parent / "results"
@@ -59,7 +60,7 @@ def bounds(case: Case) -> Bounds:
         Task(case.name, noise, name)
         for noise in NOISES
         for name in sl.strategies.names()
-        if not is_promised(name, problem.changed(noise=noise))
+        if not is_promised(name, problem.changed(rewards=KINDS[noise]))
     )
     return Bounds(case.name, problem.n, problem.m, problem.delta, scale, worst, own, left_open)
 
@@ -74,7 +75,7 @@ def is_promised(name: str, problem: sl.Problem) -> bool:
 def run(task: Task, case: Case, effort: Effort, own: float) -> list[Row]:
     """Return one row per replication; none if even the bound exceeds the allowance."""
     found = case.build()
-    problem = found.problem.changed(noise=task.noise)
+    problem = found.problem.changed(rewards=KINDS[task.noise])
     wanted = effort.replications(problem.n)
 
     def rows(replications: int, budget: int | None = None) -> list[Row]:
@@ -100,12 +101,14 @@ def tasks(case: Case, wanted: list[str]) -> Iterator[Task]:
     """Yield what to run on an instance: strategies that take its problem and promise the m best arms."""
     problem = case.build().problem
     for noise in NOISES:
-        asked = problem.changed(noise=noise)
+        asked = problem.changed(rewards=KINDS[noise])
         for name in wanted:
             strategy = strategy_named(name)
             if strategy.unfit(asked) or strategy.n_selected(asked) != problem.m:
                 continue
-            is_same = strategy.guarantee(asked) == strategy.guarantee(problem.changed(noise=NOISES[0]))
+            is_same = strategy.guarantee(asked) == strategy.guarantee(
+                problem.changed(rewards=KINDS[NOISES[0]])
+            )
             if noise == NOISES[0] or not (is_same or name in SMALL_STEPS):
                 yield Task(case.name, noise, name)
 

@@ -26,7 +26,7 @@ class Case(NamedTuple):
     """A question, how rewards are drawn, the true means, and the strategies to try."""
 
     title: str
-    question: sl.Unknown
+    question: sl.Problem
     draw: Draw
     means: FloatArray
     strategies: tuple[str, ...]
@@ -38,7 +38,7 @@ def cases() -> Iterator[Case]:
     for epsilon, strategies in ((0.5, ("t-race", "race")), (1.0, ("t-race", "race", "dudewicz-dalal"))):
         yield Case(
             f"inventory, 10 best of 1,600, epsilon {epsilon:g} (of a cost of 106)",
-            sl.Unknown(m=10, epsilon=epsilon, delta=0.05, n=len(stock.means)),
+            sl.Problem(m=10, epsilon=epsilon, delta=0.05, n=len(stock.means), rewards=sl.Gaussian()),
             lambda arms, rng: inventory.rewards(stock, arms, rng),
             -stock.means,
             strategies,
@@ -47,7 +47,7 @@ def cases() -> Iterator[Case]:
     means = -1 / throughput.throughputs(designs)
     yield Case(
         "flow line, best of 3,249, epsilon 0.003 (of 0.173; 0.1 in throughput), pilot 30",
-        sl.Unknown(m=1, epsilon=0.003, delta=0.05, n=len(means), pilot=30),
+        sl.Problem(m=1, epsilon=0.003, delta=0.05, n=len(means), rewards=sl.Gaussian(pilot=30)),
         lambda arms, rng: throughput.rewards(designs, arms, rng),
         means,
         ("t-race",),

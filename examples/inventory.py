@@ -44,7 +44,9 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="makes the run reproducible")
     given = parser.parse_args()
-    question = sl.Unknown(m=10, epsilon=given.epsilon, delta=0.05, names=NAMES, goal="minimise")
+    question = sl.Problem(
+        m=10, epsilon=given.epsilon, delta=0.05, names=NAMES, rewards=sl.Gaussian(), goal="minimise"
+    )
     result = sl.select(sl.vectorised(costs), question, seed=given.seed)
     print(result)
     for arm in result.indices:

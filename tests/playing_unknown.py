@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist import Unknown
+from shortlist import Problem
 from shortlist.arrays import FloatArray
 from shortlist.strategies import Strategy, strategy_for
 from tests.playing import Played, Reward
@@ -17,7 +17,7 @@ def drawn_variances(variances: Any, count: int, seed: int) -> FloatArray:
 
 
 def play_unknown(
-    name: str, question: Unknown, reward: Reward, shown: FloatArray, most_batches: int = 10**9
+    name: str, question: Problem, reward: Reward, shown: FloatArray, most_batches: int = 10**9
 ) -> Played:
     """Play a strategy that is shown these sample variances after its pilot."""
     rules: Strategy[Any] = strategy_for(name, question)

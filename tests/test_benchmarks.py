@@ -12,6 +12,7 @@ from benchmarks.pulls_cases import CASES, Case, cases
 from benchmarks.pulls_report import Row, figures
 
 import shortlist as sl
+from shortlist.rewards import KINDS
 from shortlist.simulation import is_bad
 
 NAMES = ["n10-m1-equal", "n10-m3-slippage-delta-.1"]
@@ -47,7 +48,7 @@ def test_rows_are_what_simulate_gives(
     rows: list[dict[str, str]], name: str, noise: str, strategy: str
 ) -> None:
     found = cases([name])[0].build()
-    problem = found.problem.changed(noise=noise)
+    problem = found.problem.changed(rewards=KINDS[noise])
     outcome = sl.simulate(problem, found.means, strategy, replications=10, seed=pulls.SEED)
     mine = of(rows, name, noise, strategy)
     assert [int(row["replication"]) for row in mine] == list(range(10))
@@ -108,7 +109,7 @@ def test_what_the_bound_rules_out_is_not_run() -> None:
 def test_strategies_that_promise_less_are_marked() -> None:
     problem = cases([NAMES[0]])[0].build().problem
     assert pulls.is_promised("wnelim", problem)
-    assert not pulls.is_promised("bechhofer", problem.changed(noise="gaussian"))
+    assert not pulls.is_promised("bechhofer", problem.changed(rewards=sl.Gaussian))
     assert not pulls.is_promised("medelim", problem)
 
 

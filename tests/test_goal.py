@@ -12,6 +12,7 @@ from shortlist.bounds.characteristic import characteristic_bracket
 from shortlist.report.text import result_text
 from shortlist.simulation import is_bad
 from tests.playing import fitting
+from tests.questions import known, unknown
 
 VARIANCES = [0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 3.0]
 MEANS = np.array([3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.5, 6.0])
@@ -65,7 +66,7 @@ def test_the_guarantee_speaks_of_the_smallest(m: int) -> None:
     which = "smallest" if m == 1 else "3rd smallest"
     sentence = sl.select(rewards, problem(m=m)).require_guarantee().sentence
     assert f"a true mean no more than 1.5 above the true {which}." in sentence
-    zone = problem(m=m, noise="gaussian", guarantee="indifference")
+    zone = problem(m=m, rewards=sl.Gaussian, guarantee="indifference")
     said = sl.select(rewards, zone, "bechhofer").require_guarantee().sentence
     wanted = "the arm of smallest mean is" if m == 1 else "the 3 arms of smallest means are"
     assert f"{wanted} selected, provided that the true {which} mean lies below all others by" in said
@@ -75,7 +76,7 @@ def test_the_guarantee_speaks_of_the_smallest(m: int) -> None:
 
 @pytest.mark.parametrize("name", ["biz", "kn"])
 def test_one_smallest_arm_with_an_indifference_zone(name: str) -> None:
-    asked = sl.Problem(1, 2.0, 0.1, [1.0] * 4, noise="gaussian", guarantee="indifference", goal="minimise")
+    asked = known(1, 2.0, 0.1, [1.0] * 4, noise="gaussian", guarantee="indifference", goal="minimise")
     result = sl.select(lambda arm, count, rng: rng.normal(3.0 * arm, 1.0, count), asked, name)
     assert result.selected == ("arm-0",)
     assert "smallest" in result.require_guarantee().sentence
@@ -84,7 +85,7 @@ def test_one_smallest_arm_with_an_indifference_zone(name: str) -> None:
 def test_sentences_for_maximising_stay_as_they_were() -> None:
     asked = problem(goal="maximise")
     assert "below the true 3rd best." in sl.select(rewards, asked).require_guarantee().sentence
-    zone = asked.changed(noise="gaussian", guarantee="indifference")
+    zone = asked.changed(rewards=sl.Gaussian, guarantee="indifference")
     said = sl.select(rewards, zone, "bechhofer").require_guarantee().sentence
     assert "the 3 best arms are selected, provided that the true 3rd best mean exceeds all others" in said
 
@@ -150,7 +151,7 @@ def test_the_report_knows_whether_the_answer_is_right(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("strategy", ["t-race", "rinott", "dudewicz-dalal", "kim-nelson", "race", "wnelim"])
 def test_with_unknown_variances_minimising_is_maximising_the_opposite(strategy: str) -> None:
     guarantee = "indifference" if strategy == "kim-nelson" else "pac"
-    least = sl.Unknown(1, 1.5, 0.1, n=4, pilot=12, guarantee=guarantee, goal="minimise")
+    least = unknown(1, 1.5, 0.1, n=4, pilot=12, guarantee=guarantee, goal="minimise")
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
         return rng.normal(arm, 0.5 + arm, count)

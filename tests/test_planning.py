@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.strategies import strategy_named
+from tests.questions import known
 
 
 def problem(m: int = 3, n: int = 12, **changes: Any) -> sl.Problem:
@@ -75,7 +76,7 @@ def test_what_is_promised_never_exceeds_what_the_paper_promises(
     variances: list[float], data: st.DataObject, delta: float, noise: str
 ) -> None:
     m = data.draw(st.integers(1, len(variances) - 1))
-    planned = sl.plan(sl.Problem(m=m, epsilon=0.05, delta=delta, variances=variances, noise=noise))
+    planned = sl.plan(known(m=m, epsilon=0.05, delta=delta, variances=variances, noise=noise))
     most = min(planned[name].worst_case_pulls or 10**18 for name in ("wnelim", "vmedelim"))
     assert planned.best.worst_case_pulls is not None
     assert planned.best.worst_case_pulls <= most
@@ -109,7 +110,7 @@ def test_strategies_beyond_counting_are_listed_without_a_figure() -> None:
 
 
 def test_a_race_beyond_counting_leaves_the_plan_to_others() -> None:
-    asked = sl.Problem(m=3, epsilon=1.04e-7, delta=0.05, variances=[0.25] * 12, noise="gaussian")
+    asked = known(m=3, epsilon=1.04e-7, delta=0.05, variances=[0.25] * 12, noise="gaussian")
     planned = sl.plan(asked)
     assert planned.best.strategy == "single-stage"
     assert planned["race"].note == "more pulls than can be counted"
@@ -117,7 +118,7 @@ def test_a_race_beyond_counting_leaves_the_plan_to_others() -> None:
 
 
 def test_within_a_budget_auto_takes_what_the_budget_certifies() -> None:
-    found = sl.plan_for_budget(sl.Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10), 2000)
+    found = sl.plan(sl.Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10), 2000)
     assert found.best.strategy == "single-stage"
     assert (found["race"].worst_case_pulls or 0) > 2000
     result = sl.select(lambda _arm, count, _rng: [0.5] * count, found.problem, budget=2000)
@@ -213,7 +214,7 @@ def just_below(value: float) -> float:
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_the_smallest_epsilon_is_certified_and_no_smaller_one_is(budget: int) -> None:
-    found = sl.plan_for_budget(problem(), budget)
+    found = sl.plan(problem(), budget)
     assert (found.problem.m, found.problem.delta) == (3, 0.05)
     assert (found.best.worst_case_pulls or 0) <= budget
     smaller = problem(epsilon=just_below(found.problem.epsilon))
@@ -222,7 +223,7 @@ def test_the_smallest_epsilon_is_certified_and_no_smaller_one_is(budget: int) ->
 
 @pytest.mark.parametrize("budget", [9_000, 20_000, 100_000])
 def test_the_smallest_delta_is_certified_and_no_smaller_one_is(budget: int) -> None:
-    found = sl.plan_for_budget(problem(), budget, vary="delta")
+    found = sl.plan(problem(), budget, vary="delta")
     assert (found.problem.m, found.problem.epsilon) == (3, 0.3)
     assert (found.best.worst_case_pulls or 0) <= budget
     smaller = problem(delta=just_below(found.problem.delta))
@@ -232,7 +233,7 @@ def test_the_smallest_delta_is_certified_and_no_smaller_one_is(budget: int) -> N
 def test_a_delta_above_one_half_may_be_asked_for() -> None:
     asked = sl.Problem(m=1, epsilon=0.1, delta=0.9, variances=[1.0, 2.0])
     budget = (sl.plan(asked).best.worst_case_pulls or 0) + 1
-    assert 0.5 < sl.plan_for_budget(asked, budget, vary="delta").problem.delta <= 0.9
+    assert 0.5 < sl.plan(asked, budget, vary="delta").problem.delta <= 0.9
 
 
 def test_small_bounds_are_not_rounded_to_whole_pulls() -> None:
@@ -245,7 +246,7 @@ def test_small_bounds_are_not_rounded_to_whole_pulls() -> None:
 
 
 def test_a_huge_budget_reaches_the_smallest_delta_there_is() -> None:
-    assert sl.plan_for_budget(problem(), 10**12, vary="delta").problem.delta == 1e-50
+    assert sl.plan(problem(), 10**12, vary="delta").problem.delta == 1e-50
 
 
 def test_the_largest_m_is_found_by_trying() -> None:
@@ -257,23 +258,23 @@ def test_the_largest_m_is_found_by_trying() -> None:
     }
     for budget in sorted(costs.values()):
         largest = max(m for m, cost in costs.items() if cost <= budget)
-        found = sl.plan_for_budget(asked, budget, vary="m")
+        found = sl.plan(asked, budget, vary="m")
         assert found.problem.m == largest
         assert (found.best.worst_case_pulls or 0) <= budget
     with pytest.raises(sl.NoGuarantee, match="no m"):
-        sl.plan_for_budget(asked, min(costs.values()) - 1, vary="m")
+        sl.plan(asked, min(costs.values()) - 1, vary="m")
 
 
 @pytest.mark.parametrize("largest", [1, 2, 37, 511, 700, 1023])
 def test_the_largest_m_is_found_between_those_tried(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.budget.is_within", lambda asked, _: asked.m <= largest)
+    monkeypatch.setattr("shortlist.planning.is_within", lambda asked, _: asked.m <= largest)
     asked = problem(n=1024, m=1)
-    assert sl.plan_for_budget(asked, 10**7, vary="m").problem.m == largest
+    assert sl.plan(asked, 10**7, vary="m").problem.m == largest
 
 
 def test_names_and_variances_are_kept() -> None:
     asked = problem(n=3, m=1, names=["a", "b", "c"])
-    found = sl.plan_for_budget(asked, 500).problem
+    found = sl.plan(asked, 500).problem
     assert isinstance(found, sl.Problem)
     assert found.names == ("a", "b", "c")
     assert found.variances.tolist() == asked.variances.tolist()
@@ -292,11 +293,11 @@ def test_names_and_variances_are_kept() -> None:
 )
 def test_what_cannot_be_planned_is_refused(arguments: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
-        sl.plan_for_budget(problem(), **arguments)
+        sl.plan(problem(), **arguments)
 
 
 def test_all_arms_leave_nothing_to_vary() -> None:
     with pytest.raises(sl.InvalidProblem, match="no pulls"):
-        sl.plan_for_budget(problem(m=12), 100)
+        sl.plan(problem(m=12), 100)
     with pytest.raises(sl.InvalidProblem, match=r"shortlist\.Problem"):
-        sl.plan_for_budget("p", 100)  # type: ignore[arg-type]
+        sl.plan("p", 100)  # type: ignore[arg-type]

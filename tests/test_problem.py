@@ -149,7 +149,6 @@ def test_the_first_wrong_variance_is_shown_and_the_others_are_counted() -> None:
         ([1.0, None, 3.0], "objects"),
         ([], "empty"),
         (np.empty(0), "empty"),
-        (None, "dimensions"),
         (4.0, "dimensions"),
         ("1.0", "dimensions"),
         ([[1.0, 2.0, 3.0]], "2 dimensions (shape (1, 3))"),
@@ -337,8 +336,49 @@ def test_a_problem_equals_nothing_else() -> None:
     assert problem() != problem().digest
 
 
+@pytest.mark.parametrize("given", [{}, {"variances": None}, {"rewards": "bernoulli"}, {"rewards": 1.0}])
+def test_what_is_known_of_the_rewards_must_be_said(given: dict[str, Any]) -> None:
+    with pytest.raises(sl.InvalidProblem, match="`rewards`"):
+        sl.Problem(1, 0.5, 0.1, n=2, **given)
+
+
+def test_variances_are_given_once() -> None:
+    with pytest.raises(sl.InvalidProblem, match="give the variances once"):
+        sl.Problem(1, 0.5, 0.1, [1.0, 1.0], rewards=sl.SubGaussian([1.0, 1.0]))
+    with pytest.raises(sl.InvalidProblem, match="`pilot` has a meaning only"):
+        sl.Gaussian([1.0, 1.0], pilot=5)
+    with pytest.raises(sl.InvalidProblem, match="2 entries but there are 3 arms"):
+        sl.Problem(1, 0.5, 0.1, [1.0, 1.0], n=3)
+
+
+def test_variances_stand_for_sub_gaussian_rewards() -> None:
+    assert sl.Problem(1, 0.5, 0.1, [1.0, 2.0]) == sl.Problem(1, 0.5, 0.1, rewards=sl.SubGaussian([1.0, 2.0]))
+    assert sl.Problem(1, 0.5, 0.1, [1.0, 2.0]) != sl.Problem(1, 0.5, 0.1, rewards=sl.Gaussian([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    "given", [{"variances": [1.0, 2.0], "rewards": "bernoulli"}, {"rewards": sl.Gaussian([1.0, 2.0])}]
+)
+def test_a_changed_problem_keeps_the_kind_of_its_rewards(given: dict[str, Any]) -> None:
+    asked = sl.Problem(1, 0.5, 0.1, **given)
+    for other in (asked.changed(m=2), dataclasses.replace(asked, m=2), asked.changed(variances=[3.0, 4.0])):
+        assert type(other.rewards) is type(asked.rewards)
+        assert (other.is_binary, other.bounds, other.noise) == (asked.is_binary, asked.bounds, asked.noise)
+    assert asked.changed(variances=[3.0, 4.0]).variances.tolist() == [3.0, 4.0]
+    plain = asked.changed(rewards=sl.SubGaussian, bounds=None)
+    assert plain == sl.Problem(1, 0.5, 0.1, [1.0, 2.0])
+
+
+def test_unknown_variances_are_no_numbers() -> None:
+    asked = sl.Problem(1, 0.5, 0.1, n=2, rewards=sl.Gaussian())
+    assert not asked.knows_variances
+    with pytest.raises(sl.InvalidProblem, match="variances of this problem are unknown"):
+        _ = asked.variances
+
+
 def test_the_digest_is_the_same_in_another_process() -> None:
-    code = "import shortlist; print(shortlist.Problem(2, 0.1, 0.05, [1.0, 4.0, 9.0], ['x', 'y', 'z']).digest)"
+    question = "sl.Problem(2, 0.1, 0.05, [1.0, 4.0, 9.0], names=['x', 'y', 'z'])"
+    code = f"import shortlist as sl; print({question}.digest)"
     environment = os.environ | {"PYTHONHASHSEED": "1"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
     assert run.stdout.decode().strip() == problem(names=["x", "y", "z"]).digest

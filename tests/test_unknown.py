@@ -14,27 +14,31 @@ from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, rinott, stra
 from shortlist.strategies.piloted import inflation
 from tests.playing import gaussian_rewards
 from tests.playing_unknown import drawn_variances, play_unknown
+from tests.questions import unknown
 
 
-def asked(n: int = 10, **changes: Any) -> sl.Unknown:
-    return sl.Unknown(**({"m": 1, "epsilon": 0.1, "delta": 0.05, "n": n} | changes))
+def asked(n: int = 10, **changes: Any) -> sl.Problem:
+    return unknown(**({"m": 1, "epsilon": 0.1, "delta": 0.05, "n": n} | changes))
 
 
 # --- the question ----------------------------------------------------------------------------------
 
 
 def test_a_question_is_plain_data() -> None:
-    question = sl.Unknown(2, 0.5, 0.1, names=["a", "b", "c"], pilot=np.int64(9))  # type: ignore[arg-type]
+    question = unknown(2, 0.5, 0.1, names=["a", "b", "c"], pilot=np.int64(9))  # type: ignore[arg-type]
     assert (question.n, question.name(2), question.arms.tolist()) == (3, "c", [0, 1, 2])
     assert asked().name(3) == "arm-3"
     assert question == pickle.loads(pickle.dumps(question)) == question.changed()
     assert hash(question) == hash(question.changed())
-    assert question != question.changed(pilot=10)
+    assert question != question.changed(rewards=sl.Gaussian(pilot=10))
     assert question.to_dict()["noise"] == "gaussian-unknown"
     assert question.to_dict()["pilot"] == 9
-    digests = {one.digest for one in (question, question.changed(pilot=10), question.changed(m=1))}
+    digests = {
+        one.digest
+        for one in (question, question.changed(rewards=sl.Gaussian(pilot=10)), question.changed(m=1))
+    }
     assert len(digests) == 3
-    assert repr(question) == "Unknown(m=2, epsilon=0.5, delta=0.1, n=3)"
+    assert repr(question) == "Problem(m=2, epsilon=0.5, delta=0.1, n=3, rewards=Gaussian())"
 
 
 @pytest.mark.parametrize(
@@ -60,10 +64,10 @@ def test_nonsense_is_refused(changes: dict[str, Any], words: str) -> None:
 
 
 def test_known_variances_make_it_a_problem() -> None:
-    problem = asked(2, names=["a", "b"], guarantee="indifference").known([1.0, 2.0], delta=0.01)
-    assert problem == sl.Problem(1, 0.1, 0.01, [1.0, 2.0], ["a", "b"], guarantee="indifference")
+    problem = asked(2, names=["a", "b"], guarantee="indifference").with_variances([1.0, 2.0], delta=0.01)
+    assert problem == sl.Problem(1, 0.1, 0.01, [1.0, 2.0], names=["a", "b"], guarantee="indifference")
     with pytest.raises(sl.InvalidProblem, match="3 entries but there are 10 arms"):
-        asked().known([1.0] * 3)
+        asked().with_variances([1.0] * 3)
 
 
 # --- names and choices -----------------------------------------------------------------------------
@@ -73,7 +77,10 @@ def test_each_kind_of_question_has_strategies_of_its_own() -> None:
     own = {"t-race", "dudewicz-dalal", "rinott", "kim-nelson"}
     assert set(sl.strategies.names("unknown")) == own | set(sl.strategies.names())
     assert not own & set(sl.strategies.names())
-    with pytest.raises(sl.InvalidProblem, match=r"t-race is for unknown variances: ask `shortlist\.Unknown`"):
+    with pytest.raises(
+        sl.InvalidProblem,
+        match=r"t-race is for unknown .*rewards=shortlist\.Gaussian",
+    ):
         sl.Session(sl.Problem(1, 0.1, 0.05, [1.0, 1.0]), "t-race")
     with pytest.raises(sl.InvalidProblem, match="there is no strategy 'x'"):
         sl.Session(asked(), "x")
@@ -198,7 +205,7 @@ def test_rates_follow_scales() -> None:
 
 
 def test_select_knows_nothing_of_variances() -> None:
-    question = sl.Unknown(m=2, epsilon=1.0, delta=0.05, names=list("abcde"))
+    question = unknown(m=2, epsilon=1.0, delta=0.05, names=list("abcde"))
     result = sl.select(lambda arm, count, rng: rng.normal(2.0 * arm, 0.5 + arm, count), question, seed=1)
     assert result.strategy == "t-race"
     assert sorted(result.selected) == ["d", "e"]
@@ -317,7 +324,7 @@ def test_answers_in_any_order_go_to_their_own_arms() -> None:
 
 def test_dudewicz_dalal_promises_nothing_where_its_constant_is_0() -> None:
     """There the means of the pilot decide, and a quiet best arm is overtaken by some noisy one."""
-    question = sl.Unknown(1, 0.01, 0.7, 3, pilot=4)
+    question = unknown(1, 0.01, 0.7, 3, pilot=4)
     assert dudewicz_dalal.constant(3, 1, 4, 0.7) == 0
     scales = np.array([0.05, 10.0, 10.0])
     drawn = np.random.default_rng(2).standard_normal((4000, 3)) * scales / np.sqrt(4)

@@ -33,7 +33,7 @@ def drilling() -> sl.Session:
 def epsilon() -> Drawn:
     """Return failures and pulls where 2 of 10 arms lead by 0.5."""
     variances = np.linspace(0.5, 2.0, 10)
-    problem = sl.Problem(m=2, epsilon=0.5, delta=0.1, variances=variances, noise="gaussian")
+    problem = sl.Problem(m=2, epsilon=0.5, delta=0.1, rewards=sl.Gaussian(variances))
     means = sl.instances.slippage(problem, gap=0.5).means
     names = ("race", "single-stage", "bechhofer", "wnelim")
     return sl.plot.failure_against_epsilon(problem, means, names, epsilons=EPSILONS, replications=400)

@@ -54,7 +54,7 @@ def unknown_panel() -> dict[str, Any]:
     found: dict[str, Any] = {}
     variances = np.array([1.0, 4.0, 0.5, 2.0, 1.0, 3.0, 0.25, 1.0])
     for m, names in ((1, ("rinott", "kim-nelson")), (2, ("t-race", "dudewicz-dalal", "race", "wnelim"))):
-        question = sl.Unknown(m=m, epsilon=0.5, delta=0.1, n=8)
+        question = sl.Problem(m=m, epsilon=0.5, delta=0.1, n=8, rewards=sl.Gaussian())
         means = np.where(question.arms < m, 0.6, 0.0)
         for name in names:
             outcome = sl.simulate(question, means, name, variances=variances, replications=3, seed=2022)

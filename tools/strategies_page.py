@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shortlist import Problem, Unknown
+from shortlist import Gaussian, Problem, SubGaussian
 from shortlist.certificates import Scope
 from shortlist.strategies import Strategy, names, strategy_for, strategy_named
 
@@ -22,19 +22,19 @@ Written by `make docs-reference` from the strategies themselves; do not edit.
 - **promise**: *m best*, whatever the means: each selected arm is within epsilon of the m-th best. *If clear*:
   the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).
   *Screen*: more than m arms are kept, among which contenders for every rank remain.
-- **noise**: *any* is `noise="sub-gaussian"`, the default, where variances are upper bounds; *Gaussian* is
-  `noise="gaussian"`, where they are just these.
+- **noise**: *any* is `rewards=SubGaussian(variances)`, or `variances` alone, where they are upper bounds;
+  *Gaussian* is `rewards=Gaussian(variances)`, where they are just these.
 - **cap**: whether the most pulls are known before anything is measured. **rounds**: how many batches, one
   after the other; *several* are up to some dozens or hundreds.
 """
 _WORDS = {Scope.TOP_M: "m best", Scope.CORRECT: "if clear", Scope.SCREENING: "screen"}
 _QUESTIONS = [  # the weaker assumption first
-    Problem(m=m, epsilon=0.5, delta=0.05, variances=variances, noise=noise)
-    for noise in ("sub-gaussian", "gaussian")
+    Problem(m=m, epsilon=0.5, delta=0.05, rewards=kind(variances))
+    for kind in (SubGaussian, Gaussian)
     for variances in ([1.0, 1.0, 2.0, 3.0, 5.0, 8.0], [1.0] * 6)
     for m in (2, 1)
 ]
-_UNKNOWN = [Unknown(m=m, epsilon=0.5, delta=0.05, n=6) for m in (2, 1)]
+_UNKNOWN = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian()) for m in (2, 1)]
 
 
 def build() -> str:
@@ -51,7 +51,7 @@ def build() -> str:
 
 ## For unknown variances
 
-For [Unknown](unknown-variances.md): Gaussian rewards, a pilot first, and a cap that is known after it.
+For [unknown variances](unknown-variances.md): Gaussian rewards, a pilot first, a cap that is known after it.
 
 | name | what it does | m | promise | source |
 |---|---|---|---|---|

@@ -8,10 +8,9 @@
 ['arm-3', 'arm-4']
 """
 
-from shortlist import _deprecated as _deprecated
 from shortlist import instances, plot, strategies
+from shortlist._deprecated import Unknown, plan_for_budget
 from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
-from shortlist.budget import plan_for_budget
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.errors import (
     ChangedRun,
@@ -35,10 +34,10 @@ from shortlist.measure import Source, Summary, simulated_measure, vectorised
 from shortlist.planning import Plan, Row, plan
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
+from shortlist.rewards import Gaussian, SubGaussian
 from shortlist.session import Scored, Session, Ticket, Tickets
 from shortlist.simulation import Simulation, simulate
 from shortlist.store import Store, open_store
-from shortlist.unknown import Unknown
 from shortlist.variance_groups import Heterogeneity, entropy, heterogeneity
 
 __version__ = "0.1.0"
@@ -49,6 +48,7 @@ __all__ = [
     "Complexity",
     "Contradiction",
     "CorruptLog",
+    "Gaussian",
     "Guarantee",
     "Heterogeneity",
     "InvalidAnswers",
@@ -78,6 +78,7 @@ __all__ = [
     "Stop",
     "Store",
     "StoreTrouble",
+    "SubGaussian",
     "Summary",
     "Ticket",
     "Tickets",

@@ -2,16 +2,36 @@
 
 import sys
 import types
-import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from shortlist import strategies
+from shortlist.checks import deprecated
+from shortlist.planning import Plan, plan
+from shortlist.problem import Problem
+from shortlist.rewards import Gaussian
 
 
-def warn(old: str, new: str, *, stacklevel: int = 3) -> None:
-    """Say that a name is going, and what to write instead."""
-    warnings.warn(
-        f"{old} is deprecated and will be removed; use {new}.", DeprecationWarning, stacklevel=stacklevel
-    )
+def Unknown(  # noqa: N802  (it was a class)
+    m: int,
+    epsilon: float,
+    delta: float,
+    n: int = 0,
+    names: Sequence[str] | None = None,
+    pilot: int | None = None,
+    guarantee: str = "pac",
+    goal: str = "maximise",
+) -> Problem:
+    """Return a problem with Gaussian rewards of unknown variances; use ``Problem(rewards=Gaussian())``."""
+    deprecated("`Unknown(...)`", "`Problem(..., rewards=shortlist.Gaussian(pilot=...))`")
+    about: dict[str, Any] = {"names": names, "n": n or None, "guarantee": guarantee, "goal": goal}
+    return Problem(m, epsilon, delta, rewards=Gaussian(pilot=pilot), **about)
+
+
+def plan_for_budget(problem: Problem, budget: int, *, vary: str = "epsilon") -> Plan:
+    """Return the plan for the sharpest question that a budget can certify; use ``plan(problem, budget)``."""
+    deprecated("`plan_for_budget(problem, budget)`", "`plan(problem, budget)`")
+    return plan(problem, budget, vary=vary)
 
 
 class _StrategiesModule(types.ModuleType):
@@ -19,7 +39,7 @@ class _StrategiesModule(types.ModuleType):
 
     def __call__(self, variances: str = "known") -> tuple[str, ...]:
         """Return the names of strategies; use `shortlist.strategies.names`."""
-        warn("calling shortlist.strategies", "shortlist.strategies.names()")
+        deprecated("calling shortlist.strategies", "shortlist.strategies.names()")
         return strategies.names(variances)
 
 

@@ -5,6 +5,7 @@ Each function is named for what it checks and returns it in its final form.
 
 import math
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -246,3 +247,10 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def deprecated(old: str, new: str, *, stacklevel: int = 3) -> None:
+    """Warn that something will go, and say what to write instead."""
+    warnings.warn(
+        f"{old} is deprecated and will be removed; use {new}.", DeprecationWarning, stacklevel=stacklevel
+    )

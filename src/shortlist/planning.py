@@ -1,17 +1,20 @@
 """What we promise: every strategy's certified worst case, beside what no algorithm can beat."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.bounds.lower import Terms
 from shortlist.certificates import Guarantee, Ledger, Scope
-from shortlist.errors import InvalidProblem
+from shortlist.checks import whole_number
+from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.problem import Problem, checked
+from shortlist.rewards import Gaussian
 from shortlist.strategies import names, strategy_for, strategy_named
 from shortlist.strategies.pilot import size as pilot_size
-from shortlist.unknown import Question, Unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class Plan:
         The pulls that no algorithm can do without on every instance.
     """
 
-    problem: Question
+    problem: Problem
     rows: tuple[Row, ...]
     lower_bound: LowerBound
 
@@ -110,7 +113,7 @@ class Plan:
         """Why the best strategy is recommended, in words."""
         best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
         pulls = best.worst_case_pulls or 0
-        if isinstance(self.problem, Unknown) and self.problem.m < self.problem.n:
+        if not self.problem.knows_variances and self.problem.m < self.problem.n:
             return _before_the_pilot(best, self.problem)
         if pulls == 0:
             return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
@@ -160,22 +163,46 @@ class Plan:
         return self.why
 
 
-def plan(problem: Question) -> Plan:
+def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") -> Plan:
     """Return what every strategy promises for a problem, beside the pulls that no algorithm can do without.
 
-    If variances are unknown, neither the most pulls nor a lower bound is known before the pilot.
+    With a budget, the question is asked in reverse: the plan is that of the sharpest question which so many
+    pulls can certify. Its `problem` has the number found, and its best strategy stays within the budget.
+
+    Parameters
+    ----------
+    problem
+        What is asked. If variances are unknown, neither the most pulls nor a lower bound is known before the
+        pilot, and nothing is known of a budget.
+    budget
+        The most pulls; None to plan the problem as it is.
+    vary
+        What to find for a budget: the smallest "epsilon" or "delta", to six digits, or the largest "m" below
+        n (where some strategy's cost does not depend on m, that is n - 1; among more than 512 arms, it is
+        looked for between powers of two).
+
+    Raises
+    ------
+    NoGuarantee
+        If no value will do for the budget.
 
     Examples
     --------
-    >>> pl = plan(Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10))
+    >>> problem = Problem(m=3, epsilon=0.1, delta=0.05, variances=[0.25] * 10)
+    >>> pl = plan(problem)
     >>> pl.best.strategy, pl.best.worst_case_pulls, pl.best.rounds
     ('race', 10500, 534)
     >>> round(pl.lower_bound), round(pl.gap, 1)
     (1029, 10.2)
+    >>> pl = plan(problem, budget=1000)
+    >>> pl.problem.epsilon, pl.best.worst_case_pulls
+    (0.269817, 1000)
     """
-    if isinstance(problem, Unknown):
+    if budget is not None:
+        return _for_budget(problem, budget, vary)
+    if not checked(problem).knows_variances:
         return Plan(problem, _rows_for_unknown(problem), no_bound())
-    return Plan(problem, _rows(checked(problem)), lower_bound(problem))
+    return Plan(problem, _rows(problem), lower_bound(problem))
 
 
 def no_bound() -> LowerBound:
@@ -205,18 +232,18 @@ def is_within(problem: Problem, budget: int) -> bool:
     )
 
 
-def resolve(name: str, problem: Question, budget: int | None = None) -> str:
+def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
     """Return the strategy meant by a name: itself, or for "auto" the best one, within a budget if one is."""
-    if isinstance(problem, Unknown):
+    if not checked(problem).knows_variances:
         return _resolve_unknown(name, problem)
     if name == "auto":
-        return _rows(checked(problem), budget)[0].strategy
+        return _rows(problem, budget)[0].strategy
     if reason := strategy_named(name).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name
 
 
-def _resolve_unknown(name: str, problem: Unknown) -> str:
+def _resolve_unknown(name: str, problem: Problem) -> str:
     if name == "auto":
         is_enough = problem.guarantee == "indifference" and not strategy_for("kim-nelson", problem).unfit(
             problem
@@ -227,13 +254,13 @@ def _resolve_unknown(name: str, problem: Unknown) -> str:
     return name
 
 
-def _rows_for_unknown(problem: Unknown) -> tuple[Row, ...]:
+def _rows_for_unknown(problem: Problem) -> tuple[Row, ...]:
     rows = [_row_for_unknown(name, problem) for name in names("unknown")]
     best = resolve("auto", problem)
     return tuple(sorted(rows, key=lambda row: (row.strategy != best, bool(row.note))))
 
 
-def _row_for_unknown(name: str, problem: Unknown) -> Row:
+def _row_for_unknown(name: str, problem: Problem) -> Row:
     strategy = strategy_for(name, problem)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)
@@ -243,7 +270,7 @@ def _row_for_unknown(name: str, problem: Unknown) -> Row:
     return Row(name, pulls, rounds, promise, "" if is_answer else "only with an indifference zone")
 
 
-def _before_the_pilot(best: Row, problem: Unknown) -> str:
+def _before_the_pilot(best: Row, problem: Problem) -> str:
     count = pilot_size(problem)
     return (
         f"{best.strategy}: first a pilot of {count} pulls of each of {problem.n:,} arms, "
@@ -273,7 +300,7 @@ def row_of(name: str, problem: Problem) -> Row:
     except InvalidProblem as caught:  # its pulls cannot be counted; another's may
         note, error = "more pulls than can be counted", caught
     if guarantee is None:
-        gaussian = problem.changed(noise="gaussian", bounds=None, rewards=None)
+        gaussian = problem.changed(rewards=Gaussian, bounds=None)
         is_gaussian = strategy.guarantee(gaussian) is not None
         note = "only for Gaussian rewards" if is_gaussian else "carries no guarantee"
     elif guarantee.scope is Scope.SCREENING:
@@ -305,3 +332,111 @@ def gap_words(gap: float) -> str:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or math.isinf(value) else value
+
+
+# --- the question in reverse: what a number of pulls can certify ---------------------------------------
+
+
+_DIGITS = 6
+_EPSILONS = (1e-100, 1e100)
+_LEAST_DELTA = 1e-50
+_FEW = 512  # up to so many arms every m is tried
+
+
+def _for_budget(problem: Problem, budget: int, vary: str) -> Plan:
+    """Return the plan for the sharpest question that a budget of pulls can certify."""
+    if not checked(problem).knows_variances:
+        raise InvalidProblem(
+            "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
+            "them, if you have any; or try `budget` with a run, which says whether it was enough."
+        )
+    budget = whole_number(budget, "budget", 0)
+    searches: dict[str, Callable[[Problem, int], Problem]] = {
+        "epsilon": _least_epsilon,
+        "delta": _least_delta,
+        "m": _largest_m,
+    }
+    if vary not in searches:
+        raise InvalidProblem(f"`vary` is {vary!r}; it must be one of: {', '.join(searches)}.")
+    if problem.m == problem.n and vary != "m":
+        raise InvalidProblem(
+            "all arms are to be selected: that takes no pulls, whatever epsilon and delta are."
+        )
+    return plan_within(searches[vary](problem, budget), budget)
+
+
+def _least_epsilon(problem: Problem, budget: int) -> Problem:
+    def asked(epsilon: float) -> Problem:
+        return problem.changed(epsilon=epsilon)
+
+    if not _is_enough(asked, _EPSILONS[1], budget):
+        raise NoGuarantee(
+            f"a budget of {budget:,} pulls certifies nothing, however large epsilon is: every strategy pulls "
+            f"each of the {problem.n:,} arms at least once. Allow more pulls, or leave arms out."
+        )
+    return asked(_least(lambda epsilon: _is_enough(asked, epsilon, budget), *_EPSILONS))
+
+
+def _least_delta(problem: Problem, budget: int) -> Problem:
+    def asked(delta: float) -> Problem:
+        return problem.changed(delta=delta)
+
+    most = max(0.5, problem.delta)
+    if not _is_enough(asked, most, budget):
+        raise NoGuarantee(
+            f"a budget of {budget:,} pulls certifies nothing within epsilon = {problem.epsilon:g}, for no "
+            f"delta up to {most:g}. Allow more pulls or a larger epsilon."
+        )
+    return asked(_least(lambda delta: _is_enough(asked, delta, budget), _LEAST_DELTA, most))
+
+
+def _largest_m(problem: Problem, budget: int) -> Problem:
+    def asked(m: float) -> Problem:
+        return problem.changed(m=int(m))
+
+    last = problem.n - 1  # to select all arms takes no pulls
+    for m in _falling(last):
+        if _is_enough(asked, m, budget):
+            # Between this m and the next larger one tried, look for the last that is certified.
+            above = min((tried for tried in _falling(last) if tried > m), default=m)
+            while above - m > 1:
+                middle = (m + above) // 2
+                m, above = (middle, above) if _is_enough(asked, middle, budget) else (m, middle)
+            return asked(m)
+    raise NoGuarantee(
+        f"a budget of {budget:,} pulls certifies no m within epsilon = {problem.epsilon:g} and delta = "
+        f"{problem.delta:g}. Allow more pulls or a larger epsilon."
+    )
+
+
+def _falling(last: int) -> list[int]:
+    """Return the numbers of arms to try, the largest first: all if they are few, else ever sparser."""
+    if last < _FEW:
+        return list(range(last, 0, -1))
+    return sorted({last, *(2**power for power in range(last.bit_length()))}, reverse=True)
+
+
+def _is_enough(asked: Callable[[float], Problem], value: float, budget: int) -> bool:
+    try:
+        return is_within(asked(value), budget)
+    except InvalidProblem:  # not even countable
+        return False
+
+
+def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the least number of six digits that is enough, given that larger ones are if any is."""
+    if is_enough(low):
+        return low
+    while high / low > 10:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    decade = math.ceil(math.log10(low))
+    if low < (border := float(f"1e{decade}")) < high:  # so that all numbers between have as many digits
+        low, high = (low, border) if is_enough(border) else (border, high)
+    unit = Decimal(10) ** (math.floor(math.log10(low)) - _DIGITS + 1)
+    short, enough = int(Decimal(low) / unit), math.ceil(Decimal(high) / unit)
+    while enough - short > 1:
+        middle_units = (short + enough) // 2
+        is_middle = is_enough(float(middle_units * unit))
+        short, enough = (short, middle_units) if is_middle else (middle_units, enough)
+    return float(enough * unit)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +13,150 @@ from numpy.typing import ArrayLike
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray, blocks
 from shortlist.errors import InvalidProblem
+from shortlist.rewards import UNKNOWN, Gaussian, Rewards, SubGaussian, ZeroOne, rewards_of
 
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
-_PARTS = ("m", "epsilon", "delta", "variances", "names", "noise", "guarantee", "goal", "bounds", "rewards")
+_PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal", "bounds")
 
 
-class Named:
-    """What all questions share: numbers and names of arms, and whether large or small means are good."""
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Problem:
+    """The question put to a strategy; validated once, never changed.
 
-    n: int
+    Parameters
+    ----------
+    m
+        How many arms to select, from 1 to n. With m = n the answer needs no pulls.
+    epsilon
+        How far below the true m-th best mean a selected arm may lie, in the units of the rewards.
+    delta
+        The probability of failure that is accepted, strictly between 0 and 1.
+    variances
+        One variance proxy per arm; short for ``rewards=SubGaussian(variances)``.
+    names
+        One distinct name per arm; by default ``arm-0``, ``arm-1`` and so on.
+    n
+        How many arms there are, where neither variances nor names show it.
+    rewards
+        What is known of the rewards: ``SubGaussian(variances)``, ``Gaussian(variances)``, or ``Gaussian()``
+        if their variances are unknown. "bernoulli", beside `variances`, says that every reward is 0 or 1;
+        its bounds are (0, 1).
+    guarantee
+        What must be promised: "pac", that no selected arm lies more than epsilon below the m-th best; or
+        only "indifference", that the m best are selected if they lie at least epsilon above all others.
+    goal
+        "maximise": arms with large means are good; or "minimise": those with small ones. Where something is
+        said of arms above or below others, "minimise" exchanges the two words.
+    bounds
+        ``(low, high)`` if every reward is known to lie between these two numbers. Bounds are part of the
+        question: they are stored with a run, and an answer that they rule out is refused, whoever gives it.
+        The variance proxies stay those of `variances`.
+    noise
+        Deprecated: "gaussian" beside `variances` is ``rewards=Gaussian(variances)``.
+
+    Examples
+    --------
+    >>> p = Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0, 4.0], names=["old", "new"])
+    >>> p.n, p.name(1)
+    (2, 'new')
+
+    Nobody knows how noisy the arms are:
+
+    >>> Problem(m=1, epsilon=0.5, delta=0.05, names=["old", "new"], rewards=Gaussian())
+    Problem(m=1, epsilon=0.5, delta=0.05, n=2, rewards=Gaussian())
+
+    Source
+    ------
+    [ZT22] Section 3.
+    """
+
     m: int
     epsilon: float
-    names: Sequence[str] | None
+    delta: float
+    n: int
+    rewards: Rewards
+    names: tuple[str, ...] | None
+    guarantee: str
     goal: str
-    bounds: tuple[float, float] | None = None
-    rewards: str | None = None
+    bounds: tuple[float, float] | None
+
+    def __init__(
+        self,
+        m: int,
+        epsilon: float,
+        delta: float,
+        variances: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        n: int | None = None,
+        rewards: Rewards | Literal["bernoulli"] | None = None,
+        guarantee: str = "pac",
+        goal: str = "maximise",
+        bounds: Sequence[float] | None = None,
+        noise: str | None = None,
+    ) -> None:
+        if noise is not None:
+            rewards, variances = _rewards_of_noise(noise, variances, rewards), None
+        known = _checked_rewards(variances, rewards)
+        n = _number_of_arms(n, names, known)
+        values = {
+            "n": n,
+            "m": checks.m(m, n),
+            "epsilon": checks.epsilon(epsilon),
+            "delta": checks.delta(delta),
+            "rewards": known,
+            "names": None if names is None else checks.names(names, n),
+            "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
+            "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
+            "bounds": _checked_bounds(bounds, is_binary=isinstance(known, ZeroOne)),
+        }
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+        if isinstance(known, Gaussian) and self.bounds is not None:
+            raise InvalidProblem(
+                "`rewards` is Gaussian, but rewards within bounds are not; leave out one of them."
+            )
+        if known.variances is not None:
+            _refuse_endless(self)
+
+    @property
+    def knows_variances(self) -> bool:
+        """Whether the variances of the arms are known, or upper bounds on them."""
+        return self.rewards.variances is not None
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """One variance proxy per arm; an InvalidProblem where they are unknown."""
+        if self.rewards.variances is None:
+            raise InvalidProblem(
+                "the variances of this problem are unknown. For this, state them: give `variances`, or "
+                "upper bounds on them, or `rewards=Gaussian(variances)`."
+            )
+        return self.rewards.variances
+
+    @property
+    def noise(self) -> str:
+        """The kind of rewards as files and logs call it: sub-gaussian, gaussian, or gaussian-unknown."""
+        if not self.knows_variances:
+            return UNKNOWN
+        return "gaussian" if isinstance(self.rewards, Gaussian) else "sub-gaussian"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every reward was declared to be 0 or 1."""
+        return isinstance(self.rewards, ZeroOne)
+
+    @property
+    def declared_rewards(self) -> str | None:
+        """What was declared of single rewards beside their bounds: "bernoulli", or None."""
+        return "bernoulli" if self.is_binary else None
+
+    @property
+    def pilot(self) -> int | None:
+        """How often each arm is pulled first, where variances are unknown; None for a suitable number."""
+        return self.rewards.pilot if isinstance(self.rewards, Gaussian) else None
 
     @property
     def words(self) -> str:
@@ -55,105 +182,13 @@ class Named:
         """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
         return means if self.goal == "maximise" else -means
 
-
-@dataclass(frozen=True, eq=False, init=False)
-class Problem(Named):
-    """The question put to a strategy; validated once, never changed.
-
-    Parameters
-    ----------
-    m
-        How many arms to select, from 1 to n. With m = n the answer needs no pulls.
-    epsilon
-        How far below the true m-th best mean a selected arm may lie, in the units of the rewards.
-    delta
-        The probability of failure that is accepted, strictly between 0 and 1.
-    variances
-        One variance proxy per arm: rewards of arm i are sub-Gaussian with proxy ``variances[i]``.
-        For Gaussian rewards that is the variance; for rewards in [a, b], ``(b - a)**2 / 4`` will do.
-    names
-        One distinct name per arm; by default ``arm-0``, ``arm-1`` and so on.
-    noise
-        What is known of the rewards: "sub-gaussian" (always allowed) or "gaussian", with these variances.
-        Some strategies are proved for Gaussian rewards only.
-    guarantee
-        What must be promised: "pac", that no selected arm lies more than epsilon below the m-th best; or
-        only "indifference", that the m best are selected if they lie at least epsilon above all others.
-    goal
-        "maximise": arms with large means are good; or "minimise": those with small ones. Where something is
-        said of arms above or below others, "minimise" exchanges the two words.
-    bounds
-        ``(low, high)`` if every reward is known to lie between these two numbers. Bounds are part of the
-        question: they are stored with a run, and an answer that they rule out is refused, whoever gives it.
-        The variance proxies stay those of `variances`.
-    rewards
-        "bernoulli" if every reward is 0 or 1. Its bounds are (0, 1).
-
-    Examples
-    --------
-    >>> p = Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0, 4.0], names=["old", "new"])
-    >>> p.n, p.name(1)
-    (2, 'new')
-
-    Source
-    ------
-    [ZT22] Section 3.
-    """
-
-    m: int
-    epsilon: float
-    delta: float
-    variances: FloatArray
-    names: tuple[str, ...] | None = None
-    noise: str = "sub-gaussian"
-    guarantee: str = "pac"
-    goal: str = "maximise"
-    bounds: tuple[float, float] | None = None
-    rewards: str | None = None
-
-    def __init__(
-        self,
-        m: int,
-        epsilon: float,
-        delta: float,
-        variances: ArrayLike,
-        names: Sequence[str] | None = None,
-        noise: str = "sub-gaussian",
-        guarantee: str = "pac",
-        goal: str = "maximise",
-        *,
-        bounds: Sequence[float] | None = None,
-        rewards: str | None = None,
-    ) -> None:
-        checked = checks.variances(variances)
-        values = {
-            "m": checks.m(m, len(checked)),
-            "epsilon": checks.epsilon(epsilon),
-            "delta": checks.delta(delta),
-            "variances": checked,
-            "names": None if names is None else checks.names(names, len(checked)),
-            "noise": checks.one_of(noise, "noise", ("sub-gaussian", "gaussian")),
-            "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
-            "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
-            "bounds": _checked_bounds(bounds, rewards),
-            "rewards": rewards,
-        }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
-        if self.noise == "gaussian" and self.bounds is not None:
-            raise InvalidProblem(
-                '`noise` is "gaussian", but rewards within bounds are not; leave out one of them.'
-            )
-        _refuse_endless(self)
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of arms."""
-        return len(self.variances)
-
     @cached_property
     def digest(self) -> str:
         """A fingerprint of the question, equal for equal problems, on every machine."""
+        if not self.knows_variances:
+            numbers = (self.n, self.m, self.epsilon, self.delta, self.names, self.pilot)
+            words = (*numbers, self.guarantee, self.goal)
+            return hashlib.sha256(f"unknown {words!r}".encode()).hexdigest()
         parts = hashlib.sha256(struct.pack("<qqdd", self.n, self.m, self.epsilon, self.delta))
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():
@@ -162,12 +197,12 @@ class Problem(Named):
             if word in {"gaussian", "indifference", "minimise"}:  # what is usual leaves no mark
                 parts.update(f"\0{word}".encode())
         if self.bounds is not None:
-            parts.update(f"\0{self.rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
+            parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
         return parts.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what identifies the question as plain data, fit for JSON; not the arms one by one."""
-        return {
+        data = {
             "n": self.n,
             "m": self.m,
             "epsilon": self.epsilon,
@@ -175,14 +210,31 @@ class Problem(Named):
             "noise": self.noise,
             "guarantee": self.guarantee,
             "goal": self.goal,
-            "bounds": None if self.bounds is None else list(self.bounds),
-            "rewards": self.rewards,
-            "digest": self.digest,
         }
+        if self.knows_variances:
+            bounds = None if self.bounds is None else list(self.bounds)
+            data |= {"bounds": bounds, "rewards": self.declared_rewards}
+        else:
+            data["pilot"] = self.pilot
+        return data | {"digest": self.digest}
 
     def changed(self, **changes: Any) -> "Problem":
-        """Return the same question with some of its parts replaced."""
-        return Problem(**({part: getattr(self, part) for part in _PARTS} | changes))
+        """Return the same question with some of its parts replaced.
+
+        A kind of rewards alone, as in ``changed(rewards=Gaussian)``, keeps the variances.
+        """
+        parts = {part: getattr(self, part) for part in _PARTS} | changes
+        kind = changes.get("rewards") or type(self.rewards)
+        if isinstance(kind, type) and ("variances" in changes or "rewards" in changes):
+            parts["rewards"] = kind(parts.pop("variances", self.rewards.variances))
+            parts["n"] = None if parts["rewards"].variances is not None else parts["n"]
+        elif kind == "bernoulli":
+            parts.setdefault("variances", self.variances)
+        return Problem(**parts)
+
+    def with_variances(self, variances: ArrayLike, **changes: Any) -> "Problem":
+        """Return the question that is left once variances are known, or bounds on them."""
+        return self.changed(**({"rewards": SubGaussian(variances)} | changes))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self.digest == other.digest
@@ -195,10 +247,11 @@ class Problem(Named):
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximise" else f", goal={self.goal!r}"
-        return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}{goal})"
+        rewards = "" if self.knows_variances else ", rewards=Gaussian()"
+        return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}{rewards}{goal})"
 
 
-def checked(problem: Problem) -> Problem:
+def checked(problem: object) -> Problem:
     """Return the problem; raise InvalidProblem for anything else."""
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"`problem` is {problem!r}; it must be a shortlist.Problem.")
@@ -240,10 +293,65 @@ def _too_many(pulls: float, purpose: str) -> InvalidProblem:
     )
 
 
-def _checked_bounds(bounds: object, rewards: object) -> tuple[float, float] | None:
-    if rewards is None:
+def _checked_rewards(variances: object, rewards: object) -> Rewards:
+    if rewards is None or isinstance(rewards, str):
+        if rewards is not None:
+            checks.one_of(rewards, "rewards", ("bernoulli",))
+        if variances is None:
+            raise InvalidProblem(
+                "what is known of the rewards? Give `variances`, one per arm, or `rewards`: "
+                "shortlist.Gaussian() if their variances are unknown."
+            )
+        kind = SubGaussian if rewards is None else ZeroOne
+        return kind(variances)  # type: ignore[arg-type]
+    if not isinstance(rewards, SubGaussian | Gaussian):
+        raise InvalidProblem(
+            f"`rewards` is {checks.shortened(rewards)}; it must be shortlist.SubGaussian(variances) or "
+            f"shortlist.Gaussian(variances), or shortlist.Gaussian() if variances are unknown."
+        )
+    if variances is not None:
+        raise InvalidProblem("give the variances once: as `variances`, or with `rewards`, not both.")
+    return rewards
+
+
+def _rewards_of_noise(noise: str, variances: object, rewards: object) -> Any:
+    """Return the rewards meant by `noise`, and say what to write instead."""
+    kind = checks.one_of(noise, "noise", ("sub-gaussian", "gaussian"))
+    instead = "rewards=shortlist.Gaussian(variances)" if kind == "gaussian" else "`variances` alone"
+    checks.deprecated(f'`noise="{kind}"`', instead, stacklevel=4)
+    if rewards is not None:
+        raise InvalidProblem("`noise` and `rewards` mean the same; give `rewards` alone.")
+    return rewards_of(kind, variances)
+
+
+def _number_of_arms(n: object, names: Sequence[str] | None, rewards: Rewards) -> int:
+    if rewards.variances is not None:
+        found = len(rewards.variances)
+        if n is not None and n != found:
+            raise InvalidProblem(
+                f"`variances` has {found} entries but there are {checks.shortened(n)} arms; give one per arm."
+            )
+        return found
+    if names is None or isinstance(names, str | bytes):
+        if not checks.is_whole(n) or not 1 <= n <= checks.MOST_ARMS:  # type: ignore[operator]
+            raise InvalidProblem(
+                f"`n` is {checks.shortened(n)}; give the number of arms, from 1 to {checks.MOST_ARMS:,}, or "
+                f"their `names`."
+            )
+        return int(n)  # type: ignore[call-overload,no-any-return]
+    listed = checks.listed(names)
+    if n is not None and (not checks.is_whole(n) or n != len(listed)):
+        raise InvalidProblem(
+            f"`n` is {checks.shortened(n)} but there are {len(listed)} `names`; leave `n` out."
+        )
+    if not listed:
+        raise InvalidProblem("`names` is empty: there is no arm to select. Name at least one.")
+    return len(listed)
+
+
+def _checked_bounds(bounds: object, *, is_binary: bool) -> tuple[float, float] | None:
+    if not is_binary:
         return None if bounds is None else checks.bounds(bounds)
-    checks.one_of(rewards, "rewards", ("bernoulli",))
     if bounds is not None and checks.bounds(bounds) != (0.0, 1.0):
         raise InvalidProblem(
             f'`rewards` is "bernoulli", so every reward is 0 or 1, but `bounds` is {bounds!r}. Leave one out.'

@@ -14,7 +14,7 @@ from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Guarantee
 from shortlist.errors import NoGuarantee
 from shortlist.planning import gap_words, no_bound
-from shortlist.unknown import Question, Unknown
+from shortlist.problem import Problem
 
 _NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"
 
@@ -70,7 +70,7 @@ class Result:
         its reward. It is 0 where a measurement repeated with its seed gives the same rewards.
     """
 
-    problem: Question
+    problem: Problem
     strategy: str
     seed: int
     indices: IntArray
@@ -107,7 +107,7 @@ class Result:
     @cached_property
     def lower_bound(self) -> LowerBound:
         """The pulls that no algorithm can do without on every instance; 0 if variances are unknown."""
-        return no_bound() if isinstance(self.problem, Unknown) else lower_bound(self.problem)
+        return no_bound() if not self.problem.knows_variances else lower_bound(self.problem)
 
     @property
     def gap(self) -> float:

@@ -13,9 +13,8 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.planning import resolve
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked
 from shortlist.strategies import Batch, Strategy, strategy_for
-from shortlist.unknown import Question, checked_question
 
 _MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
 _ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
@@ -43,7 +42,7 @@ class Simulation:
         Whether each ended with a wrong answer: an m-th best selected arm worse by more than epsilon.
     """
 
-    problem: Question
+    problem: Problem
     strategy: str
     rewards: str
     seed: int
@@ -86,7 +85,7 @@ class Simulation:
 
 
 def simulate(
-    problem: Question,
+    problem: Problem,
     means: ArrayLike,
     strategy: str = "auto",
     *,
@@ -108,7 +107,7 @@ def simulate(
     strategy
         A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
     variances
-        Of an `Unknown`: the true variances, which the strategy is not told.
+        If the problem does not know them: the true variances, which the strategy is not told.
     replications
         How many independent runs.
     seed
@@ -153,18 +152,18 @@ def simulate(
     )
 
 
-def _truth(problem: Question, variances: ArrayLike | None, rewards: str) -> Problem:
+def _truth(problem: Problem, variances: ArrayLike | None, rewards: str) -> Problem:
     """Return the problem as it is known to whoever draws the rewards."""
-    problem = checked_question(problem)
-    if isinstance(problem, Problem):
+    problem = checked(problem)
+    if problem.knows_variances:
         if variances is not None:
             raise InvalidProblem("the problem has variances already; leave `variances` out.")
         return problem
     if variances is None:
-        raise InvalidProblem("to simulate an `Unknown`, give the true `variances`, one per arm.")
+        raise InvalidProblem("to simulate arms of unknown variances, give the true `variances`, one per arm.")
     if rewards not in {"gaussian", "noiseless"}:
         raise InvalidProblem(f"with unknown variances rewards are Gaussian; {rewards!r} cannot be simulated.")
-    return problem.known(variances)
+    return problem.with_variances(variances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +230,7 @@ class _Running:
 
 
 def _run(
-    problem: Question,
+    problem: Problem,
     rules: Strategy[Any],
     arms: _Arms,
     running: _Running,
@@ -269,7 +268,7 @@ def _run(
             state = rules.tell(state, told)
 
 
-def is_bad(problem: Question, means: FloatArray) -> BoolArray:
+def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
     """Return, for each arm, whether its true mean is more than epsilon worse than the m-th best.
 
     A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
@@ -278,7 +277,7 @@ def is_bad(problem: Question, means: FloatArray) -> BoolArray:
     return _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits)
 
 
-def is_wrong(problem: Question, means: FloatArray, selected: IntArray) -> BoolArray:
+def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
     """Return, per replication, whether fewer than m of the selected arms are good enough.
 
     For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
@@ -289,6 +288,6 @@ def is_wrong(problem: Question, means: FloatArray, selected: IntArray) -> BoolAr
     return np.asarray((~is_low).sum(axis=-1) < problem.m)
 
 
-def _is_below(problem: Question, cut: float, merits: FloatArray) -> BoolArray:
+def _is_below(problem: Problem, cut: float, merits: FloatArray) -> BoolArray:
     rounding = 4 * np.spacing(np.maximum(np.abs(merits), max(abs(cut), problem.epsilon)))
     return np.asarray((cut - merits) - problem.epsilon > rounding)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from shortlist.arrays import IntArray
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Tickets(Sequence[Ticket]):
     Where `needs_variances`, answers are rewards, or summaries that have the sample variance.
     """
 
-    problem: Question
+    problem: Problem
     round: int
     arms: IntArray
     counts: IntArray

@@ -13,6 +13,7 @@ from scipy.stats import binom, norm
 import shortlist as sl
 from shortlist.certificates.pairwise import TILTS, WEIGHTS, enough, log_evidence, settling_lead
 from shortlist.strategies.level_course import Course, course
+from tests.questions import known
 
 CHANCES = {0.5: "0.4", 0.75: "0.25", 1.2: "0.2", 2.0: "0.15"}
 
@@ -208,7 +209,7 @@ def test_a_course_charges_for_all_pairs_and_never_rounds_a_spread_down(
     one = data.draw(st.booleans())
     variances = [2.5] * n if one else data.draw(st.lists(st.floats(0.01, 100.0), min_size=n, max_size=n))
     noise = data.draw(st.sampled_from(["gaussian", "sub-gaussian"]))
-    problem = sl.Problem(m=m, epsilon=0.4, delta=delta, variances=variances, noise=noise)
+    problem = known(m=m, epsilon=0.4, delta=delta, variances=variances, noise=noise)
     plan = course(problem)
     is_swapping = noise == "gaussian" and len(set(variances)) == 1 and n <= 64
     assert plan.is_swapping == is_swapping

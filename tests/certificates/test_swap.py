@@ -12,6 +12,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.swap import charges, spent
 from shortlist.strategies.level_course import course
+from tests.questions import known
 
 
 def double_sum(ahead: list[float], behind: list[float], lead: float) -> list[float]:
@@ -106,7 +107,7 @@ def test_two_arms_are_settled_falsely_no_more_often_than_the_charges_allow(
     epsilon: float, delta: float
 ) -> None:
     """Exact. Large epsilon means few pulls a level, so that rounding them up counts."""
-    problem = sl.Problem(m=1, epsilon=epsilon, delta=delta, variances=[1.0] * 2, noise="gaussian")
+    problem = known(m=1, epsilon=epsilon, delta=delta, variances=[1.0] * 2, noise="gaussian")
     for gap in (1.0, 1.2):
         false_swap, false_evidence, charged = lead_density(problem, gap)
         assert false_swap <= charged * (1 + 1e-6)
@@ -115,7 +116,7 @@ def test_two_arms_are_settled_falsely_no_more_often_than_the_charges_allow(
 
 
 def test_the_certificate_is_tight_where_nothing_is_rounded() -> None:
-    problem = sl.Problem(m=1, epsilon=0.01, delta=0.1, variances=[1.0] * 2, noise="gaussian")
+    problem = known(m=1, epsilon=0.01, delta=0.1, variances=[1.0] * 2, noise="gaussian")
     false_swap, _, charged = lead_density(problem, 1.0)
     assert 0.99 * charged <= false_swap <= charged * (1 + 1e-4)
     assert charged >= 0.3 * 0.7 * 0.1  # and no small part of delta

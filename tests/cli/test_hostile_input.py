@@ -21,6 +21,7 @@ from shortlist.noise import bernoulli, bounded
 from shortlist.session.worker_names import checked_worker
 from tests.cli.calling import SIMULATED, Calls
 from tests.cli.fuzzing import Fuzzer
+from tests.questions import unknown
 
 HUGE = 10**5000  # more digits than Python prints
 SMALL = ["-n", "6", "-m", "2", "--epsilon", "2.0"]
@@ -122,7 +123,7 @@ def test_absurd_questions_are_invalid_problems(what: str, arguments: dict[str, A
 )
 def test_absurd_unknown_questions_are_invalid_problems(arguments: dict[str, Any]) -> None:
     with pytest.raises(sl.InvalidProblem) as caught:
-        sl.Unknown(m=1, epsilon=0.5, delta=0.1, **arguments)
+        unknown(m=1, epsilon=0.5, delta=0.1, **arguments)
     assert len(str(caught.value)) < 1000
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
+from tests.questions import unknown
 
 HERE = Path(__file__).parent
 SQLITE, DUMP, OUTCOMES, FILES = (HERE / name for name in ("0.1.0.db", "0.1.0.sql", "0.1.0.json", "files"))
@@ -53,8 +54,8 @@ def _known(m: int = 2, epsilon: float = 0.4, **more: Any) -> sl.Problem:
     return sl.Problem(m=m, epsilon=epsilon, delta=0.1, variances=_VARIANCES, **more)
 
 
-def _unknown(m: int = 2) -> sl.Unknown:
-    return sl.Unknown(m=m, epsilon=0.5, delta=0.1, n=8)
+def _unknown(m: int = 2) -> sl.Problem:
+    return unknown(m=m, epsilon=0.5, delta=0.1, n=8)
 
 
 CASES = {
@@ -62,7 +63,7 @@ CASES = {
     "auto": Case(_known(epsilon=0.5), "auto"),
     "level-race": Case(_known(), "level-race", part=0.3),
     "minimise": Case(_known(goal="minimise"), "race"),
-    "exact-gaussian": Case(_known(m=1, noise="gaussian"), "kn", part=0.2),
+    "exact-gaussian": Case(_known(m=1).changed(rewards=sl.Gaussian), "kn", part=0.2),
     "split": Case(_known(), "wnelim", part=0.4, options={"pulls_per_call": 7}),
     "vectorised": Case(_known(), "race", sl.vectorised(many, block=3)),
     "scored": Case(_known(epsilon=1.0), "race", failing, options={"on_failure": -1.0, "retries": 0}),

@@ -12,6 +12,7 @@ from shortlist.arrays import FloatArray
 from shortlist.strategies import pilot, strategy_for
 from tests.playing import Reward, gaussian_rewards, same
 from tests.playing_unknown import drawn_variances, play_unknown
+from tests.questions import unknown
 
 REFUSED = {"medelim", "adapted-medelim-published", "bechhofer", "kn", "biz"}
 pytestmark = pytest.mark.parametrize("name", sorted(set(sl.strategies.names("unknown")) - REFUSED))
@@ -24,18 +25,18 @@ CASES = {
 }
 
 
-def question_of(name: str, case: str, **changes: Any) -> sl.Unknown:
+def question_of(name: str, case: str, **changes: Any) -> sl.Problem:
     m, variances = CASES[case]
     given = {"m": m, "epsilon": 3.0, "delta": 0.1, "n": len(variances), "pilot": 16} | changes
-    asked = sl.Unknown(**given)
+    asked = unknown(**given)
     return asked.changed(m=1) if strategy_for(name, asked).unfit(asked) else asked
 
 
-def means_of(question: sl.Unknown, seed: int = 1) -> FloatArray:
+def means_of(question: sl.Problem, seed: int = 1) -> FloatArray:
     return np.random.default_rng(seed).permutation(np.linspace(0.0, 24.0, question.n))
 
 
-def setting(name: str, case: str, **changes: Any) -> tuple[sl.Unknown, Reward, FloatArray]:
+def setting(name: str, case: str, **changes: Any) -> tuple[sl.Problem, Reward, FloatArray]:
     """A question, rewards and the sample variances of its pilot."""
     question, variances = question_of(name, case, **changes), CASES[case][1]
     reward = gaussian_rewards(means_of(question), variances, seed=5)
@@ -57,7 +58,7 @@ def states(name: str, case: str, most: int = 8) -> list[tuple[Any, tuple[FloatAr
     return found
 
 
-def after(name: str, question: sl.Unknown, state: Any, given: tuple[FloatArray, ...]) -> Any:
+def after(name: str, question: sl.Problem, state: Any, given: tuple[FloatArray, ...]) -> Any:
     rules = strategy_for(name, question)
     tell = rules.tell if len(given) == 1 else rules.tell_pilot
     assert tell is not None

@@ -20,10 +20,10 @@ from shortlist.doctor.trials import ArmTrials, Trial, tried
 from shortlist.measure import Call, FunctionSource, Source, Summary, TableSource, summary_of
 from shortlist.measure.table import ORDERS
 from shortlist.strategies import strategy_for
-from shortlist.unknown import Question
+from tests.questions import unknown
 
 KNOWN = sl.Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 5)
-UNKNOWN = sl.Unknown(m=1, epsilon=0.5, delta=0.05, n=5)
+UNKNOWN = unknown(m=1, epsilon=0.5, delta=0.05, n=5)
 NO_TABLE = FunctionSource(lambda *_: None)
 Check = Callable[[FloatArray], list[Finding]]
 
@@ -38,11 +38,11 @@ def measured(table: FloatArray) -> list[ArmTrials]:
     return found
 
 
-def in_order(table: FloatArray, problem: Question = KNOWN) -> list[Finding]:
+def in_order(table: FloatArray, problem: sl.Problem = KNOWN) -> list[Finding]:
     return drift(problem, NO_TABLE, measured(table))
 
 
-def shape(table: FloatArray, problem: Question = UNKNOWN, strategy: str = "t-race") -> list[Finding]:
+def shape(table: FloatArray, problem: sl.Problem = UNKNOWN, strategy: str = "t-race") -> list[Finding]:
     promise = strategy_for(strategy, problem).guarantee(problem)
     return skewness(problem, NO_TABLE, measured(table), strategy, promise)
 
@@ -202,7 +202,7 @@ def test_a_little_skewness_does_no_harm_however_surely_it_is_seen() -> None:
 def test_skewness_is_reported_only_where_it_matters() -> None:
     rewards = np.random.default_rng(1).exponential(size=(30, 5))
     assert shape(rewards, KNOWN, "race") == []
-    declared = KNOWN.changed(noise="gaussian")
+    declared = KNOWN.changed(rewards=sl.Gaussian)
     (found,) = shape(rewards, declared, "race")
     assert found.severity == "note"
     assert "race does not need Gaussian rewards" in found.advice

@@ -22,6 +22,7 @@ from shortlist.doctor.findings import durations
 from shortlist.doctor.trials import ArmTrials, Trial
 from shortlist.measure import Call, FunctionSource, Summary, TableSource
 from shortlist.report.doctor_text import diagnosis_text, span
+from tests.questions import unknown
 
 PROBLEM = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0, 4.0] * 10)
 SCALES = np.sqrt(PROBLEM.variances)
@@ -36,9 +37,8 @@ def diagnosed(measure: Callable[..., Any], problem: sl.Problem = PROBLEM, **more
 
 
 def bounded(measure: Callable[..., Any], **more: Any) -> Diagnosis:
-    return diagnosed(
-        measure, PROBLEM.changed(variances=[0.25] * 20, noise="sub-gaussian", bounds=(0, 1)), **more
-    )
+    asked = PROBLEM.changed(rewards=sl.SubGaussian([0.25] * 20), bounds=(0, 1))
+    return diagnosed(measure, asked, **more)
 
 
 def severities(diagnosis: Diagnosis) -> dict[str, str]:
@@ -426,7 +426,7 @@ def test_trial_calls_are_those_that_a_run_would_make() -> None:
 
 # --- unknown variances ----------------------------------------------------------------------------
 
-UNKNOWN = sl.Unknown(m=2, epsilon=0.5, delta=0.05, n=20)
+UNKNOWN = unknown(m=2, epsilon=0.5, delta=0.05, n=20)
 
 
 def test_the_pilot_is_announced_where_variances_are_unknown() -> None:
@@ -445,7 +445,7 @@ def test_the_pilot_is_announced_where_variances_are_unknown() -> None:
 
 
 def test_a_pilot_of_the_users_own_is_announced() -> None:
-    assert examine(FunctionSource(sound), UNKNOWN.changed(pilot=9)).pilot_pulls == 180
+    assert examine(FunctionSource(sound), UNKNOWN.changed(rewards=sl.Gaussian(pilot=9))).pilot_pulls == 180
     assert "pilot" not in severities(examine(FunctionSource(sound), UNKNOWN.changed(m=20)))
 
 

@@ -35,6 +35,7 @@ from shortlist.store import (
 )
 from tests.durable.processes import MEANS, N, Slowly, digest, mean, question
 from tests.execution import measures
+from tests.questions import unknown
 from tests.store.conftest import Place
 
 PROBLEM = question(epsilon=0.8)
@@ -114,7 +115,7 @@ def test_a_vectorised_run_goes_on_bit_for_bit(durable: Place) -> None:
 
 
 def test_unknown_variances_and_names_survive(durable: Place) -> None:
-    question = sl.Unknown(m=1, epsilon=0.8, delta=0.1, names=["Ä,1", "β", "c", "d"], goal="minimise")
+    question = unknown(m=1, epsilon=0.8, delta=0.1, names=["Ä,1", "β", "c", "d"], goal="minimise")
     session = sl.Session(question, seed=2, store=durable.address)
     alone = sl.Session(question, seed=2)
     while tickets := session.ask(limit=3):
@@ -159,7 +160,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "m": ({"m": 4}, "m was 3, is 4"),
     "delta": ({"delta": 0.1}, "delta was 0.05, is 0.1"),
     "goal": ({"goal": "minimise"}, "goal was maximise, is minimise"),
-    "noise": ({"noise": "gaussian"}, "noise was sub-gaussian, is gaussian"),
+    "noise": ({"rewards": sl.Gaussian}, "noise was sub-gaussian, is gaussian"),
     "guarantee": ({"guarantee": "indifference"}, "guarantee was pac, is indifference"),
     "names": (
         {"names": [f"x{arm}" for arm in range(N)]},

@@ -27,6 +27,7 @@ from shortlist.report.progress import pull_words
 from shortlist.session.splitting import CallSplit, PartialAnswers
 from shortlist.tickets import Tickets
 from tests.execution.measures import MEANS, N, Once, exact, noisy, noisy_block, problem
+from tests.questions import unknown
 
 BAD = ["raises", "leaves", "is_nan", "is_short", "is_text", "is_nothing"]
 WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -474,7 +475,7 @@ def test_a_pilot_that_refuses_scores_does_not_list_them() -> None:
             raise OSError("the sensor is offline")
         return noisy(arm, count, rng)
 
-    session = sl.Session(sl.Unknown(m=1, epsilon=1.0, delta=0.05, n=3))
+    session = sl.Session(unknown(m=1, epsilon=1.0, delta=0.05, n=3))
     for _ in range(2):
         with pytest.raises(sl.MeasurementFailed, match="are equal"):
             sl.drive(session, measure, retries=0, on_failure=0.0)
@@ -822,7 +823,7 @@ def test_a_reward_out_of_bounds_is_not_tried_again(on_failure: Any) -> None:
     ids=repr,
 )
 def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any]) -> None:
-    question = sl.Unknown(m=1, epsilon=0.5, delta=0.1, n=3, pilot=20)
+    question = unknown(m=1, epsilon=0.5, delta=0.1, n=3, pilot=20)
     session = sl.Session(question, seed=4)
     with ThreadPoolExecutor(2) as pool:
         given = keywords | ({"executor": pool} if "executor" in keywords else {})

@@ -14,6 +14,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import FinalFailure
 from shortlist.files.problem_file import ProblemFile, read_problem, read_problem_file
 from shortlist.measure import BoundedSource, Call, CommandSource, TableSource, summary_of
+from tests.questions import unknown
 
 PROBLEM = """
 [problem]
@@ -47,7 +48,7 @@ def true_means(found: ProblemFile) -> FloatArray:
 
 
 def known(found: ProblemFile) -> sl.Problem:
-    assert isinstance(found.problem, sl.Problem)
+    assert found.problem.knows_variances
     return found.problem
 
 
@@ -381,7 +382,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
     found = read(tmp_path, text)
     expected = 0.25 if p == 0.5 else (1 - 2 * p) / (2 * np.log((1 - p) / p))
     assert known(found).variances == pytest.approx([expected] * 2)
-    assert found.rewards == found.problem.rewards == "bernoulli"
+    assert found.rewards == found.problem.declared_rewards == "bernoulli"
     assert found.problem.bounds == (0.0, 1.0)
 
 
@@ -615,7 +616,7 @@ def with_rewards(folder: Path) -> Path:
 
 def test_variances_may_be_unknown(tmp_path: Path) -> None:
     text = NAMED + 'pilot = 12\ngoal = "minimise"\nguarantee = "indifference"\n' + FUNCTION
-    expected = sl.Unknown(
+    expected = unknown(
         1, 0.5, 0.05, names=["a", "b", "c"], pilot=12, goal="minimise", guarantee="indifference"
     )
     found = read(with_rewards(tmp_path), text)
@@ -669,7 +670,7 @@ def test_simulated_arms_may_hide_their_variances(
     tmp_path: Path, problem: str, measure: str, sites: str | None
 ) -> None:
     found = read(tmp_path, UNKNOWN + problem + MEASURE + measure, sites)
-    assert isinstance(found.problem, sl.Unknown)
+    assert not found.problem.knows_variances
     assert found.variances is not None
     assert (found.variances.tolist(), true_means(found).tolist()) == ([1.0, 4.0, 9.0], [0.0, 1.0, 2.0])
     assert sl.select(found.source, found.problem).indices.tolist() == [2]

@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.stats import chi2
 
-from shortlist import Problem, Unknown
+from shortlist import Problem
 from shortlist.strategies import dudewicz_dalal as dd
 from shortlist.strategies import pilot
 from shortlist.strategies import rinott as two_stage
@@ -21,7 +21,7 @@ from .wnelim import best
 Asks = Generator[dict[int, int], Any, set[int]]
 
 
-def rinott(question: Unknown) -> Asks:
+def rinott(question: Problem) -> Asks:
     n0 = pilot.size(question)
     h = two_stage.constant(question.n, n0, question.delta)
     first = yield dict.fromkeys(range(question.n), n0)
@@ -35,7 +35,7 @@ def rinott(question: Unknown) -> Asks:
     return best(means, 1)
 
 
-def dudewicz_dalal(question: Unknown) -> Asks:
+def dudewicz_dalal(question: Problem) -> Asks:
     n0, eps = pilot.size(question), question.epsilon
     h = dd.constant(question.n, question.m, n0, question.delta)
     first = yield dict.fromkeys(range(question.n), n0)
@@ -53,7 +53,7 @@ def dudewicz_dalal(question: Unknown) -> Asks:
     return best(scores, question.m)
 
 
-def kim_nelson(question: Unknown) -> Asks:
+def kim_nelson(question: Problem) -> Asks:
     n, eps, r = question.n, question.epsilon, pilot.size(question)
     beta = 1 - (1 - question.delta) ** (1 / (n - 1))
     eta = max(0.0, ((2 * beta) ** (-2 / (r - 1)) - 1) / 2)
@@ -78,7 +78,7 @@ def kim_nelson(question: Unknown) -> Asks:
             total[i] += fresh * rewards[i]
 
 
-def t_race(question: Unknown) -> Asks:
+def t_race(question: Problem) -> Asks:
     n, m, eps, n0 = question.n, question.m, question.epsilon, pilot.size(question)
     lines = []
     for c, share in ((0.5, 0.6), (1.0, 0.1), (2.0, 0.1), (4.0, 0.1), (8.0, 0.1)):
@@ -116,7 +116,7 @@ def t_race(question: Unknown) -> Asks:
             score[i].append((before * score[i][-1] + more * rewards[i]) / (before + more))
 
 
-def piloted(question: Unknown, oracle: Callable[[Problem], Asks]) -> Asks:
+def piloted(question: Problem, oracle: Callable[[Problem], Asks]) -> Asks:
     n0, share = pilot.size(question), 0.3 * question.delta
     first = yield dict.fromkeys(range(question.n), n0)
     quantile = chi2.ppf(1 - (1 - share) ** (1 / question.n), n0 - 1)

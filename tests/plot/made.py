@@ -5,7 +5,7 @@ import numpy as np
 import shortlist as sl
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.result import best_first
-from shortlist.unknown import Question
+from tests.questions import unknown
 
 NAMES = (
     "$a_b$ <script>alert(1)</script>",
@@ -26,10 +26,10 @@ NAMES = (
 
 def question(
     n: int, m: int, *, goal: str = "maximise", known: bool = True, names: tuple[str, ...] | None = None
-) -> Question:
+) -> sl.Problem:
     """Return a question about arms of variances 1, 2, 3, 1, 2, 3 and so on."""
     if not known:
-        return sl.Unknown(m=m, epsilon=0.5, delta=0.05, n=n, names=names, goal=goal)
+        return unknown(m=m, epsilon=0.5, delta=0.05, n=n, names=names, goal=goal)
     return sl.Problem(m, 0.5, 0.05, 1.0 + np.arange(n) % 3, names=names, goal=goal)
 
 
@@ -38,7 +38,7 @@ def observed(n: int) -> FloatArray:
     return np.random.default_rng(n).permutation(np.linspace(-1.0, 1.0, n))
 
 
-def result(problem: Question, *, is_final: bool = True, is_pulled: BoolArray | None = None) -> sl.Result:
+def result(problem: sl.Problem, *, is_final: bool = True, is_pulled: BoolArray | None = None) -> sl.Result:
     """Return a made-up result: arm i has i % 7 + 1 pulls, unless it has none."""
     pulls = np.arange(problem.n) % 7 + 1
     if problem.m == problem.n and is_final:

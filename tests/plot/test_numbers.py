@@ -11,6 +11,7 @@ from shortlist.plot.curves import checked_strategies, spread
 from shortlist.plot.story import geometric, ratio_for
 from shortlist.strategies import vmedelim, wnelim
 from tests.plot.made import observed, question, result, session
+from tests.questions import known
 
 # --- arms -----------------------------------------------------------------------------------------
 
@@ -212,7 +213,7 @@ def test_illustrative_is_the_example() -> None:
 
 
 def test_failures_are_those_of_simulations_with_exact_intervals() -> None:
-    problem = sl.Problem(1, 0.5, 0.2, np.ones(4), noise="gaussian")
+    problem = known(1, 0.5, 0.2, np.ones(4), noise="gaussian")
     means = [0.5, 0.0, 0.0, 0.0]
     data = sl.plot.epsilon_data(
         problem, means, ["bechhofer", "wnelim"], epsilons=[0.6, 0.4, 0.49], replications=50, seed=3

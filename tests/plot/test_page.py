@@ -13,6 +13,7 @@ from tools.figures import EPSILONS, FIGURES, FOLDER, drilling
 import shortlist as sl
 from shortlist.plot.story import geometric
 from tests.plot.test_drawing import words
+from tests.questions import known
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = " ".join((ROOT / "docs" / "figures.md").read_text(encoding="utf-8").split())
@@ -132,7 +133,7 @@ def test_the_lower_bound_rises_beyond_a_tenth_of_all_arms() -> None:
 
 def test_what_the_page_says_of_failures() -> None:
     """The figure took 400 runs for each point; pulls of one batch are the same in any run."""
-    problem = sl.Problem(2, 0.1, 0.1, np.linspace(0.5, 2.0, 10), noise="gaussian")
+    problem = known(2, 0.1, 0.1, np.linspace(0.5, 2.0, 10), noise="gaussian")
     means = sl.instances.slippage(problem, gap=0.5).means
     assert sl.simulate(problem, means, "wnelim", replications=1).pulls[0] == 45_287
     near = problem.changed(epsilon=0.49)

@@ -18,6 +18,7 @@ from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
 from shortlist.strategies.level_course import course
 from tests.oracles.level_race import charge, fullest, log_evidence
+from tests.questions import known
 
 ROUNDING = 1e-9
 Told = Callable[["Log", dict[int, int]], dict[int, float]]
@@ -129,7 +130,7 @@ def races(draw: st.DrawFn, noises: tuple[str, ...] = ("sub-gaussian",)) -> tuple
     variances = [1.7] * n
     if draw(st.booleans()) and noises == ("sub-gaussian",):
         variances = [s * 2 ** draw(st.floats(-3, 3)) for s in variances]
-    problem = sl.Problem(
+    problem = known(
         m=m,
         epsilon=draw(st.sampled_from([0.1, 0.3, 1.0])),
         delta=draw(st.sampled_from([1e-5, 0.05, 0.3, 0.9])),
@@ -213,7 +214,7 @@ def test_no_batch_depends_on_what_is_told_at_its_level_or_later(seed: int) -> No
     ("n", "m", "spread"), [(2, 1, 1.0), (10, 3, 1.0), (10, 3, 2.0), (65, 4, 1.0), (64, 63, 1.0)]
 )
 def test_the_ledger_is_what_settlements_may_cost(n: int, m: int, spread: float, noise: str) -> None:
-    problem = sl.Problem(m=m, epsilon=0.1, delta=0.08, variances=np.linspace(1.0, spread, n), noise=noise)
+    problem = known(m=m, epsilon=0.1, delta=0.08, variances=np.linspace(1.0, spread, n), noise=noise)
     guarantee, plan = strategy_named("level-race").guarantee(problem), course(problem)
     assert guarantee is not None
     shares = [share.delta for share in guarantee.ledger.shares]
@@ -302,7 +303,7 @@ def test_accounts_hold_a_charge_for_every_rest_and_never_too_much(race: tuple[sl
 
 def test_an_arm_that_came_later_has_paid_for_nobody_at_rest() -> None:
     """Arm 2 rests; arm 3, which was not there then, becomes the incumbent and passes by with a clear lead."""
-    problem = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[1.0] * 4, noise="gaussian")
+    problem = known(m=1, epsilon=0.1, delta=0.1, variances=[1.0] * 4, noise="gaussian")
     plan = course(problem)
     rest = int(np.searchsorted(plan.levels, 1.0))
     clear = (float(plan.leads[rest, 0, 0]) + math.log(4 / (1.5 * 0.07))) / 2  # enough to rest, no evidence
@@ -344,7 +345,7 @@ def test_an_arm_that_came_later_has_paid_for_nobody_at_rest() -> None:
 def test_arms_are_treated_alike(seed: int) -> None:
     """Swap the rewards of two arms, all of them: the run is the same with the two arms swapped."""
     n, m = 4 + seed, 1 + seed % 3
-    problem = sl.Problem(m=m, epsilon=0.3, delta=0.1, variances=[2.0] * n, noise="gaussian")
+    problem = known(m=m, epsilon=0.3, delta=0.1, variances=[2.0] * n, noise="gaussian")
     size, noise = (3.0, 0.3) if seed % 2 else (1.0, 1.0)
     told = jumping(problem, seed, 0.2, size, noise)
     log = raced(problem, told)

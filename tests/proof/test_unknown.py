@@ -17,10 +17,11 @@ from shortlist.arrays import FloatArray
 from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, piloted, strategy_for, t_race
 from tests.playing_unknown import play_unknown
 from tests.proof.adversary import EDGE
+from tests.questions import unknown
 
 
-def asked(n: int, m: int = 1, **changes: Any) -> sl.Unknown:
-    return sl.Unknown(**({"m": m, "epsilon": 0.5, "delta": 0.05, "n": n, "pilot": 12} | changes))
+def asked(n: int, m: int = 1, **changes: Any) -> sl.Problem:
+    return unknown(**({"m": m, "epsilon": 0.5, "delta": 0.05, "n": n, "pilot": 12} | changes))
 
 
 def last(batches: list[dict[int, int]], arm: int) -> int:

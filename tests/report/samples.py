@@ -37,7 +37,7 @@ def problem(n: int = 10, m: int = 3, names: list[str] | None = None, **parts: An
 def told(session: sl.Session, means: np.ndarray, rounds: int = 10**6, workers: int = 1) -> sl.Session:
     """Answer some rounds of a session with noisy means, by several workers."""
     rng = np.random.default_rng(1)
-    spread = np.sqrt(session.problem.variances)  # type: ignore[union-attr]
+    spread = np.sqrt(session.problem.variances)
     while len(asked := session.asked) and asked.round < rounds:
         noise = rng.standard_normal(len(asked)) * spread[asked.arms] / np.sqrt(asked.counts)
         values = means[asked.arms] + noise
@@ -158,7 +158,8 @@ def screened() -> Report:
 @cache
 def unknown() -> Report:
     """Return a run for unknown variances."""
-    question = sl.Unknown(m=1, epsilon=1.0, delta=0.05, names=["old", "new", "newer", "newest"])
+    names = ["old", "new", "newer", "newest"]
+    question = sl.Problem(m=1, epsilon=1.0, delta=0.05, names=names, rewards=sl.Gaussian())
     session = fresh(question)
     sl.drive(session, lambda arm, count, rng: rng.normal(2 * arm, 1 + arm, count))
     return report_of(session)

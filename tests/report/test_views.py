@@ -14,6 +14,7 @@ from shortlist.report.citations import bibtex, keys_of, references
 from shortlist.report.model import report_of_result
 from shortlist.report.report_text import report_dict, report_lines
 from shortlist.strategies import names, strategy_for
+from tests.questions import known, unknown
 from tests.report import samples
 from tests.report.reading import Strict
 
@@ -115,9 +116,9 @@ def test_the_bibliography_is_that_of_the_documentation() -> None:
 @pytest.mark.parametrize("kind", ["known", "unknown"])
 def test_every_source_has_its_entry(kind: str) -> None:
     numbers = {"m": 1, "epsilon": 0.5, "delta": 0.05}
-    question: sl.Problem | sl.Unknown = sl.Unknown(**numbers, n=3)  # type: ignore[arg-type]
+    question: sl.Problem = unknown(**numbers, n=3)  # type: ignore[arg-type]
     if kind == "known":
-        question = sl.Problem(**numbers, variances=[1.0] * 3, noise="gaussian")  # type: ignore[arg-type]
+        question = known(**numbers, variances=[1.0] * 3, noise="gaussian")  # type: ignore[arg-type]
     for name in names(kind):
         rules = strategy_for(name, question)
         promise = rules.guarantee(question)

@@ -12,6 +12,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.store import open_store
+from tests.questions import unknown
 from tests.report.samples import HOSTILE, problem, tell_as_before
 from tests.server.process import ServerProcess
 
@@ -98,8 +99,8 @@ def fill(path: Path) -> None:
         warnings.simplefilter("ignore")
         session.tell(asked[0], means=0.1, worker="second thoughts")
     measured(session, np.linspace(0.9, 0.1, len(HOSTILE)), rounds=3)
-    unknown = sl.Unknown(m=1, epsilon=1.0, delta=0.05, names=["old", "new", "newer"])
-    begun("unknown variances", unknown, "auto")
+    question = unknown(m=1, epsilon=1.0, delta=0.05, names=["old", "new", "newer"])
+    begun("unknown variances", question, "auto")
     measured(begun("damaged", problem(names=names)), means, rounds=2)
     store.close()
     damage(path, "damaged")

@@ -26,16 +26,17 @@ from shortlist.client.transport import Trouble
 from shortlist.measure.source import Call
 from shortlist.report.worker_text import worker_words
 from shortlist.session.worker_names import OVER_HTTP, is_gone, own_name
+from tests.questions import unknown
 from tests.server.at_work import Server, serving
 
 TOKENS = {"write": "w" * 20, "read": "r" * 20}
 PROBLEM = sl.Problem(
     m=2, epsilon=0.4, delta=0.1, variances=[0.3, 1.1, 0.7, 0.1 + 0.2], names=["a", "b", "c/d", "é"]
 )
-UNKNOWN = sl.Unknown(m=1, epsilon=1.0, delta=0.1, names=["x", "y", "z"], pilot=7, goal="minimise")
+UNKNOWN = unknown(m=1, epsilon=1.0, delta=0.1, names=["x", "y", "z"], pilot=7, goal="minimise")
 QUESTIONS = [
     PROBLEM,
-    PROBLEM.changed(noise="gaussian", guarantee="indifference", goal="minimise", names=None),
+    PROBLEM.changed(rewards=sl.Gaussian, guarantee="indifference", goal="minimise", names=None),
     UNKNOWN,
 ]
 BOUNDED = [PROBLEM.changed(bounds=(-9, 9.5)), PROBLEM.changed(rewards="bernoulli")]

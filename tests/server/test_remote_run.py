@@ -19,6 +19,7 @@ from shortlist.cli.remote import token_of
 from shortlist.report.workload import workload
 from shortlist.store import Leased, Suspended
 from tests.cli.calling import Calls
+from tests.questions import unknown
 from tests.server.at_work import Server, serving
 from tests.server.process import environment
 
@@ -243,7 +244,7 @@ def test_failures_that_are_scored_are_told_as_such(server: Server) -> None:
 
 
 def test_a_pilot_is_told_with_its_variances(server: Server) -> None:
-    question = sl.Unknown(m=1, epsilon=1.0, delta=0.1, n=4)
+    question = unknown(m=1, epsilon=1.0, delta=0.1, n=4)
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
         return rng.normal(2 * arm, 1 + arm, count)

@@ -18,8 +18,8 @@ from shortlist.session.told_sheets import tell_sheet
 from shortlist.store import Began, Bounded, MemoryStore
 from tests.compat.cases import SQLITE
 
-BOUNDED = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], ["a", "b"], bounds=(0, 1))
-BINARY = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], ["a", "b"], rewards="bernoulli")
+BOUNDED = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], names=["a", "b"], bounds=(0, 1))
+BINARY = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], names=["a", "b"], rewards="bernoulli")
 SMALL = BOUNDED.changed(goal="minimise", bounds=(-2, 0))
 
 
@@ -39,7 +39,7 @@ def wrong(problem: sl.Problem, count: int) -> list[tuple[Any, str]]:
         (sl.Summary(count, low - 0.01), f"{low - 0.01:.10g}"),
         (sl.Summary(count, (low + high) / 2, (high - low) ** 2), f"{(high - low) ** 2:.10g}"),
     ]
-    return [*found, ([0.5] * count, "0.5")] if problem.rewards else found
+    return [*found, ([0.5] * count, "0.5")] if problem.is_binary else found
 
 
 @pytest.mark.parametrize("problem", [BOUNDED, BINARY, SMALL], ids=["bounds", "0 or 1", "minimise"])
@@ -192,12 +192,12 @@ def test_bounds_are_part_of_the_question() -> None:
         ({"bounds": 1}, "two numbers"),
         ({"bounds": (0, 2), "rewards": "bernoulli"}, "every reward is 0 or 1, but `bounds` is"),
         ({"rewards": "coins"}, "`rewards` is 'coins'"),
-        ({"bounds": (0, 1), "noise": "gaussian"}, "rewards within bounds are not"),
+        ({"variances": None, "bounds": (0, 1), "rewards": sl.Gaussian([1.0] * 2)}, "within bounds are not"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(sl.InvalidProblem, match=said):
-        sl.Problem(1, 0.3, 0.1, [0.25, 0.25], **given)
+        sl.Problem(1, 0.3, 0.1, **({"variances": [0.25, 0.25]} | given))
 
 
 # --- runs begun before bounds were stored -------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_a_run_of_version_0_1_0_takes_the_bounds_of_its_file(tmp_path: Path) -> 
     with sl.Session.resume(store, "bernoulli") as session:
         assert session.problem.bounds is None
     with sl.Session(problem, "race", seed=3, store=store, name="bernoulli") as session:
-        assert session.problem.rewards == "bernoulli"
+        assert session.problem.is_binary
     with sl.Session.resume(store, "bernoulli") as session:
         ticket = session.ask()[0]
         with pytest.raises(sl.MeasurementFailed, match="declared to be 0 or 1"):

@@ -15,9 +15,10 @@ from shortlist.session import log as follower
 from shortlist.session.log import RunLog
 from shortlist.session.outline import Outline, outline, outline_of
 from shortlist.store import Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
+from tests.questions import unknown
 
 KNOWN = sl.Problem(m=1, epsilon=0.4, delta=0.1, variances=[0.25] * 6)
-UNKNOWN = sl.Unknown(m=1, epsilon=0.5, delta=0.1, n=4, pilot=5)
+UNKNOWN = unknown(m=1, epsilon=0.5, delta=0.1, n=4, pilot=5)
 ALL = sl.Problem(m=2, epsilon=0.4, delta=0.1, variances=[0.25] * 2)
 
 
@@ -27,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
-def log_of(problem: sl.Problem | sl.Unknown, strategy: str) -> list[Record]:
+def log_of(problem: sl.Problem, strategy: str) -> list[Record]:
     """Return the log of a run in which all that can happen has happened."""
     store, rng = MemoryStore(), np.random.default_rng(3)
     session = sl.Session(problem, strategy, store=store)
@@ -72,7 +73,7 @@ def keep(store: Store, run: str, events: list[Event]) -> None:
     [(KNOWN, "level-race"), (KNOWN, "single-stage"), (KNOWN, "uniform"), (UNKNOWN, "t-race"), (ALL, "race")],
 )
 def test_an_outline_is_what_decisions_come_to_after_every_event(
-    store: Store, problem: sl.Problem | sl.Unknown, strategy: str
+    store: Store, problem: sl.Problem, strategy: str
 ) -> None:
     log = log_of(problem, strategy)
     for n in range(1, len(log) + 1):

@@ -16,9 +16,10 @@ from shortlist.report.workload import workload
 from shortlist.server.runs import Activity
 from shortlist.session.state import Repeat
 from shortlist.store import Conflict, Event, MemoryStore, Scored, Told
+from tests.questions import known, unknown
 
-PROBLEM = sl.Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 6, noise="gaussian")
-UNKNOWN = sl.Unknown(m=1, epsilon=0.5, delta=0.05, n=6, pilot=10)
+PROBLEM = known(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 6, noise="gaussian")
+UNKNOWN = unknown(m=1, epsilon=0.5, delta=0.05, n=6, pilot=10)
 
 
 def means(arms: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from scipy.stats import binomtest
 
 import shortlist as sl
 from shortlist.strategies import strategy_named
+from tests.questions import known
 
 DELTA, RUNS, ALARM = 0.05, 1000, 1e-6
 ELIMINATION = [name for name in sl.strategies.names() if strategy_named(name).take_lanes is None]
@@ -69,7 +70,7 @@ def test_mixtures_just_beyond_epsilon(name: str, rewards: str) -> None:
 def test_ranking_and_selection_just_beyond_epsilon(name: str) -> None:
     variances = np.ones(10) if name == "biz" else np.geomspace(0.2, 5.0, 10)
     for best, spread in ((0, 0.0), (9, 1.0)):
-        problem = sl.Problem(m=1, epsilon=2.0, delta=DELTA, variances=variances, noise="gaussian")
+        problem = known(m=1, epsilon=2.0, delta=DELTA, variances=variances, noise="gaussian")
         means = -spread * np.linspace(0.0, 1.0, 10)
         means[best] = means.max() + 2 + 1e-6
         outcome = sl.simulate(problem, means, name, replications=RUNS, seed=5)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from tests.questions import known
 from tests.statistical.test_error_rates import assert_rate_is_below_delta
 
 JUST = 1.0001
@@ -50,7 +51,7 @@ def test_evidence(n: int, m: int, spread: float, runs: int, delta: float, reward
     ],
 )
 def test_the_swap_certificate(n: int, m: int, epsilon: float, delta: float, runs: int) -> None:
-    problem = sl.Problem(m=m, epsilon=epsilon, delta=delta, variances=[1.0] * n, noise="gaussian")
+    problem = known(m=m, epsilon=epsilon, delta=delta, variances=[1.0] * n, noise="gaussian")
     outcome = sl.simulate(problem, slippage(problem), "level-race", replications=runs, seed=5)
     assert_rate_is_below_delta(outcome)
     if delta == 0.3 and n <= 5:
@@ -59,7 +60,7 @@ def test_the_swap_certificate(n: int, m: int, epsilon: float, delta: float, runs
 
 @pytest.mark.parametrize("noise", ["gaussian", "sub-gaussian"])
 def test_arms_far_behind_and_good_enough_arms_change_nothing(noise: str) -> None:
-    problem = sl.Problem(m=2, epsilon=1.0, delta=0.3, variances=[1.0] * 9, noise=noise)
+    problem = known(m=2, epsilon=1.0, delta=0.3, variances=[1.0] * 9, noise=noise)
     means = np.array([1.0, 1.01, 0.9, 0.0, 0.0, 0.0, -1.0, -2.0, -9.0])
     outcome = sl.simulate(problem, means, "level-race", replications=300, seed=8)
     assert_rate_is_below_delta(outcome)

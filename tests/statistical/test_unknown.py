@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import binomtest
 
 import shortlist as sl
+from tests.questions import known, unknown
 
 RUNS = 400
 
 
-def wrong(name: str, question: sl.Unknown, means: object, variances: object) -> int:
+def wrong(name: str, question: sl.Problem, means: object, variances: object) -> int:
     outcome = sl.simulate(question, means, name, variances=variances, replications=RUNS, seed=11)  # type: ignore[arg-type]
     assert outcome.unfinished == 0
     return outcome.errors
@@ -27,7 +28,7 @@ def test_totals_are_those_measured_elsewhere(name: str, n_pilot: int, published:
     pulls, errors = [], 0
     for rank in range(0, 100, 2):
         variances = np.roll(np.geomspace(0.1, 10.0, 100), -rank)
-        question = sl.Unknown(1, 0.1, 0.05, 100, pilot=n_pilot, guarantee="indifference")
+        question = unknown(1, 0.1, 0.05, 100, pilot=n_pilot, guarantee="indifference")
         means = np.where(question.arms == 0, 0.1 * (1 + 1e-9), 0.0)
         outcome = sl.simulate(question, means, name, variances=variances, replications=1, seed=rank)
         pulls.append(outcome.pulls)
@@ -41,7 +42,7 @@ def test_totals_are_those_measured_elsewhere(name: str, n_pilot: int, published:
 def test_error_rates_stay_below_delta_on_slippage(name: str, m: int) -> None:
     if name in {"rinott", "kim-nelson"} and m > 1:
         m = 1
-    question = sl.Unknown(m, 1.0, 0.1, 10, pilot=8)
+    question = unknown(m, 1.0, 0.1, 10, pilot=8)
     means = np.where(question.arms < m, 1.0 + 1e-6, 0.0)
     errors = wrong(name, question, means, np.geomspace(0.3, 8.0, 10))
     assert binomtest(errors, RUNS, 0.1, alternative="greater").pvalue > 1e-6
@@ -49,7 +50,7 @@ def test_error_rates_stay_below_delta_on_slippage(name: str, m: int) -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (6, 2)])
 def test_dudewicz_dalal_spends_all_of_delta_in_the_least_favourable_case(n: int, m: int) -> None:
-    question = sl.Unknown(m, 1.0, 0.2, n, pilot=4)
+    question = unknown(m, 1.0, 0.2, n, pilot=4)
     means = np.where(question.arms < m, 1.0 + 1e-6, 0.0)
     errors = wrong("dudewicz-dalal", question, means, np.geomspace(0.5, 20.0, n))
     assert binomtest(errors, RUNS, 0.2).pvalue > 1e-6
@@ -57,7 +58,7 @@ def test_dudewicz_dalal_spends_all_of_delta_in_the_least_favourable_case(n: int,
 
 def test_a_pair_of_kim_nelson_errs_nearly_as_often_as_allowed() -> None:
     """One arm hardly noisy: there the sum of sample variances has the fewest degrees of freedom."""
-    question = sl.Unknown(1, 0.5, 0.1, 2, pilot=6, guarantee="indifference")
+    question = unknown(1, 0.5, 0.1, 2, pilot=6, guarantee="indifference")
     errors = wrong("kim-nelson", question, [0.5 * (1 + 1e-9), 0.0], [4.0, 1e-3])
     assert binomtest(errors, RUNS, 0.1, alternative="greater").pvalue > 1e-6
     assert binomtest(errors, RUNS, 0.06, alternative="less").pvalue > 1e-6
@@ -69,7 +70,7 @@ def test_ignoring_that_variances_are_estimated_would_be_seen() -> None:
     means, errors = np.array([1.0 + 1e-6, 0.0]), 0
     for _ in range(300):
         shown = 4.0 * rng.chisquare(2, 2) / 2
-        problem = sl.Problem(1, 1.0, 0.02, shown, noise="gaussian", guarantee="indifference")
+        problem = known(1, 1.0, 0.02, shown, noise="gaussian", guarantee="indifference")
         pulls = sl.Session(problem, "bechhofer").ask().counts
         drawn = means + rng.standard_normal(2) * 2.0 / np.sqrt(pulls)
         errors += int(np.argmax(drawn) != 0)

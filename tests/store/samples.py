@@ -23,9 +23,10 @@ from shortlist.store import (
     Told,
 )
 from shortlist.tickets import Ticket
+from tests.questions import known, unknown
 
 AWKWARD = [-0.0, 5e-324, -2.2e-308, 0.1, 1 / 3, 1.7976931348623157e308, -1.5]
-KNOWN = sl.Problem(
+KNOWN = known(
     m=2,
     epsilon=0.1,
     delta=0.05,
@@ -35,7 +36,7 @@ KNOWN = sl.Problem(
     guarantee="indifference",
     goal="minimise",
 )
-UNKNOWN = sl.Unknown(m=1, epsilon=0.3, delta=1e-9, names=["x", "ÿ"], pilot=7, goal="minimise")
+UNKNOWN = unknown(m=1, epsilon=0.3, delta=1e-9, names=["x", "ÿ"], pilot=7, goal="minimise")
 TICKET = Ticket(round=3, arm=1, name="ÿ", count=2**40, first_pull=17)
 
 

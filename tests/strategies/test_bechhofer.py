@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import binomtest, norm
 
 import shortlist as sl
+from shortlist.rewards import KINDS
 from shortlist.strategies import strategy_named
 from shortlist.strategies.bechhofer import (
     constant,
@@ -15,6 +16,7 @@ from shortlist.strategies.bechhofer import (
     is_proved,
     pulls,
 )
+from tests.questions import known
 
 PUBLISHED = {
     (2, 1): 2.326,
@@ -57,7 +59,7 @@ def test_a_guess_may_do() -> None:
 
 
 def test_the_promise_is_kept_with_nothing_to_spare_in_the_least_favourable_case() -> None:
-    problem = sl.Problem(
+    problem = known(
         m=3,
         epsilon=0.1,
         delta=0.1,
@@ -75,7 +77,7 @@ def test_the_promise_is_kept_with_nothing_to_spare_in_the_least_favourable_case(
 def test_it_promises_only_what_is_proved() -> None:
     asked = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 20)
     assert strategy_named("bechhofer").guarantee(asked) is None
-    promise = strategy_named("bechhofer").guarantee(asked.changed(noise="gaussian"))
+    promise = strategy_named("bechhofer").guarantee(asked.changed(rewards=sl.Gaussian))
     assert promise is not None
     assert promise.scope is sl.Scope.CORRECT
     assert "exceeds all others by at least 0.5" in promise.sentence
@@ -107,7 +109,7 @@ def test_what_it_promises_holds_whatever_the_scales(n: int, m: int) -> None:
         h = constant(n, m, delta)
         # variances of which every second one is far below what a single pull gives, so that shares differ
         uneven = np.where(np.arange(n) % 2, 1.0, 1e-6)
-        asked = sl.Problem(m, max(h, 0.1), delta, uneven, noise="gaussian", guarantee="indifference")
+        asked = known(m, max(h, 0.1), delta, uneven, noise="gaussian", guarantee="indifference")
         proved.append(is_proved(asked))
         worst = max(failure(h, scales[:m], scales[m:]) for scales in patterns) if h else 1.0
         assert not proved[-1] or worst <= delta + 1e-4
@@ -121,7 +123,7 @@ def test_a_quiet_best_arm_would_be_overtaken() -> None:
     """With delta 0.6 and one quiet arm the constant would fail far more often than that: it is refused."""
     h = constant(10, 1, 0.6)
     variances = np.where(np.arange(10) == 0, 1e-4, 1.0)
-    asked = sl.Problem(1, h / 2, 0.6, variances, noise="gaussian", guarantee="indifference")
+    asked = known(1, h / 2, 0.6, variances, noise="gaussian", guarantee="indifference")
     scales = np.sqrt(variances / pulls(asked))
     drawn = np.random.default_rng(5).standard_normal((4000, 10)) * scales
     wrong = int((drawn[:, 1:].max(axis=1) > drawn[:, 0] + asked.epsilon).sum())
@@ -130,14 +132,14 @@ def test_a_quiet_best_arm_would_be_overtaken() -> None:
         sl.Session(asked, "bechhofer")
     assert strategy_named("bechhofer").guarantee(asked) is None
     assert sl.plan(asked).best.strategy != "bechhofer"
-    assert is_proved(sl.Problem(1, 0.1, 0.9, [1e-4, 1.0], noise="gaussian"))  # two arms need no more
+    assert is_proved(known(1, 0.1, 0.9, [1e-4, 1.0], noise="gaussian"))  # two arms need no more
     assert sl.Session(asked.changed(delta=0.5), "bechhofer").strategy == "bechhofer"
 
 
 def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() -> None:
     asked = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 10)
     best = {
-        (noise, guarantee): sl.plan(asked.changed(noise=noise, guarantee=guarantee)).best.strategy
+        (noise, guarantee): sl.plan(asked.changed(rewards=KINDS[noise], guarantee=guarantee)).best.strategy
         for noise in ("sub-gaussian", "gaussian")
         for guarantee in ("pac", "indifference")
     }
@@ -147,11 +149,11 @@ def test_it_is_recommended_only_for_an_indifference_zone_and_gaussian_rewards() 
         ("gaussian", "pac"): "race",
         ("gaussian", "indifference"): "bechhofer",
     }
-    assert sl.plan(asked.changed(noise="gaussian"))["bechhofer"].note == "only with an indifference zone"
+    assert sl.plan(asked.changed(rewards=sl.Gaussian))["bechhofer"].note == "only with an indifference zone"
 
 
 def test_a_result_names_its_guarantee() -> None:
-    asked = sl.Problem(
+    asked = known(
         m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 4, noise="gaussian", guarantee="indifference"
     )
     result = sl.select(sl.simulated_measure(asked, [0.0, 2.0, 2.0, 0.0]), asked)
@@ -167,9 +169,9 @@ def test_a_result_names_its_guarantee() -> None:
 def test_the_question_says_what_is_known_and_what_is_wanted() -> None:
     usual = sl.Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0, 2.0])
     assert (usual.noise, usual.guarantee) == ("sub-gaussian", "pac")
-    others = [usual.changed(noise="gaussian"), usual.changed(guarantee="indifference")]
+    others = [usual.changed(rewards=sl.Gaussian), usual.changed(guarantee="indifference")]
     assert len({usual.digest, *(other.digest for other in others)}) == 3
-    assert others[0].changed(noise="sub-gaussian") == usual
+    assert others[0].changed(rewards=sl.SubGaussian) == usual
     with pytest.raises(sl.InvalidProblem, match="sub-gaussian, gaussian"):
         usual.changed(noise="normal")
     with pytest.raises(sl.InvalidProblem, match="pac, indifference"):

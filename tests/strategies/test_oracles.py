@@ -9,6 +9,7 @@ import shortlist as sl
 from shortlist.strategies import strategy_named
 from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
+from tests.questions import known
 
 MANY_ROUNDS = ["kn", "biz", "racing", "lucb-mixture", "top-two"]
 ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", "level-race", *MANY_ROUNDS})
@@ -100,7 +101,7 @@ def races(draw: st.DrawFn) -> sl.Problem:
     variances = [draw(st.sampled_from([0.1, 1.0, 7.0]))] * n
     if draw(st.booleans()):
         variances = [s * 2 ** draw(st.floats(-3, 3)) for s in variances]
-    return sl.Problem(
+    return known(
         m=m,
         epsilon=draw(st.sampled_from([0.1, 0.5, 1.3])),
         delta=draw(st.sampled_from([1e-6, 0.01, 0.05, 0.3, 0.9])),
@@ -149,7 +150,7 @@ def test_the_race_by_levels_follows_its_oracle_when_the_best_arms_collapse(
 ) -> None:
     """The contenders turn bad at once, in the middle, so that arms left behind become incumbents."""
     variances = np.geomspace(1.0, spread, n)
-    problem = sl.Problem(m=m, epsilon=0.1, delta=0.1, variances=variances, noise=noise)
+    problem = known(m=m, epsilon=0.1, delta=0.1, variances=variances, noise=noise)
 
     def reward(arm: int, number: int, count: int) -> float:
         error = 0.1 * np.random.default_rng((n, arm, number)).standard_normal() / np.sqrt(count)
@@ -172,7 +173,7 @@ def test_the_race_by_levels_follows_its_oracle_when_the_best_arms_collapse(
 
 def test_the_race_by_levels_follows_its_oracle_through_exact_ties() -> None:
     for noise in ("sub-gaussian", "gaussian"):
-        problem = sl.Problem(m=3, epsilon=0.2, delta=0.1, variances=[1.0] * 12, noise=noise)
+        problem = known(m=3, epsilon=0.2, delta=0.1, variances=[1.0] * 12, noise=noise)
         for means in (np.zeros(12), np.repeat([1.0, 0.0], 6), np.repeat([0.0, 0.1, 0.3], 4)):
             ours = play("level-race", problem, lambda arm, _number, _count, means=means: float(means[arm]))  # type: ignore[misc]
             oracle = play_oracle(

@@ -9,11 +9,12 @@ from scipy.stats import binomtest
 import shortlist as sl
 from shortlist.strategies import biz, kn, strategy_named
 from tests.playing import play
+from tests.questions import known
 
 
 def asked(variances: object, **changes: object) -> sl.Problem:
     given = {"m": 1, "epsilon": 0.1, "delta": 0.05, "noise": "gaussian", "guarantee": "indifference"}
-    return sl.Problem(**(given | changes), variances=variances)  # type: ignore[arg-type]
+    return known(**(given | changes), variances=variances)  # type: ignore[arg-type]
 
 
 def slippage_totals(name: str, replications: int) -> tuple[float, float, int]:

@@ -14,10 +14,11 @@ from tests.oracles import ORACLES
 from tests.oracles.unknown import UNKNOWN, piloted
 from tests.playing import gaussian_rewards
 from tests.playing_unknown import drawn_variances, play_unknown, play_unknown_oracle
+from tests.questions import unknown
 from tests.strategies.test_oracles import surprising_rewards
 
 INNER = ["wnelim", "single-stage", "race", "racing"]
-EVERY: dict[str, Callable[[sl.Unknown], Any]] = UNKNOWN | {
+EVERY: dict[str, Callable[[sl.Problem], Any]] = UNKNOWN | {
     name: lambda question, name=name: piloted(question, ORACLES[name])  # type: ignore[misc]
     for name in INNER
 }
@@ -28,7 +29,7 @@ def test_every_strategy_with_a_pilot_of_its_own_has_an_oracle() -> None:
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> tuple[sl.Unknown, list[float]]:
+def questions(draw: st.DrawFn) -> tuple[sl.Problem, list[float]]:
     n = draw(st.integers(2, 25))
     m = draw(st.integers(1, n - 1))
     kind = draw(st.sampled_from(["equal", "any", "far"]))
@@ -40,14 +41,14 @@ def questions(draw: st.DrawFn) -> tuple[sl.Unknown, list[float]]:
     }[kind]
     count = draw(st.sampled_from([None, 2, 3, 5, 12, 40]))
     delta = draw(st.sampled_from([0.3, 0.9] if count in (2, 3) else [0.01, 0.05, 0.2, 0.8]))
-    return sl.Unknown(m, draw(st.floats(0.3, 2.0)), delta, n, pilot=count), variances
+    return unknown(m, draw(st.floats(0.3, 2.0)), delta, n, pilot=count), variances
 
 
 @pytest.mark.parametrize("name", EVERY)
 @given(asked=questions(), seed=st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
 def test_pulls_and_selections_are_those_of_the_oracle(
-    name: str, asked: tuple[sl.Unknown, list[float]], seed: int
+    name: str, asked: tuple[sl.Problem, list[float]], seed: int
 ) -> None:
     question, variances = asked
     if name in {"rinott", "kim-nelson"}:
@@ -64,12 +65,12 @@ def test_pulls_and_selections_are_those_of_the_oracle(
 @given(asked=questions(), seed=st.integers(0, 2**32), rate=st.sampled_from([0.05, 0.3, 1.0]))
 @settings(max_examples=40, deadline=None)
 def test_the_race_follows_its_oracle_whatever_the_surprises(
-    asked: tuple[sl.Unknown, list[float]], seed: int, rate: float
+    asked: tuple[sl.Problem, list[float]], seed: int, rate: float
 ) -> None:
     """Means change from level to level, so that arms left behind become incumbents."""
     question, variances = asked
-    question = question.changed(pilot=12, epsilon=max(question.epsilon, 1.0))
-    changing = surprising_rewards(question.known(variances), seed, rate, 4.0)
+    question = question.changed(rewards=sl.Gaussian(pilot=12), epsilon=max(question.epsilon, 1.0))
+    changing = surprising_rewards(question.with_variances(variances), seed, rate, 4.0)
     shown = drawn_variances(variances, 12, seed)
 
     def reward(arm: int, number: int, count: int) -> float:

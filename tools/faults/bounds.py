@@ -95,5 +95,5 @@ FAULTS = (
         "elif guarantee.scope is Scope.SCREENING:",
         "elif not guarantee.scope:",
     ),
-    Fault("budget: one step too small", "budget.py", "float(enough * unit)", "float(short * unit)"),
+    Fault("budget: one step too small", "planning.py", "float(enough * unit)", "float(short * unit)"),
 )

@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "doctor: skewness of rewards that need not be Gaussian",
         "doctor/assumptions.py",
-        'if not isinstance(problem, Unknown) and problem.noise != "gaussian":',
+        'if problem.knows_variances and problem.noise != "gaussian":',
         "if False:",
     ),
     Fault(

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from shortlist.certificates.ledger import Ledger
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 GAUSSIAN = "rewards are independent, and Gaussian with the stated variances"
 
@@ -57,14 +57,14 @@ class Guarantee:
     goal: str = "maximise"
 
     @classmethod
-    def of(cls, problem: Question, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
+    def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
         """Return the guarantee of a problem as `source` proves it."""
         numbers = (problem.epsilon, problem.delta, problem.m)
         return cls(scope, *numbers, source, ledger, goal=problem.goal)
 
     @classmethod
     def of_gaussian(
-        cls, problem: Question, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M
+        cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M
     ) -> "Guarantee":
         """Return the same where `source` needs Gaussian rewards."""
         return replace(cls.of(problem, source, ledger, scope), assumption=GAUSSIAN)
@@ -73,7 +73,7 @@ class Guarantee:
         """Return the same promise where it needs one assumption more."""
         return replace(self, assumption=f"{self.assumption}, and {assumption}")
 
-    def answers(self, problem: Question) -> bool:
+    def answers(self, problem: Problem) -> bool:
         """Return whether this is what the problem asks to be promised, or more."""
         return self.scope is Scope.TOP_M or (
             self.scope is Scope.CORRECT and problem.guarantee == "indifference"

@@ -38,14 +38,13 @@ def command(
       shortlist plan examples/drilling.toml --budget 20000
       shortlist plan --instance equal -n 50 -m 3 --epsilon 0.2 --json
     """
-    from shortlist.budget import plan_for_budget
     from shortlist.planning import plan as planned
     from shortlist.report.text import plan_text
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or leave it out.")
     problem = question(file, instance, numbers)
-    found = planned(problem) if budget is None else plan_for_budget(problem, budget, vary=vary)
+    found = planned(problem, budget, vary=vary)
     if as_json:
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
         print_json(found.to_dict() | reverse)

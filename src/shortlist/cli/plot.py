@@ -185,6 +185,7 @@ def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str,
     from shortlist.cli.questions import simulated_question
     from shortlist.instances import slippage
     from shortlist.problem import Problem
+    from shortlist.rewards import Gaussian
 
     found: dict[str, Any] = {"strategies": given.get("strategies", ("race", "bechhofer", "wnelim"))}
     if of is not None:
@@ -196,7 +197,7 @@ def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str,
             k: v for k, v in given.items() if k in {"m", "epsilon", "delta"}
         }
         variances = np.ones(n_arms(given.get("n", 10), "--arms"))
-        found["problem"] = Problem(**numbers, variances=variances, noise="gaussian")
+        found["problem"] = Problem(**numbers, rewards=Gaussian(variances))
         found["means"] = slippage(found["problem"]).means
     if options["quick"]:
         found["epsilons"] = found["problem"].epsilon * 2.0 ** np.arange(-2, 2.5)

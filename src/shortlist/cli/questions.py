@@ -15,7 +15,6 @@ INSTANCES = "equal, linear, slippage, random, or illustrative-2 to -5"
 if TYPE_CHECKING:
     from shortlist.arrays import FloatArray
     from shortlist.problem import Problem
-    from shortlist.unknown import Question
 
 
 def question_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,7 +47,7 @@ def instance_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Question":
+def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Problem":
     """Return the question that a command is about, without where rewards come from."""
     from shortlist.files.problem_file import read_problem
 
@@ -58,7 +57,7 @@ def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -
 
 def simulated_question(
     file: Path | None, instance: str | None, numbers: dict[str, Any]
-) -> "tuple[Question, FloatArray, str, FloatArray | None]":
+) -> "tuple[Problem, FloatArray, str, FloatArray | None]":
     """Return the question, true means, the kind of rewards, and true variances if the question has none."""
     from shortlist.files.problem_file import read_problem_file
 

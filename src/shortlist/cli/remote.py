@@ -17,8 +17,8 @@ from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 if TYPE_CHECKING:
     from shortlist.client import RemoteSession
     from shortlist.execution.driven import Followed
+    from shortlist.problem import Problem
     from shortlist.result import Result
-    from shortlist.unknown import Question
 
 TOKEN = "SHORTLIST_TOKEN"
 _KINDS = ("write", "read")
@@ -38,7 +38,7 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def on_server(
-    problem: "Question", url: str, token_file: Path | None, **began: Any
+    problem: "Problem", url: str, token_file: Path | None, **began: Any
 ) -> "Iterator[RemoteSession]":
     """Yield what measures for a run that a server keeps; it is begun if it is not there yet."""
     if is_given("where"):

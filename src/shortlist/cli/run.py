@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from shortlist.execution import Retries
     from shortlist.execution.driven import Followed
     from shortlist.files.problem_file import ProblemFile
+    from shortlist.problem import Problem
     from shortlist.session import Session
-    from shortlist.unknown import Question
 
 
 @click.command("run")
@@ -158,7 +158,7 @@ def command(
 
 
 @contextmanager
-def _in_store(problem: "Question", where: str, **began: Any) -> "Iterator[Session]":
+def _in_store(problem: "Problem", where: str, **began: Any) -> "Iterator[Session]":
     """Yield the session of a run that is kept in a store, or nowhere."""
     from shortlist.session import Session
 

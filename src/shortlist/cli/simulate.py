@@ -14,8 +14,8 @@ from shortlist.cli.questions import question_options, simulated_question
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
+    from shortlist.problem import Problem
     from shortlist.simulation import Simulation
-    from shortlist.unknown import Question
 
 
 @click.command("simulate")
@@ -80,7 +80,7 @@ def command(
     sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
 
 
-def taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
+def taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
     """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
     from shortlist.planning import resolve
     from shortlist.strategies import strategy_for
@@ -93,20 +93,19 @@ def taking(problem: "Question", names: tuple[str, ...]) -> Iterator[str]:
             yield resolve(name, problem)
 
 
-def countable(problem: "Question") -> Iterator[str]:
+def countable(problem: "Problem") -> Iterator[str]:
     """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
 
     If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
     """
-    from shortlist.problem import Problem
     from shortlist.strategies import names, strategy_for
 
     known = names()
     pilots = [name for name in names("unknown") if name not in known]
-    for name in known if isinstance(problem, Problem) else pilots:
+    for name in known if problem.knows_variances else pilots:
         try:
             rules = strategy_for(name, problem)
-            is_capped = not isinstance(problem, Problem) or rules.worst_case_pulls(problem) is not None
+            is_capped = not problem.knows_variances or rules.worst_case_pulls(problem) is not None
             if is_capped and not rules.unfit(problem):
                 yield name
         except InvalidProblem as error:

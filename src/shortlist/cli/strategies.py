@@ -12,10 +12,14 @@ def command(as_json: bool) -> None:
     """List the strategies: what each does and where it is defined."""
     from rich.table import Table
 
+    from shortlist.problem import Problem
+    from shortlist.rewards import Gaussian
     from shortlist.strategies import names, strategy_for, strategy_named
-    from shortlist.unknown import Unknown
 
-    question = Unknown(m=1, epsilon=1.0, delta=0.05, n=2)  # any will do to find those for unknown variances
+    # Any question will do to find the strategies for unknown variances.
+    question = Problem(
+        m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian()
+    )  # any will do to find those for unknown variances
     known = [strategy_named(name) for name in names()]
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
     if as_json:

@@ -7,8 +7,8 @@ from shortlist.checks import whole_number
 from shortlist.client.questions import check_digest, question_dict, question_from
 from shortlist.client.remote_run import RemoteRun
 from shortlist.client.transport import Connection
+from shortlist.problem import Problem, checked
 from shortlist.run_urls import path_of
-from shortlist.unknown import Question, checked_question
 
 _PLANNING = 300.0  # seconds: a plan for many arms takes its time
 
@@ -69,15 +69,15 @@ class Client:
         """Hang up; runs are not affected."""
         self._connection.close()
 
-    def plan(self, problem: Question) -> dict[str, Any]:
+    def plan(self, problem: Problem) -> dict[str, Any]:
         """Return, as plain data, what every strategy promises for a question; see `shortlist.plan`."""
-        asked = question_dict(checked_question(problem))
+        asked = question_dict(checked(problem))
         data: dict[str, Any] = self._connection.post("/plan", asked, timeout=_PLANNING, patience=0.0)
         return data
 
     def begin(
         self,
-        problem: Question,
+        problem: Problem,
         name: str = "main",
         strategy: str = "auto",
         *,
@@ -93,7 +93,7 @@ class Client:
         ChangedRun
             If the run of that name began with another question, strategy or seed.
         """
-        problem = checked_question(problem)
+        problem = checked(problem)
         wish = {
             "name": name,
             "question": question_dict(problem),

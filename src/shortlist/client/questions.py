@@ -9,24 +9,23 @@ from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice
 from shortlist.strategies import strategy_for
-from shortlist.unknown import Question
 
 _BOTH = ("m", "epsilon", "delta", "guarantee", "goal")
 
 
-def question_dict(problem: Question) -> dict[str, Any]:
+def question_dict(problem: Problem) -> dict[str, Any]:
     """Return a question as a server takes it, with all its arms."""
     asked = {part: getattr(problem, part) for part in _BOTH}
     asked["names"] = None if problem.names is None else list(problem.names)
-    if isinstance(problem, Problem):
+    if problem.knows_variances:
         asked |= {"variances": problem.variances.tolist(), "noise": problem.noise}
-        asked |= {"rewards": problem.rewards} if problem.rewards else {"bounds": problem.bounds}
+        asked |= {"rewards": "bernoulli"} if problem.is_binary else {"bounds": problem.bounds}
     else:
         asked |= {"n": problem.n, "pilot": problem.pilot, "noise": "gaussian-unknown"}
     return {key: value for key, value in asked.items() if value is not None}
 
 
-def question_from(data: dict[str, Any]) -> Question:
+def question_from(data: dict[str, Any]) -> Problem:
     """Return the question that a server has told."""
     parts = [*_BOTH, "names", "noise", *(("variances",) if "variances" in data else ("n", "pilot"))]
     parts += ["rewards"] if data.get("rewards") else ["bounds"]
@@ -35,7 +34,7 @@ def question_from(data: dict[str, Any]) -> Question:
     return found
 
 
-def check_digest(problem: Question, data: dict[str, Any]) -> None:
+def check_digest(problem: Problem, data: dict[str, Any]) -> None:
     """Make sure that both ends mean the same question."""
     if data["digest"] != problem.digest:
         raise StoreTrouble(
@@ -44,7 +43,7 @@ def check_digest(problem: Question, data: dict[str, Any]) -> None:
         )
 
 
-def result_from(problem: Question, data: dict[str, Any]) -> Result:
+def result_from(problem: Problem, data: dict[str, Any]) -> Result:
     """Return the result that a server has told; what is promised is worked out here."""
     stop = Stop[data["stop"].upper()]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]

@@ -16,6 +16,7 @@ from shortlist.client.refusals import error_of
 from shortlist.client.transport import Connection, Trouble
 from shortlist.errors import Contradiction
 from shortlist.measure import Summaries, summary_of
+from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.run_urls import path_of
 from shortlist.session.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
@@ -25,7 +26,6 @@ from shortlist.session.transitions import plain
 from shortlist.session.worker_names import OVER_HTTP, own_name
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
-from shortlist.unknown import Question, Unknown
 
 if TYPE_CHECKING:
     from shortlist.client.remote_session import RemoteSession
@@ -151,7 +151,7 @@ class RemoteRun:
     """
 
     def __init__(
-        self, connection: Connection, name: str, problem: Question, strategy: str, seed: int, code: str
+        self, connection: Connection, name: str, problem: Problem, strategy: str, seed: int, code: str
     ) -> None:
         self._connection = connection
         self.name, self.problem, self.strategy, self.seed, self.code = name, problem, strategy, seed, code
@@ -237,7 +237,7 @@ class RemoteRun:
         check_bounds(self.problem, tickets, rewards, told, scored)
         if tickets.needs_variances:
             spreads = variances_of(tickets, rewards)
-        elif isinstance(self.problem, Unknown) and means is None:  # single tickets do not say whether they do
+        elif not self.problem.knows_variances and means is None:  # single tickets do not say whether they do
             spreads = _spreads(tickets, rewards)
         who, came = worker or _this_process(), {"taken": 0, "known": 0, "conflicting": 0}
         for part in parts_of(self.code, tickets, told, spreads, scored, again):

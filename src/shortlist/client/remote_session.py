@@ -8,11 +8,11 @@ import numpy as np
 from shortlist.arrays import BoolArray
 from shortlist.client.remote_run import RemoteRun
 from shortlist.measure import Summaries
+from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.session.holders import Holding
 from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
-from shortlist.unknown import Question
 
 _COLUMNS = ("arms", "pulls", "first_pulls")
 _SOON = {"patience": 0.0, "timeout": 10.0}  # for what will be tried again anyhow, or has no time to wait
@@ -47,7 +47,7 @@ class RemoteSession:
         return self.run.name
 
     @property
-    def problem(self) -> Question:
+    def problem(self) -> Problem:
         """What is asked."""
         return self.run.problem
 

@@ -13,7 +13,6 @@ from shortlist.planning import resolve
 from shortlist.problem import Problem
 from shortlist.strategies import Strategy, strategy_for
 from shortlist.strategies.pilot import size as pilot_size
-from shortlist.unknown import Question, Unknown
 
 __all__ = ["Diagnosis", "Finding", "examine"]
 
@@ -38,7 +37,7 @@ class Diagnosis:
         How many pulls the pilot takes; None if variances are known.
     """
 
-    problem: Question
+    problem: Problem
     arms: tuple[str, ...]
     n_pulls: int
     seconds: float
@@ -81,7 +80,7 @@ class Diagnosis:
 
 def examine(
     source: Source,
-    problem: Question,
+    problem: Problem,
     *,
     arms: int = 5,
     pulls: int = 30,
@@ -138,13 +137,13 @@ def examine(
             *findings.travel(source),
         ),
         pilot_pulls=pilot_size(problem) * problem.n
-        if isinstance(problem, Unknown) and problem.m < problem.n
+        if not problem.knows_variances and problem.m < problem.n
         else None,
     )
 
 
 def _rewards(
-    source: Source, problem: Question, made: list[ArmTrials], rules: Strategy[Any], seed: int
+    source: Source, problem: Problem, made: list[ArmTrials], rules: Strategy[Any], seed: int
 ) -> list[Finding]:
     """Return whether rewards are what was declared, and what the guarantee assumes.
 
@@ -163,8 +162,8 @@ def _has(found: list[Finding], severity: str) -> bool:
     return any(finding.severity == severity for finding in found)
 
 
-def _noise(source: Source, problem: Question, made: list[ArmTrials]) -> list[Finding]:
+def _noise(source: Source, problem: Problem, made: list[ArmTrials]) -> list[Finding]:
     """Return whether rewards spread as declared or, if nothing is declared, what the pilot will be."""
-    if isinstance(problem, Problem):
+    if problem.knows_variances:
         return spread(problem, made)
     return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []

@@ -15,7 +15,7 @@ from shortlist.doctor.findings import Finding, named
 from shortlist.doctor.trials import ArmTrials
 from shortlist.measure import Source, TableSource
 from shortlist.measure.bounded import is_summary
-from shortlist.unknown import Question, Unknown
+from shortlist.problem import Problem
 
 _NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms
 _FEWEST, _FEWEST_FOR_SKEWNESS = 6, 8  # rewards of an arm: fewer are not looked at
@@ -31,7 +31,7 @@ class _Series(NamedTuple):
     rewards: FloatArray
 
 
-def drift(problem: Question, source: Source, tried: Sequence[ArmTrials]) -> list[Finding]:
+def drift(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether rewards change with the order of measurement (Spearman, within arms)."""
     from scipy.stats import rankdata  # noqa: PLC0415  (scipy is slow to import)
 
@@ -74,12 +74,12 @@ _ON_DRIFT_IN_TABLES = (
 
 
 def skewness(
-    problem: Question, source: Source, tried: Sequence[ArmTrials], strategy: str, promise: Guarantee | None
+    problem: Problem, source: Source, tried: Sequence[ArmTrials], strategy: str, promise: Guarantee | None
 ) -> list[Finding]:
     """Return whether rewards that were declared Gaussian are skewed (D'Agostino's test)."""
     from scipy.stats import skew, skewtest  # noqa: PLC0415  (scipy is slow to import)
 
-    if not isinstance(problem, Unknown) and problem.noise != "gaussian":
+    if problem.knows_variances and problem.noise != "gaussian":
         return []
     series = [one for one in _series(source, tried, with_means=False) if _may_be_gaussian(one.rewards)]
     if not series:
@@ -110,7 +110,7 @@ def skewness(
     return [Finding(_severity(chance), "skewness", seen, advice + _doubt(chance))]
 
 
-def dependence(problem: Question, source: Source, tried: Sequence[ArmTrials], seed: int) -> list[Finding]:
+def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], seed: int) -> list[Finding]:
     """Return whether rewards of different arms at the same place go together (a permutation test).
 
     The statistics are the sum of rank correlations over all pairs of arms, and the sum of their squares. If
@@ -257,5 +257,5 @@ def _doubt(chance: float) -> str:
     )
 
 
-def _names(problem: Question, series: Sequence[_Series], places: Sequence[int]) -> str:
+def _names(problem: Problem, series: Sequence[_Series], places: Sequence[int]) -> str:
     return named(problem, [series[place].arm for place in places])

@@ -11,7 +11,7 @@ from shortlist.doctor.trials import ArmTrials, Trial
 from shortlist.errors import FinalFailure
 from shortlist.measure import Source, TableSource, check_answer
 from shortlist.measure.bounded import is_summary
-from shortlist.unknown import Question, Unknown
+from shortlist.problem import Problem
 
 _SHOWN = 3  # failures shown
 
@@ -48,7 +48,7 @@ def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
 
 
 def reproducibility(
-    problem: Question, tried: Sequence[ArmTrials], *, is_declared: bool = False
+    problem: Problem, tried: Sequence[ArmTrials], *, is_declared: bool = False
 ) -> list[Finding]:
     """Return whether a call made again with the same seed gives the same rewards."""
     pairs = [(one.trials[0], one.again) for one in tried if one.again is not None]
@@ -71,7 +71,7 @@ def reproducibility(
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]
 
 
-def freshness(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
+def freshness(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether different pulls give different rewards."""
     whole = [one for one in tried if one.reseeded is not None and len(one.trials) > 1]
     if not whole:
@@ -108,7 +108,7 @@ def _is_the_same(one: ArmTrials) -> bool:
     return len(trials) > len(by_count) and all(len(answers) == 1 for answers in by_count.values())
 
 
-def _constant(problem: Question, flat: Sequence[ArmTrials]) -> Finding:
+def _constant(problem: Problem, flat: Sequence[ArmTrials]) -> Finding:
     value = flat[0].trials[0].summary.mean
     seen = f"All rewards of {named(problem, flat)} are the same ({value:g} for the first)."
     if problem.bounds is not None and all(one.trials[0].summary.mean in problem.bounds for one in flat):
@@ -122,7 +122,7 @@ def _constant(problem: Question, flat: Sequence[ArmTrials]) -> Finding:
     return Finding("error", "fresh rewards", seen, advice)
 
 
-def ranges(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
+def ranges(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return whether rewards lie within the bounds that were declared."""
     if problem.bounds is None or not any(one.trials for one in tried):
         return []
@@ -133,7 +133,7 @@ def ranges(problem: Question, tried: Sequence[ArmTrials]) -> list[Finding]:
             seen, _, advice = str(error).partition(". ")
             return [Finding("error", "bounds", f"{seen[0].upper()}{seen[1:]}.", advice)]
     low, high = problem.bounds
-    is_binary = problem.rewards == "bernoulli"
+    is_binary = problem.is_binary
     seen = "All rewards are 0 or 1." if is_binary else f"All rewards lie between {low:g} and {high:g}."
     return [Finding("ok", "bounds", seen)]
 
@@ -208,7 +208,7 @@ def _shortest(source: Source, n: int) -> int | None:
     return min(source.rows(arm) for arm in range(n)) if isinstance(source, TableSource) else None
 
 
-def pilot(question: Unknown, source: Source, tried: Sequence[ArmTrials], pulls: int) -> list[Finding]:
+def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: int) -> list[Finding]:
     """Return what pilot will be made, and whether the measurement is fit for one."""
     each = f"{pulls:,} pulls of each arm"
     rows = _shortest(source, question.n)
@@ -259,7 +259,7 @@ def _all(tried: Sequence[ArmTrials]) -> list[Trial]:
     ]
 
 
-def named(problem: Question, arms: Sequence[ArmTrials]) -> str:
+def named(problem: Problem, arms: Sequence[ArmTrials]) -> str:
     """Return the names of arms as a phrase."""
     names = [problem.name(one.arm) for one in arms]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.errors import MeasurementFailed
 from shortlist.measure import Call, Source, Summary, TableSource, summary_of
 from shortlist.measure.bounded import is_summary
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 _CALLS = 6  # for each arm, its pulls divided among them
 
@@ -64,13 +64,13 @@ class ArmTrials:
     failure: str = ""
 
 
-def arms_to_try(problem: Question, n_arms: int) -> list[int]:
+def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
     """Return so many arms, or all if there are fewer, spread over the list."""
     places = np.linspace(0, problem.n - 1, min(n_arms, problem.n))
     return [int(place) for place in places.round()]
 
 
-def tried(source: Source, problem: Question, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
+def tried(source: Source, problem: Problem, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
     """Return the trials of some arms, measured in turn, so that the calls of each span the whole time."""
     planned = {arm: _calls(source, arm, pulls, seed) for arm in arms}
     made: dict[int, list[Trial]] = {arm: [] for arm in arms}
@@ -105,7 +105,7 @@ def _calls(source: Source, arm: int, pulls: int, seed: int) -> list[Call]:
     return [*calls, calls[0], Call(seed + 1, arm, calls[0].count, 0)]
 
 
-def _made(source: Source, problem: Question, call: Call) -> Trial:
+def _made(source: Source, problem: Problem, call: Call) -> Trial:
     begun = time.perf_counter()
     (answer,) = source.answers([call])
     seconds = time.perf_counter() - begun

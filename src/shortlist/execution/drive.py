@@ -25,12 +25,12 @@ from shortlist.measure import (
     TableSource,
     global_randomness_kept,
 )
+from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.session.session import Session
 from shortlist.session.splitting import TURNS
 from shortlist.session.state import REPRODUCIBLE
 from shortlist.store import Where
-from shortlist.unknown import Question
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """What `executor` may be."""
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=Driven)
 
 def select(
     measure: Measure | Source,
-    problem: Question,
+    problem: Problem,
     strategy: str = "auto",
     *,
     seed: int = 0,

@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.measure import Summaries
+from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.session.holders import Holding
 from shortlist.store.events import Scored
 from shortlist.tickets import Tickets
-from shortlist.unknown import Question
 
 
 class Driven(Protocol):
@@ -24,7 +24,7 @@ class Driven(Protocol):
         """What the names of those begin with who measure for it by `drive`."""
 
     @property
-    def problem(self) -> Question:
+    def problem(self) -> Problem:
         """What is asked."""
 
     @property

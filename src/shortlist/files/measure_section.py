@@ -26,8 +26,8 @@ from shortlist.measure.columns import Columns
 from shortlist.measure.simulated import checked_means
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
+from shortlist.rewards import Gaussian
 from shortlist.session.state import REPRODUCIBLE
-from shortlist.unknown import Question, Unknown
 
 _INSTEAD = {"measure": " If people are to measure, use `shortlist begin`, then `ask` and `tell`."}
 
@@ -156,7 +156,7 @@ class _Given:
     """What the section says, and all that it may refer to."""
 
     entries: dict[str, Any]
-    problem: Question
+    problem: Problem
     columns: Columns
     folder: Path
 
@@ -165,7 +165,7 @@ class _Given:
         check_keys(self.entries, {"kind", REISSUE, RETRIES, *keys}, "[measure]")
 
 
-def measured(entries: dict[str, Any], problem: Question, columns: Columns, folder: Path) -> Measured:
+def measured(entries: dict[str, Any], problem: Problem, columns: Columns, folder: Path) -> Measured:
     """Return the source of rewards that [measure] describes."""
     kind = entries.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
@@ -194,15 +194,15 @@ def _retries(given: Any) -> Retries | None:
 
 
 def _simulated(given: _Given) -> Measured:
-    rewards = word(given.entries, "rewards", given.problem.rewards or "gaussian")
+    rewards = word(given.entries, "rewards", given.problem.declared_rewards or "gaussian")
     truth = _truth(given)
     if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
-        stated = "gaussian-unknown" if isinstance(given.problem, Unknown) else "gaussian"
+        stated = "gaussian-unknown" if not given.problem.knows_variances else "gaussian"
         raise InvalidProblem(f'`noise` is "{stated}", but `rewards` are "{rewards}"; change one of them.')
     means = checked_means(truth, _listed(given, "means", "mean"), rewards)
     if given.problem.bounds is not None:
         _check_reach(given.problem.bounds, means, rewards)
-    is_unknown = isinstance(given.problem, Unknown)
+    is_unknown = not given.problem.knows_variances
     source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
     variances = truth.variances if is_unknown else None
     return Measured(source, means, rewards, variances, {"rewards": rewards})
@@ -211,7 +211,7 @@ def _simulated(given: _Given) -> Measured:
 def _truth(given: _Given) -> Problem:
     """Return the question as it is known to whoever draws the rewards."""
     said: list[str] = [key for key in ("variances", "scales") if key in given.entries]
-    if isinstance(given.problem, Problem):
+    if given.problem.knows_variances:
         if said:
             raise InvalidProblem(
                 f"[measure] gives `{said[0]}`, but [problem] says already how noisy arms are; leave it out."
@@ -225,7 +225,8 @@ def _truth(given: _Given) -> Problem:
         )
     (key,) = said
     values = _listed(given, key, key)
-    return given.problem.known(values if key.startswith("variance") else squares(values), noise="gaussian")
+    variances = values if key.startswith("variance") else squares(values)
+    return given.problem.with_variances(variances, rewards=Gaussian(variances))
 
 
 def _listed(given: _Given, key: str, column: str) -> Any:

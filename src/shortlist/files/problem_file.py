@@ -25,13 +25,11 @@ from shortlist.input_files import MOST_BYTES
 from shortlist.measure import Source, TableSource
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
+from shortlist.rewards import NOISES, UNKNOWN, Gaussian, rewards_of
 from shortlist.session.transitions import FOLLOWS
-from shortlist.unknown import Question, Unknown
 
 T = TypeVar("T")
 
-UNKNOWN = "gaussian-unknown"
-_NOISES = ("sub-gaussian", "gaussian", UNKNOWN)
 _REQUIRED = {"m", "epsilon", "delta"}
 _LONG_KEY = re.compile(r"(?m)(?:^|[\[{,])[ \t]*(?:[\w-]+[ \t]*\.[ \t]*){32}")
 _NUMBERS = "Write numbers like 5, 0.25 or 1e-6."
@@ -68,7 +66,7 @@ class ProblemFile:
         In how many turns arms are to be measured; None where the file does not say.
     """
 
-    problem: Question
+    problem: Problem
     source: Source
     means: FloatArray | None = None
     rewards: str | None = None
@@ -130,7 +128,7 @@ def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
     return found if to_go_on else _read(path, lambda *_: found.since(None))
 
 
-def read_problem(path: Path) -> Question:
+def read_problem(path: Path) -> Problem:
     """Return the question alone; where rewards come from need not be said."""
     return _read(path, lambda text, folder: _asked(text, folder)[0])
 
@@ -140,7 +138,7 @@ def read_reissue(path: Path) -> bool | None:
     return _read(path, lambda text, _: _reissue(text))
 
 
-def question_of(entries: dict[str, Any]) -> Question:
+def question_of(entries: dict[str, Any]) -> Problem:
     """Return the question that the entries of a section [problem] ask, where no file is to be read."""
     if "arms" in entries:
         raise InvalidProblem("`arms` names a file, and none is read here; give the arms themselves.")
@@ -180,7 +178,7 @@ def _refuse_large(value: Any) -> None:
         _refuse_large(part)
 
 
-def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns]:
+def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
     check_keys(text, {"problem", "measure"}, "the file")
     asked = section(text, "problem", PROBLEM_KEYS)
     missing = _REQUIRED - asked.keys()
@@ -188,18 +186,17 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Question, Columns]:
         lacking = ", ".join(sorted(missing))
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
-    if one_of(asked.get("noise", "sub-gaussian"), "noise", _NOISES) == UNKNOWN:
+    if one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES) == UNKNOWN:
         return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
         raise InvalidProblem(f'`pilot` has a meaning only beside `noise = "{UNKNOWN}"`; leave it out.')
-    problem = Problem(
-        **_common(asked, columns),
-        variances=declared_variances(asked, columns),
-        noise=asked.get("noise", "sub-gaussian"),
-        bounds=asked.get("bounds"),
-        rewards=asked.get("rewards"),
-    )
-    return problem, columns
+    variances, noise = declared_variances(asked, columns), asked.get("noise", "sub-gaussian")
+    known: dict[str, Any] = {"rewards": rewards_of(noise, variances)}
+    if "rewards" in asked:
+        if noise == "gaussian":
+            raise InvalidProblem('`noise` is "gaussian", but 0/1 rewards are not; leave out one of them.')
+        known = {"variances": variances, "rewards": asked["rewards"]}
+    return Problem(**_common(asked, columns), **known, bounds=asked.get("bounds")), columns
 
 
 def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
@@ -209,9 +206,10 @@ def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
     return {**numbers, **words, "names": _names(asked, columns)}
 
 
-def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Unknown:
+def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Problem:
     refuse_noise(asked, columns, is_simulated=is_simulated)
-    return Unknown(**_common(asked, columns), n=n_arms(asked, columns), pilot=asked.get("pilot"))
+    about: dict[str, Any] = {"n": n_arms(asked, columns), "rewards": Gaussian(pilot=asked.get("pilot"))}
+    return Problem(**_common(asked, columns), **about)
 
 
 def _kind(text: dict[str, Any]) -> object:

@@ -17,7 +17,7 @@ from shortlist.errors import FinalFailure
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.many import Calls, Summaries
 from shortlist.measure.source import Call, Source
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 _ROUNDING = 1e-9  # of the range: the mean of rewards within the bounds may lie outside them by so much
 
@@ -27,7 +27,7 @@ class BoundedSource:
     """A source whose rewards are checked against the bounds that a problem declares."""
 
     source: Source
-    problem: Question
+    problem: Problem
 
     @property
     def together(self) -> int:
@@ -53,7 +53,7 @@ class BoundedSource:
         return summary
 
 
-def check_answer(problem: Question, arm: int, answer: Any, summary: Summary) -> None:
+def check_answer(problem: Problem, arm: int, answer: Any, summary: Summary) -> None:
     """Raise FinalFailure if declared bounds rule an answer out, given as rewards or as a summary.
 
     Parameters
@@ -74,7 +74,7 @@ def check_answer(problem: Question, arm: int, answer: Any, summary: Summary) -> 
     check_summaries(problem, np.array([arm]), Summaries(*numbers, rewards))
 
 
-def check_summaries(problem: Question, arms: IntArray, given: Summaries) -> None:
+def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
     """Raise FinalFailure if declared bounds rule out one of many summaries, or of the rewards behind them."""
     if problem.bounds is None:
         return
@@ -109,20 +109,20 @@ def is_summary(answer: Any) -> bool:
     return is_pair or isinstance(answer, Summary)
 
 
-def is_reward(problem: Question, value: float) -> bool:
+def is_reward(problem: Problem, value: float) -> bool:
     """Whether a number can be a reward, by the bounds that the problem declares."""
     return problem.bounds is None or bool(_are_rewards(problem, np.array([value])).all())
 
 
-def _are_rewards(problem: Question, values: FloatArray) -> BoolArray:
+def _are_rewards(problem: Problem, values: FloatArray) -> BoolArray:
     low, high = problem.bounds or (-np.inf, np.inf)
-    if problem.rewards == "bernoulli":
+    if problem.is_binary:
         return np.isin(values, (low, high))
     is_within: BoolArray = (low <= values) & (values <= high)
     return is_within
 
 
-def _are_means(problem: Question, means: FloatArray, counts: IntArray) -> BoolArray:
+def _are_means(problem: Problem, means: FloatArray, counts: IntArray) -> BoolArray:
     low, high = problem.bounds or (-np.inf, np.inf)
     slack = _ROUNDING * (high - low)
     is_within: BoolArray = (means >= low - slack) & (means <= high + slack)
@@ -140,8 +140,8 @@ def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatAr
     return limits + _ROUNDING * half
 
 
-def _refused(problem: Question, what: str) -> FinalFailure:
-    if problem.rewards == "bernoulli":
+def _refused(problem: Problem, what: str) -> FinalFailure:
+    if problem.is_binary:
         advice = "Give 1 for a success and 0 for a failure, or begin a run with bounds instead."
     else:
         advice = "Fix the measurement, or begin a run with wider bounds."
@@ -151,11 +151,11 @@ def _refused(problem: Question, what: str) -> FinalFailure:
     )
 
 
-def declared(problem: Question) -> str:
+def declared(problem: Problem) -> str:
     """Return what was declared of rewards, in words that follow on "to"."""
-    return "be 0 or 1" if problem.rewards == "bernoulli" else f"lie {_between(problem)}"
+    return "be 0 or 1" if problem.is_binary else f"lie {_between(problem)}"
 
 
-def _between(problem: Question) -> str:
+def _between(problem: Problem) -> str:
     low, high = problem.bounds or (-np.inf, np.inf)
     return f"between {low:g} and {high:g}"

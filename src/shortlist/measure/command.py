@@ -19,7 +19,7 @@ from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
 from shortlist.measure.function import Summary
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
 from shortlist.measure.source import Call
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
@@ -55,7 +55,7 @@ class CommandSource:
         Environment variables to set beside those that are there.
     """
 
-    problem: Question
+    problem: Problem
     argv: tuple[str, ...]
     folder: Path = Path()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import one_of
 from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.measure.source import Call
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 ORDERS = ("next", "random", "draw")
 
@@ -37,7 +37,7 @@ class TableSource:
         "draw": drawn at random with replacement, fixed by the seed.
     """
 
-    problem: Question
+    problem: Problem
     values: FloatArray
     starts: IntArray
     order: str = "next"
@@ -45,7 +45,7 @@ class TableSource:
     is_reproducible: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, problem: Question, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":
+    def of(cls, problem: Problem, rewards: Sequence[FloatArray], order: str = "next") -> "TableSource":
         """Return the table with these rewards, one array for each arm."""
         if len(rewards) != problem.n:
             raise InvalidProblem(f"the table has {len(rewards)} arms but the problem has {problem.n}.")

@@ -12,13 +12,13 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import is_whole, one_of
 from shortlist.errors import InvalidProblem
 from shortlist.measure.columns import Columns, bytes_of, listed
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _MOST_UNPACKED, _MOST_RATIO = 4 << 30, 20  # bytes of an archive, or so many times its size
 
 
-def read_long(path: Path, problem: Question, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:
+def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file with one line per reward."""
     columns = Columns.read(path, "reward")
     rewards = columns.rewards(reward)
@@ -36,14 +36,14 @@ def read_long(path: Path, problem: Question, arm: str = "arm", reward: str = "re
     return np.split(rewards[order], ends[:-1])
 
 
-def read_wide(path: Path, problem: Question) -> list[FloatArray]:
+def read_wide(path: Path, problem: Problem) -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file with one column per arm; others are ignored."""
     columns = Columns.read(path, "row of rewards")
     names = (problem.name(arm) for arm in range(problem.n))
     return [columns.rewards(name, may_be_blank=True) for name in names]
 
 
-def read_npy(path: Path, problem: Question, axis: int = 0) -> list[FloatArray]:
+def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
     """Return the rewards of each arm from an array of two dimensions, arms along `axis`."""
     if not is_whole(axis) or axis not in (0, 1):
         raise InvalidProblem(f"`axis` is {axis!r}; it must be 0 (a row per arm) or 1 (a column per arm).")
@@ -59,7 +59,7 @@ def read_npy(path: Path, problem: Question, axis: int = 0) -> list[FloatArray]:
     return list(np.ascontiguousarray(np.moveaxis(table, axis, 0)))
 
 
-def read_npz(path: Path, problem: Question) -> list[FloatArray]:
+def read_npz(path: Path, problem: Problem) -> list[FloatArray]:
     """Return the rewards of each arm from an archive with one flat array per arm, by its name."""
     names = [problem.name(arm) for arm in range(problem.n)]
     data = bytes_of(path)
@@ -81,7 +81,7 @@ def read_npz(path: Path, problem: Question) -> list[FloatArray]:
     return found
 
 
-def read_csv(path: Path, problem: Question, layout: str, **names: str) -> list[FloatArray]:
+def read_csv(path: Path, problem: Problem, layout: str, **names: str) -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file of either layout."""
     if one_of(layout, "layout", ("long", "wide")) == "long":
         return read_long(path, problem, **names)

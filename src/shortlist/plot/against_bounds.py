@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from shortlist.planning import row_of
 from shortlist.plot.labels import pulls_words
 from shortlist.plot.style import BLACK, BLUE, GREY, PALE, look_of, new_axes, powers_of_ten, quiet_style
-from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class SpentData:
 def spent_data(result: Result, cap: int | None = None) -> SpentData:
     """Return the pulls of a run beside bounds; `cap` is the most it can take, if that is known better."""
     problem = result.problem
-    if not isinstance(problem, Problem):
+    if not problem.knows_variances:
         return SpentData(result.n_pulls, cap, None, None, None)
     most = {name: row_of(name, problem).worst_case_pulls for name in {result.strategy, *_PAPER}}
     return SpentData(

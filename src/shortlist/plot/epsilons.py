@@ -14,9 +14,8 @@ from shortlist.planning import resolve
 from shortlist.plot.curves import LOWER_BOUND, draw_curves, name_curves
 from shortlist.plot.per_round import two_axes
 from shortlist.plot.style import GREY, figure_of, look_of, new_figure, powers_of_ten, quiet_style, value_ticks
-from shortlist.problem import Problem
+from shortlist.problem import Problem, checked
 from shortlist.simulation import simulate
-from shortlist.unknown import Question, checked_question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +85,7 @@ class EpsilonData:
 
 
 def epsilon_data(
-    problem: Question,
+    problem: Problem,
     means: ArrayLike,
     strategies: Sequence[str] = ("race", "wnelim"),
     *,
@@ -98,7 +97,7 @@ def epsilon_data(
     budget: int | None = None,
 ) -> EpsilonData:
     """Return how often strategies fail, and their mean pulls, at several values of epsilon."""
-    problem = checked_question(problem)
+    problem = checked(problem)
     names = (strategies,) if isinstance(strategies, str) else tuple(dict.fromkeys(strategies))
     steps = problem.epsilon * 2.0 ** np.arange(-2, 2.5, 0.5) if epsilons is None else np.asarray(epsilons)
     values = np.unique(steps.astype(np.float64))
@@ -113,7 +112,7 @@ def epsilon_data(
         ]
         for name in names
     }  # fmt: skip
-    known = [one for one in asked if isinstance(one, Problem)]
+    known = [one for one in asked if one.knows_variances]
     return EpsilonData(
         epsilons=values,
         delta=problem.delta,
@@ -132,7 +131,7 @@ def epsilon_data(
 
 
 def failure_against_epsilon(
-    problem: Question,
+    problem: Problem,
     means: ArrayLike,
     strategies: Sequence[str] = ("race", "wnelim"),
     *,

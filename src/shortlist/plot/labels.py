@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 LONGEST = 30  # letters of a name that are shown
 _MISSING = "\N{REPLACEMENT CHARACTER}"
@@ -15,7 +15,7 @@ def escaped(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def arm_labels(problem: Question, arms: Iterable[int]) -> list[str]:
+def arm_labels(problem: Problem, arms: Iterable[int]) -> list[str]:
     """Return the names of arms, as long as there is room for and in letters that the font has.
 
     What is left out of a long name is its middle, for it is often the end in which names differ. Where

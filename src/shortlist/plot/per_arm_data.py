@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.problem import Problem
 from shortlist.result import Result, best_first
 
 MOST = 60  # arms that are all shown one by one
@@ -113,7 +112,7 @@ def _window(n: int, m: int, most: int) -> slice:
 
 def _errors(result: Result) -> FloatArray:
     problem, pulls = result.problem, result.arms.pulls
-    if not isinstance(problem, Problem):
+    if not problem.knows_variances:
         return np.full(problem.n, np.nan)
     with np.errstate(divide="ignore"):
         errors = 2 * np.sqrt(problem.variances / pulls)

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from shortlist.bounds import lower_bound
-from shortlist.problem import Problem
 from shortlist.simulation import Simulation
 
 Outcomes = Mapping[str, Sequence[Simulation]]
@@ -69,7 +68,7 @@ def _gap(one: Simulation) -> float:
 
 
 def _bound(one: Simulation) -> float:
-    assert isinstance(one.problem, Problem)
+    assert one.problem.knows_variances
     return lower_bound(one.problem).pulls
 
 

@@ -7,7 +7,6 @@ from importlib.resources import files
 
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
-from shortlist.unknown import Unknown
 
 _KEY = re.compile(r"\[([A-Z]+[0-9]{2})\]")
 _ENTRY = re.compile(r"^@\w+\{(\w+),\n.*?^\}$", flags=re.MULTILINE | re.DOTALL)
@@ -33,7 +32,7 @@ def keys_of(result: Result) -> list[str]:
     rules = strategy_for(result.strategy, result.problem)
     promise = rules.guarantee(result.problem)
     named = f"{rules.source}; {'' if promise is None else promise.source}"
-    if not isinstance(result.problem, Unknown):
+    if result.problem.knows_variances:
         named += "; [ZT22]"
     return list(dict.fromkeys(_KEY.findall(named)))
 

@@ -9,7 +9,6 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee
 from shortlist.errors import InvalidProblem
-from shortlist.problem import Problem
 from shortlist.report.origin import Origin, origin_of, resuming
 from shortlist.report.run_warnings import Finding, findings_of
 from shortlist.report.workload import Work, workload
@@ -198,7 +197,7 @@ def _cap(result: Result) -> int | None:
 def _rivals(result: Result) -> dict[str, int | None]:
     """Return the worst cases of the paper's algorithms, if variances are known."""
     found: dict[str, int | None] = {}
-    if isinstance(result.problem, Problem) and result.problem.m < result.problem.n:
+    if result.problem.knows_variances and result.problem.m < result.problem.n:
         for name in RIVALS:
             try:
                 found[name] = strategy_named(name).worst_case_pulls(result.problem)
@@ -208,7 +207,7 @@ def _rivals(result: Result) -> dict[str, int | None]:
 
 
 def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray | None:
-    variances = result.problem.variances if isinstance(result.problem, Problem) else spreads
+    variances = result.problem.variances if result.problem.knows_variances else spreads
     if variances is None:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
 from shortlist.execution.driven import Followed
-from shortlist.problem import Problem
 from shortlist.report.worker_text import waiting_words
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
@@ -48,7 +47,7 @@ def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -
     def words(now: Followed) -> str:
         if not bound:  # it may take a second to find
             asked = now.problem
-            bound.append(f"lower bound {lower_bound(asked).words}" if isinstance(asked, Problem) else "")
+            bound.append(f"lower bound {lower_bound(asked).words}" if asked.knows_variances else "")
         rate = (now.n_made - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
         done = f"{now.n_made:,} pulls" if cap is None else f"{now.n_made:,} of at most {cap:,} pulls"

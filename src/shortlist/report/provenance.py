@@ -8,13 +8,13 @@ from typing import Any
 from shortlist.errors import InvalidProblem
 from shortlist.measure import declared
 from shortlist.planning import plan
+from shortlist.problem import Problem
 from shortlist.report.doctor_text import span
 from shortlist.report.model import Report
 from shortlist.report.origin import Origin
 from shortlist.report.text_format import universal
 from shortlist.report.worker_text import counted
 from shortlist.strategies import strategy_for
-from shortlist.unknown import Question
 
 
 def provenance(report: Report) -> list[tuple[str, str]]:
@@ -22,7 +22,7 @@ def provenance(report: Report) -> list[tuple[str, str]]:
     result, origin = report.result, report.origin
     rules = strategy_for(result.strategy, result.problem)
     found = [
-        ("Question", question_words(result.problem)),
+        ("Problem", question_words(result.problem)),
         ("Digest of the question", result.problem.digest),
         ("Strategy", f"{result.strategy}: {rules.summary}"),
         ("Why this strategy", why(report)),
@@ -42,7 +42,7 @@ def provenance(report: Report) -> list[tuple[str, str]]:
     return found
 
 
-def question_words(problem: Question) -> str:
+def question_words(problem: Problem) -> str:
     """Return what was asked, with all its numbers."""
     asked = problem.to_dict()
     best = "best" if problem.goal == "maximise" else "smallest"

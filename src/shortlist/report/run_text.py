@@ -7,7 +7,6 @@ from rich.text import Text
 
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
-from shortlist.problem import Problem
 from shortlist.report.text import result_text
 from shortlist.report.text_format import day, iso, moment
 from shortlist.report.worker_text import counted, holding_words, worker_words
@@ -81,9 +80,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "version": history.began.version,
             "n_events": log.n_events,
             "worst_case_pulls": history.worst_case_pulls,
-            "lower_bound": lower_bound(history.problem).pulls
-            if isinstance(history.problem, Problem)
-            else None,
+            "lower_bound": lower_bound(history.problem).pulls if history.problem.knows_variances else None,
             "round": round.number,
             "n_tickets": len(round.tickets),
             "n_open": round.n_missing,
@@ -164,7 +161,7 @@ def _pulls(history: RunState) -> str:
     said = f"{counted(history.n_pulls, 'pull')} told"
     if cap is not None:
         said += f", of at most {cap:,}"
-    if isinstance(history.problem, Problem):
+    if history.problem.knows_variances:
         said += f"; lower bound {lower_bound(history.problem).words}"
     return f"{said}."
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.problem import Problem
 from shortlist.report.text_format import percent, plain_name
 from shortlist.report.worker_text import counted, worker_words
 from shortlist.result import Result
@@ -119,7 +118,7 @@ def _variation(history: RunState) -> list[Finding]:
     """Return whether means of the same arms differ between rounds as stated variances say."""
     problem = history.problem
     rounds = [round for round in history.rounds if round.n_missing == 0 and len(round.tickets)]
-    if not isinstance(problem, Problem) or len(rounds) < 2:
+    if not problem.knows_variances or len(rounds) < 2:
         return []
     means = history.result.arms.means
     squares, n_batches = 0.0, np.zeros(problem.n, dtype=np.int64)

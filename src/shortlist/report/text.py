@@ -11,7 +11,6 @@ from shortlist.certificates import Scope
 from shortlist.planning import Plan, gap_words
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
-from shortlist.unknown import Unknown
 
 _MOST_ROWS = 20
 
@@ -77,7 +76,7 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
 
 def plan_text(plan: Plan) -> RenderableType:
     """Return a plan as a table of strategies, the lower bound, and why the first one is recommended."""
-    if isinstance(plan.problem, Unknown) and plan.problem.m < plan.problem.n:
+    if not plan.problem.knows_variances and plan.problem.m < plan.problem.n:
         return _plan_before_the_pilot(plan)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)

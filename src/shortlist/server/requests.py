@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.files.problem_file import question_of
+from shortlist.problem import Problem
 from shortlist.session.session import DAY
-from shortlist.unknown import Question
 
 MOST_LETTERS = 200  # of the name of a run or a worker
 _MOST_ARMS = 1_000_000
@@ -77,7 +77,7 @@ class Asked(Strict):
     guarantee: Annotated[Any, _as({"enum": ["pac", "indifference"]})] = None
     goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
 
-    def question(self) -> Question:
+    def question(self) -> Problem:
         """Return the question; raise InvalidProblem, as the library does, if it makes no sense."""
         given = {key: value for key, value in self.model_dump().items() if value is not None}
         if "n" in given and whole_number(given["n"], "n", 1) > _MOST_ARMS:

@@ -32,7 +32,6 @@ from shortlist.server.watching import Seen, Watch
 from shortlist.session.holders import awaited
 from shortlist.session.log import RunLog
 from shortlist.tickets import Tickets
-from shortlist.unknown import Question
 
 _AT_ONCE = 1000  # rows of a sheet that are sent together
 
@@ -96,7 +95,7 @@ def routes(context: AppContext) -> APIRouter:
     return router
 
 
-def plan_dict(question: Question) -> dict[str, Any]:
+def plan_dict(question: Problem) -> dict[str, Any]:
     """Return a plan as plain data, with the question in words."""
     found = plan(question)
     return found.to_dict() | {"words": question.words}
@@ -144,7 +143,7 @@ async def _news(context: AppContext, run: str, seen: Seen) -> dict[str, Any] | N
 def _question(run: OpenRun) -> dict[str, Any]:
     """Return a question whole: what `POST /runs` would take."""
     problem = run.log.history.problem
-    known = {"variances": problem.variances.tolist()} if isinstance(problem, Problem) else {}
+    known = {"variances": problem.variances.tolist()} if problem.knows_variances else {}
     names = None if problem.names is None else list(problem.names)
     return problem.to_dict() | known | {"names": names, "words": problem.words}
 

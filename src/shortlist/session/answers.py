@@ -9,15 +9,15 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_answer, check_summaries, declared, is_reward, summary_of
+from shortlist.problem import Problem
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
-from shortlist.unknown import Question
 
 _PILOT = "variances are unknown, and a pilot is to show them"
 _MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
 
 
-def tickets_of(problem: Question, given: object) -> Tickets:
+def tickets_of(problem: Problem, given: object) -> Tickets:
     """Return one ticket, or several of one round, as `Tickets`."""
     if isinstance(given, Tickets):
         return given
@@ -90,7 +90,7 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
 
 
 def check_bounds(
-    problem: Question, tickets: Tickets, rewards: Any, means: FloatArray, scored: Sequence[Scored] = ()
+    problem: Problem, tickets: Tickets, rewards: Any, means: FloatArray, scored: Sequence[Scored] = ()
 ) -> None:
     """Refuse what the declared bounds rule out: rewards, or means without them, and scores of failures."""
     if problem.bounds is None:
@@ -108,7 +108,7 @@ def check_bounds(
         check_answer(problem, ticket.arm, answer, summary_of(answer, ticket.count, ticket.name))
 
 
-def check_rounding(problem: Question, means: FloatArray) -> None:
+def check_rounding(problem: Problem, means: FloatArray) -> None:
     """Refuse means so large that differences of epsilon would drown in rounding."""
     if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
         raise MeasurementFailed(

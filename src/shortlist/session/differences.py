@@ -5,14 +5,13 @@ from typing import Any
 
 from shortlist.problem import Problem
 from shortlist.store.events import Began
-from shortlist.unknown import Question
 
 _PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal", "bounds", "rewards")
 _MOST_SHOWN = 60  # characters of a value
 
 
 def changes_of_question(
-    began: Began, problem: Question, strategy: str, seed: int, reissue: bool | None = None
+    began: Began, problem: Problem, strategy: str, seed: int, reissue: bool | None = None
 ) -> list[str]:
     """Return how a question, a strategy as asked for and a seed differ from those a run began with.
 
@@ -40,7 +39,7 @@ def changes_of_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str
     return found
 
 
-def _changes_of_problem(was: Question, now: Question) -> list[str]:
+def _changes_of_problem(was: Problem, now: Problem) -> list[str]:
     before, after = was.to_dict(), now.to_dict()
     found = [
         _change(part, before.get(part), after.get(part))
@@ -51,7 +50,7 @@ def _changes_of_problem(was: Question, now: Question) -> list[str]:
         return found
     names = [(was.name(arm), now.name(arm)) for arm in range(was.n)]
     found += _change_of_list("name", names)
-    if isinstance(was, Problem) and isinstance(now, Problem):
+    if was.knows_variances and now.knows_variances:
         variances = zip(was.variances.tolist(), now.variances.tolist(), strict=True)
         found += _change_of_list("variance", list(variances), [now.name(arm) for arm in range(now.n)])
     return found

@@ -18,7 +18,9 @@ from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
 from shortlist.measure import Summaries
 from shortlist.planning import resolve
+from shortlist.problem import Problem, checked
 from shortlist.result import Result
+from shortlist.rewards import SubGaussian
 from shortlist.session import transitions as deciding
 from shortlist.session.answers import (
     check_bounds,
@@ -46,7 +48,6 @@ from shortlist.store import (
     open_store,
 )
 from shortlist.tickets import Ticket, Tickets
-from shortlist.unknown import Question, checked_question
 
 DAY = 86_400.0  # seconds
 _LONGEST = 1e10  # seconds; three centuries
@@ -111,7 +112,7 @@ class Session:
 
     def __init__(
         self,
-        problem: Question,
+        problem: Problem,
         strategy: str = "auto",
         *,
         seed: int = 0,
@@ -121,7 +122,7 @@ class Session:
         reissue: bool | None = None,
         reproducible: bool = False,
     ) -> None:
-        problem = checked_question(problem)
+        problem = checked(problem)
         for option, value in (("reissue", reissue), ("reproducible", reproducible)):
             if not isinstance(value, bool | None):
                 raise InvalidProblem(f"`{option}` is {value!r}; it must be True or False.")
@@ -137,14 +138,14 @@ class Session:
             self.arrange({REPRODUCIBLE: True})
         self._settle()
 
-    def _compare(self, problem: Question, strategy: str, seed: int, reissue: bool | None) -> None:
+    def _compare(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         """Refuse to go on with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
-            self._refuse_changes(problem.changed(bounds=None, rewards=None), strategy, seed, reissue)
+            self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
             self._append(lambda history, _: deciding.declaration(self.name, history, problem))
         self._refuse_changes(problem, strategy, seed, reissue)
 
-    def _refuse_changes(self, problem: Question, strategy: str, seed: int, reissue: bool | None) -> None:
+    def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
             raise ChangedRun(
                 f"run {self.name!r} began with another question: {'; '.join(changes)}. To go on with it, ask "
@@ -170,7 +171,7 @@ class Session:
         return session
 
     @classmethod
-    def replay(cls, problem: Question, strategy: str, events: Iterable[Event], *, seed: int = 0) -> "Session":
+    def replay(cls, problem: Problem, strategy: str, events: Iterable[Event], *, seed: int = 0) -> "Session":
         """Return the session, in memory, that these events lead to: answers, conflicts and scores."""
         session = cls(problem, strategy, seed=seed)
         for event in events:
@@ -207,7 +208,7 @@ class Session:
         return self._history.began.code
 
     @property
-    def problem(self) -> Question:
+    def problem(self) -> Problem:
         """What is asked."""
         return self._history.problem
 
@@ -562,7 +563,7 @@ class Session:
         return self._log.append(decide)
 
     def _begin(
-        self, problem: Question, asked_for: str, strategy: str, seed: int, reissue: bool | None
+        self, problem: Problem, asked_for: str, strategy: str, seed: int, reissue: bool | None
     ) -> None:
         if len(self.name) > _MOST_LETTERS:
             raise InvalidProblem(

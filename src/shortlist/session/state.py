@@ -36,7 +36,6 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch
 from shortlist.tickets import Tickets
-from shortlist.unknown import Unknown
 
 REPRODUCIBLE = "reproducible"
 """The entry of settings that declares that a ticket measured again gives the same rewards."""
@@ -285,7 +284,7 @@ class RunState:
 
     def _declare(self, declared: Bounded) -> None:
         """Take in bounds that were declared after the run began: the question is the same, with bounds."""
-        if isinstance(self.problem, Unknown):
+        if not self.problem.knows_variances:
             raise CorruptLog("a log has bounds where variances are unknown.")
         self.problem = self.problem.changed(bounds=declared.bounds, rewards=declared.rewards)
         self.began = replace(self.began, problem=self.problem)

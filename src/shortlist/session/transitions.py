@@ -11,6 +11,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
+from shortlist.problem import Problem
 from shortlist.session.answers import check_variances
 from shortlist.session.differences import changes_of_settings
 from shortlist.session.state import REPRODUCIBLE, Round, RunState
@@ -28,7 +29,6 @@ from shortlist.store import (
     Told,
 )
 from shortlist.tickets import Tickets
-from shortlist.unknown import Question
 
 _SCORE, _NO_SCORE, _MEASURE = "on_failure", "suspend", "measure"
 _SIZE, _TOGETHER, _TURNS = "pulls_per_call", "together", "turns"
@@ -305,7 +305,7 @@ def _opening(round: Round) -> list[Event]:
     return [] if round.is_logged else [round.asked()]
 
 
-def declaration(run: str, history: RunState, problem: Question) -> list[Event]:
+def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
     """Return that bounds were declared of a run that has none; raise ChangedRun if its answers break them."""
     if problem.bounds is None or history.problem.bounds is not None:
         return []
@@ -320,7 +320,7 @@ def declaration(run: str, history: RunState, problem: Question) -> list[Event]:
                 f"run {run!r} has an answer from before its bounds were stored, and they rule it out: "
                 f"{error} Nothing was changed."
             ) from None
-    return [Bounded(problem.bounds, problem.rewards)]
+    return [Bounded(problem.bounds, problem.declared_rewards)]
 
 
 # --- how rewards are measured ---------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import CorruptLog, InvalidProblem
 from shortlist.problem import Problem
+from shortlist.rewards import Gaussian, rewards_of
 from shortlist.store.events import (
     Answered,
     Arranged,
@@ -37,7 +38,6 @@ from shortlist.store.events import (
 )
 from shortlist.store.packing import packed, packed_text, unpacked, unpacked_text
 from shortlist.tickets import Ticket
-from shortlist.unknown import Question, Unknown
 
 _WHOLE, _ONE_TICKET, _ONE_OF_PILOT = 1, 2, 3
 _LENGTH = struct.Struct("<BI")  # form, length of the JSON text
@@ -229,14 +229,14 @@ def _text(data: bytes) -> str:
 
 def _began(event: Began) -> bytes:
     problem = event.problem
-    known = isinstance(problem, Problem)
+    known = problem.knows_variances
     head = _words(event, _BEGAN_WORDS) | _later("began", event)
     head["known"] = known
     head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
     if problem.bounds is not None:
-        head["problem"] |= _words(problem, _BOUNDS)
+        head["problem"] |= {"bounds": problem.bounds, "rewards": problem.declared_rewards}
     names = None if problem.names is None else json.dumps(list(problem.names))
-    variances = problem.variances if isinstance(problem, Problem) else None
+    variances = problem.variances if problem.knows_variances else None
     return _whole(head, [packed_text(names), packed(variances)])
 
 
@@ -246,7 +246,7 @@ def _read_began(head: dict[str, Any], body: bytes, start: int) -> Began:
     parts, known = head.pop("problem"), head.pop("known")
     parts["names"] = None if names is None else json.loads(names)
     try:
-        problem: Question = _known(parts, variances) if known else Unknown(**parts)
+        problem = _known(parts, variances) if known else _unknown(parts)
     except InvalidProblem as refusal:
         raise ValueError(f"its problem is refused: {refusal}") from None
     return Began(problem, **head)
@@ -255,7 +255,15 @@ def _read_began(head: dict[str, Any], body: bytes, start: int) -> Began:
 def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
     if variances is None:
         raise ValueError("it has no variances")
-    return Problem(**parts, variances=variances)
+    noise, declared = parts.pop("noise"), parts.pop("rewards", None)
+    if declared is not None:
+        return Problem(**parts, variances=variances, rewards=declared)
+    return Problem(**parts, rewards=rewards_of(noise, variances))
+
+
+def _unknown(parts: dict[str, Any]) -> Problem:
+    pilot = parts.pop("pilot")
+    return Problem(**parts, rewards=Gaussian(pilot=pilot))
 
 
 def _too_new(what: str) -> CorruptLog:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.problem import Problem
 from shortlist.tickets import Ticket
-from shortlist.unknown import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Began:
         Whether a ticket may go to another worker when its lease has run out.
     """
 
-    problem: Question
+    problem: Problem
     strategy: str
     seed: int
     asked_for: str

@@ -7,6 +7,7 @@ from typing import Any
 
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
+from shortlist.problem import Problem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.biz import BIZ
@@ -30,7 +31,6 @@ from shortlist.strategies.ugape import UGAPE
 from shortlist.strategies.uniform import UNIFORM
 from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
-from shortlist.unknown import Question, Unknown
 
 __all__ = ["Batch", "Strategy", "Verdict", "names", "strategy_for", "strategy_named"]
 
@@ -61,7 +61,7 @@ _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with
 
 
 def names(variances: str = "known") -> tuple[str, ...]:
-    """Return the names of all strategies for known variances; with "unknown", of those for `Unknown`.
+    """Return the names of all strategies for known variances; with "unknown", of those for unknown ones.
 
     The latter are strategies of their own, and then those for known variances, run on bounds from a pilot.
     """
@@ -73,14 +73,14 @@ def strategy_named(name: str) -> Strategy[Any]:
     """Return the strategy for known variances with this name."""
     if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
         raise InvalidProblem(
-            f"strategy {name} is for unknown variances: ask `shortlist.Unknown` in place of a `Problem`."
+            f"strategy {name} is for unknown variances: ask a `Problem` with `rewards=shortlist.Gaussian()`."
         )
     return _one(name, _BY_NAME)
 
 
-def strategy_for(name: str, problem: Question) -> Strategy[Any]:
+def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
     """Return the strategy with this name for a problem, be its variances known or not."""
-    return _one(name, _FOR_UNKNOWN) if isinstance(problem, Unknown) else strategy_named(name)
+    return _one(name, _FOR_UNKNOWN) if not problem.knows_variances else strategy_named(name)
 
 
 def _one(name: str, among: dict[str, Strategy[Any]]) -> Strategy[Any]:

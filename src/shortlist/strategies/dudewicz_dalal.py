@@ -19,10 +19,10 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
+from shortlist.problem import Problem
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done
 from shortlist.strategies.rinott import root, totals
-from shortlist.unknown import Unknown
 
 _GRID = 4001
 _BEYOND = 1e-17  # the probability left out at either end
@@ -39,7 +39,7 @@ class Open:
     counts: IntArray
 
 
-def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
     """Return the state after the pilot."""
     n_pilot = pilot.size(question)
     h = constant(question.n, question.m, n_pilot, question.delta)
@@ -92,7 +92,7 @@ def failure(h: float, n: int, m: int, freedom: int) -> float:
     return float((chances * (passed[1:] + passed[:-1]) / 2).sum())  # [KL85] P(CS), any m
 
 
-def _unfit(question: Unknown) -> str:
+def _unfit(question: Problem) -> str:
     if is_proved(question):
         return ""
     guess = 1 - 1 / math.comb(question.n, question.m)
@@ -102,13 +102,13 @@ def _unfit(question: Unknown) -> str:
     )
 
 
-def is_proved(question: Unknown) -> bool:
+def is_proved(question: Problem) -> bool:
     """Return whether there are weights with which the errors of all arms have the same distribution."""
     is_trivial = question.m == question.n
     return is_trivial or constant(question.n, question.m, pilot.size(question), question.delta) > 0
 
 
-def _guarantee(question: Unknown) -> Guarantee | None:
+def _guarantee(question: Problem) -> Guarantee | None:
     if not is_proved(question):
         return None
     event = "the errors of one of the m best arms and of another add up to epsilon or more"

@@ -16,11 +16,10 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee, Scope
-from shortlist.problem import MOST_PULLS, countable
+from shortlist.problem import MOST_PULLS, Problem, countable
 from shortlist.strategies import pilot
 from shortlist.strategies.kn import is_behind, next_look
 from shortlist.strategies.protocol import Batch, Done, only_one
-from shortlist.unknown import Unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +29,14 @@ class Open:
     `variances` are those of all arms, from the pilot.
     """
 
-    question: Unknown
+    question: Problem
     variances: FloatArray
     arms: IntArray
     means: FloatArray
     n_pulls: int
 
 
-def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
     """Return the state after the pilot, at which arms are compared for the first time."""
     state = Open(question, variances, question.arms, means, pilot.size(question))
     countable(cap(state), "The procedure of Kim and Nelson")
@@ -63,7 +62,7 @@ def _screened(state: Open) -> Open | Done:
     return Done(arms) if len(arms) == 1 else replace(state, arms=arms, means=state.means[is_kept])
 
 
-def slope(question: Unknown) -> float:
+def slope(question: Problem) -> float:
     """Return the slope of the bar: with it each other arm has its share of delta."""
     beta = -math.expm1(math.log1p(-question.delta) / (question.n - 1))  # [KN01] Setup, beta
     log = max(0.0, -math.log(2 * beta))
@@ -81,7 +80,7 @@ def cap(state: Open) -> int:
     return n_pulls * question.n
 
 
-def _guarantee(question: Unknown) -> Guarantee:
+def _guarantee(question: Problem) -> Guarantee:
     event = "another arm drops the best one, which lies at least epsilon above it"
     return pilot.promise(question, "[KN01]; docs/theory.md, section 29", event, Scope.CORRECT)
 

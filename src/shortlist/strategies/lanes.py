@@ -13,6 +13,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certificates import Guarantee
+from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
     Done,
@@ -24,7 +25,6 @@ from shortlist.strategies.protocol import (
     nothing_to_ask,
     undecided,
 )
-from shortlist.unknown import Question
 
 S = TypeVar("S")
 
@@ -62,7 +62,7 @@ def strategy(
     A batch that needs variances, if there is one, must be the first, in all lanes.
     """
 
-    def first(problem: Question) -> S | Done:
+    def first(problem: Problem) -> S | Done:
         return Done(all_arms(problem, ())) if problem.m == problem.n else init(problem)
 
     def ask_one(state: S | Done) -> Batch:
@@ -71,7 +71,7 @@ def strategy(
     def tell_one(state: S | Done, means: FloatArray) -> S | Done:
         return state if isinstance(state, Done) else tell(state, means)
 
-    def init_all(problem: Question, lanes: Lanes = ()) -> State[S]:
+    def init_all(problem: Problem, lanes: Lanes = ()) -> State[S]:
         return Abreast(lanes, (first(problem),) * prod(lanes)) if lanes else first(problem)
 
     def ask_all(state: State[S]) -> Batch:

@@ -13,15 +13,15 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.problem import Problem
 from shortlist.strategies.lanes import strategy as abreast
 from shortlist.strategies.protocol import Batch, Done, Strategy
-from shortlist.unknown import Unknown
 
 GAUSSIAN = "rewards are independent, and Gaussian with one variance for each arm"
 _MORE = 1.25  # a pilot is large enough if not knowing the variances costs no more than this factor
 
 S = TypeVar("S")
-Begin: TypeAlias = Callable[[Unknown, FloatArray, FloatArray], S | Done]
+Begin: TypeAlias = Callable[[Problem, FloatArray, FloatArray], S | Done]
 """``begin(question, means, variances)``: the state after the pilot, given what it showed of every arm."""
 
 
@@ -29,7 +29,7 @@ Begin: TypeAlias = Callable[[Unknown, FloatArray, FloatArray], S | Done]
 class Pilot:
     """Every arm awaits its first pulls."""
 
-    question: Unknown
+    question: Problem
 
 
 def strategy(
@@ -40,17 +40,17 @@ def strategy(
     begin: Begin[S],
     ask: Callable[[S], Batch],
     tell: Callable[[S, FloatArray], S | Done],
-    guarantee: Callable[[Unknown], Guarantee | None],
+    guarantee: Callable[[Problem], Guarantee | None],
     cap: Callable[[S], int | None],
     n_rounds: int | None = None,
-    unfit: Callable[[Unknown], str] = lambda _: "",
+    unfit: Callable[[Problem], str] = lambda _: "",
 ) -> Strategy[Any]:
     """Return the strategy that begins with a pilot and goes on as its functions say, for any lanes.
 
     How many pulls it needs at most is not known before the pilot; `cap` says it of the state after that.
     """
 
-    def first(question: Unknown) -> Pilot | S:
+    def first(question: Problem) -> Pilot | S:
         return Pilot(question)
 
     def ask_any(state: Pilot | S) -> Batch:
@@ -85,7 +85,7 @@ def strategy(
     )
 
 
-def size(question: Unknown) -> int:
+def size(question: Problem) -> int:
     """Return how often each arm is pulled in the pilot: as was asked, or as many times as are worth it.
 
     That depends on noise that nobody knows yet. So the rule is: a pair of arms must not need more than a
@@ -109,7 +109,7 @@ def penalty(log: float, freedom: int) -> float:
     return math.expm1(exponent) * freedom / 2 if exponent < 700 else math.inf  # [KN01] Setup, eta
 
 
-def promise(question: Unknown, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
+def promise(question: Problem, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
     """Return the guarantee of a proof that has one kind of failure."""
     numbers = (question.epsilon, question.delta, question.m)
     ledger = Ledger((Share(event, question.delta),))

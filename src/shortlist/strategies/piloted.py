@@ -17,7 +17,6 @@ from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done, Strategy
-from shortlist.unknown import Unknown
 
 SHARE = 0.3  # of delta for the bounds; whatever n is, the best share would save a few percent at most
 
@@ -34,7 +33,7 @@ class Open:
 def with_pilot(rules: Strategy[Any]) -> Strategy[Any]:
     """Return a strategy for known variances as one for unknown variances."""
 
-    def begin(question: Unknown, _: FloatArray, variances: FloatArray) -> Open | Done:
+    def begin(question: Problem, _: FloatArray, variances: FloatArray) -> Open | Done:
         problem = bounded(question, variances)
         return Open(problem, rules.init(problem, ()), pilot.size(question) * question.n)
 
@@ -63,11 +62,11 @@ def with_pilot(rules: Strategy[Any]) -> Strategy[Any]:
     )
 
 
-def bounded(question: Unknown, variances: FloatArray) -> Problem:
+def bounded(question: Problem, variances: FloatArray) -> Problem:
     """Return the problem with upper bounds for variances, all of them true with probability 1 - share."""
     factor = inflation(question.n, pilot.size(question), SHARE * question.delta)
     least = max((question.epsilon * 1e-6) ** 2, 1e-100)  # a variance must be positive
-    return question.known(np.maximum(variances * factor, least), delta=(1 - SHARE) * question.delta)
+    return question.with_variances(np.maximum(variances * factor, least), delta=(1 - SHARE) * question.delta)
 
 
 @lru_cache(maxsize=256)
@@ -79,14 +78,14 @@ def inflation(n: int, n_pilot: int, share: float) -> float:
     return float((n_pilot - 1) / (2 * gammaincinv((n_pilot - 1) / 2, alpha)))
 
 
-def _stand_in(question: Unknown) -> Problem:
+def _stand_in(question: Problem) -> Problem:
     """Return a problem like the one after the pilot: whether it can be taken does not depend on variances."""
     return bounded(question.changed(epsilon=1.0), np.ones(question.n))
 
 
-def _guarantee(rules: Strategy[Any], question: Unknown) -> Guarantee | None:
+def _guarantee(rules: Strategy[Any], question: Problem) -> Guarantee | None:
     if question.m == question.n:
-        return rules.guarantee(question.known(np.ones(question.n)))
+        return rules.guarantee(question.with_variances(np.ones(question.n)))
     inner = rules.guarantee(_stand_in(question))
     if inner is None:
         return None
@@ -102,7 +101,7 @@ def _guarantee(rules: Strategy[Any], question: Unknown) -> Guarantee | None:
     )
 
 
-def _unfit(rules: Strategy[Any], question: Unknown) -> str:
+def _unfit(rules: Strategy[Any], question: Problem) -> str:
     problem = _stand_in(question)
     if reason := rules.unfit(problem):
         return reason

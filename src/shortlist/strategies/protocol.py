@@ -14,10 +14,10 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Guarantee
-from shortlist.unknown import Question
+from shortlist.problem import Problem
 
 Asked: TypeAlias = Any
-"""What a strategy is asked: a `Problem`, or an `Unknown` if it is one for unknown variances."""
+"""What a strategy is asked: a `Problem`."""
 
 Lanes: TypeAlias = tuple[int, ...]
 S = TypeVar("S")
@@ -115,7 +115,7 @@ class Strategy(Generic[S]):
     cap_from: Callable[[S], int | None] | None = None
 
 
-def all_arms(problem: Question, lanes: Lanes) -> IntArray:
+def all_arms(problem: Problem, lanes: Lanes) -> IntArray:
     """Return every arm of the problem, in every lane."""
     return np.broadcast_to(problem.arms, (*lanes, problem.n))
 
@@ -136,7 +136,7 @@ def decided(selected: IntArray) -> Verdict:
     return Verdict(selected, np.ones(selected.shape[:-1], dtype=np.bool_))
 
 
-def only_one(problem: Question) -> str:
+def only_one(problem: Problem) -> str:
     """Return why the problem is refused, if it is."""
     if problem.m in {1, problem.n}:
         return ""

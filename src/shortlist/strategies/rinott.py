@@ -15,10 +15,9 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
-from shortlist.problem import whole_pulls
+from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done, only_one
-from shortlist.unknown import Unknown
 
 _GRID = 401  # the trapezoidal rule converges fast for integrands that vanish smoothly at both ends
 _BEYOND = 1e-18  # the probability left out at either end
@@ -34,7 +33,7 @@ class Open:
     counts: IntArray
 
 
-def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
     """Return the state after the pilot."""
     n_pilot = pilot.size(question)
     h = constant(question.n, n_pilot, question.delta)
@@ -108,7 +107,7 @@ def chi_square(freedom: int) -> tuple[FloatArray, FloatArray]:
     return 2 * np.exp(logs), heights / heights.sum()
 
 
-def _guarantee(question: Unknown) -> Guarantee:
+def _guarantee(question: Problem) -> Guarantee:
     event = "some arm is overrated by epsilon or more, compared with the best"
     return pilot.promise(question, "[R78]; docs/theory.md, section 27", event)
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
-from shortlist.problem import MOST_PULLS, countable
+from shortlist.problem import MOST_PULLS, Problem, countable
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done
-from shortlist.unknown import Unknown
 
 TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # slopes of the lines in epsilon; steep ones settle pairs far apart
 SHARES = (0.6, 0.1, 0.1, 0.1, 0.1)  # of the delta of a pair
@@ -50,7 +49,7 @@ class Open:
         The arms that go on to their next levels.
     """
 
-    question: Unknown
+    question: Problem
     variances: FloatArray
     rates: IntArray
     looks: tuple[int, ...]
@@ -63,7 +62,7 @@ class Open:
     moving: IntArray
 
 
-def begin(question: Unknown, means: FloatArray, variances: FloatArray) -> Open | Done:
+def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
     """Return the state after the pilot, at which arms are compared for the first time."""
     n_pilot, n = pilot.size(question), question.n
     most, nobody = min(_MOST_RATE, n_pilot), np.empty(0, dtype=np.int64)
@@ -166,7 +165,7 @@ def is_crossed(state: Open, incumbent: int, arms: IntArray, levels: IntArray) ->
     return np.asarray(leads >= bar(state.question, spreads / np.array(state.looks)[levels]))
 
 
-def bar(question: Unknown, spreads: FloatArray) -> FloatArray:
+def bar(question: Problem, spreads: FloatArray) -> FloatArray:
     """Return by how much an incumbent's score, raised by epsilon, must lead: the lowest of the lines.
 
     `spreads` are the estimated variances of the difference of scores; all is in units of epsilon.
@@ -175,7 +174,7 @@ def bar(question: Unknown, spreads: FloatArray) -> FloatArray:
     return np.asarray(np.minimum.reduce(list(lines)))
 
 
-def penalties(question: Unknown) -> tuple[float, ...]:
+def penalties(question: Problem) -> tuple[float, ...]:
     """Return a for each line: a pair crosses it wrongly with no more than its share of delta."""
     n_pairs = question.m * (question.n - question.m)
     logs = (math.log(2 * n_pairs / (share * question.delta)) for share in SHARES)  # either variance may err
@@ -198,7 +197,7 @@ def _next(look: int) -> int:
     return look + max(1, look // _PACE)
 
 
-def _guarantee(question: Unknown) -> Guarantee:
+def _guarantee(question: Problem) -> Guarantee:
     event = "a pair is settled in favour of a bad arm, against one of the m best"
     return pilot.promise(question, "docs/theory.md, section 30", event)
 

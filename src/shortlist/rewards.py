@@ -1,0 +1,83 @@
+"""What is known of the rewards: `SubGaussian`, or `Gaussian` with variances that are known or not."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from shortlist import checks
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class SubGaussian:
+    """Rewards are sub-Gaussian: the usual assumption, which holds for all bounded rewards, too.
+
+    Parameters
+    ----------
+    variances
+        One variance proxy per arm. For Gaussian rewards that is the variance, or an upper bound on it; for
+        rewards in [a, b], ``(b - a)**2 / 4`` will do.
+    """
+
+    variances: FloatArray
+
+    def __init__(self, variances: ArrayLike) -> None:
+        object.__setattr__(self, "variances", checks.variances(variances))
+
+    def __reduce__(self) -> tuple[type, tuple[FloatArray]]:
+        return type(self), (self.variances,)
+
+
+class ZeroOne(SubGaussian):
+    """Every reward is 0 or 1; what ``rewards="bernoulli"`` beside `variances` stands for."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Gaussian:
+    """Rewards are Gaussian, with variances that are known exactly or not at all.
+
+    Some strategies are proved for Gaussian rewards only. If nobody knows the variances, every arm is pulled
+    `pilot` times first; the sample variances of these rewards stand in for the true ones, and the guarantee
+    allows for their errors. Averages of many outcomes are nearly Gaussian; single successes and failures
+    are not.
+
+    Parameters
+    ----------
+    variances
+        The variance of each arm; None if they are unknown.
+    pilot
+        Only for unknown variances: how often each arm is pulled first, 2 or more. By default each strategy
+        chooses a suitable number, mostly between 15 and 80. More is better where noise is large compared
+        with epsilon.
+    """
+
+    variances: FloatArray | None
+    pilot: int | None
+
+    def __init__(self, variances: ArrayLike | None = None, pilot: int | None = None) -> None:
+        if variances is not None and pilot is not None:
+            raise InvalidProblem("`pilot` has a meaning only if the variances are unknown; leave it out.")
+        object.__setattr__(self, "variances", None if variances is None else checks.variances(variances))
+        object.__setattr__(
+            self, "pilot", None if pilot is None else checks.whole_number(pilot, "pilot", 2, 10**9)
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[FloatArray | None, int | None]]:
+        return type(self), (self.variances, self.pilot)
+
+
+Rewards: TypeAlias = SubGaussian | Gaussian
+
+UNKNOWN = "gaussian-unknown"
+KINDS: dict[str, type[SubGaussian] | type[Gaussian]] = {"sub-gaussian": SubGaussian, "gaussian": Gaussian}
+"""What files, logs and servers call `noise`, where variances are known."""
+NOISES = (*KINDS, UNKNOWN)
+
+
+def rewards_of(noise: str, variances: Any = None, pilot: int | None = None) -> Rewards:
+    """Return the rewards that are meant by the word for their noise."""
+    if checks.one_of(noise, "noise", NOISES) == UNKNOWN:
+        return Gaussian(pilot=pilot)
+    return KINDS[noise](variances)
