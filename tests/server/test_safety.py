@@ -469,10 +469,27 @@ def test_there_is_no_way_out_of_the_folder_of_files(client: Caller) -> None:
 
 def test_files_that_are_not_there_are_not_remembered(client: Caller) -> None:
     assert client.get("/static/app.css").status_code == 200
-    before = pages._packed.cache_info().currsize
+    before = set(pages.static_files())
     for k in range(20):
         trouble_of(client.get(f"/static/{k}.js"), 404)
-    assert pages._packed.cache_info().currsize == before
+    assert set(pages.static_files()) == before
+
+
+def test_files_are_compressed_and_nothing_else(client: Caller) -> None:
+    """What an answer is compressed to could tell what a secret in it has in common with what others wrote."""
+    for path in (*PATHS, "/nothing"):
+        reply = client.get(path, headers={"accept-encoding": "gzip"})
+        assert "content-encoding" not in reply.headers, path
+    for name in pages.static_files():
+        packed = client.get(f"/static/{name}", headers={"accept-encoding": "gzip"})
+        plain = client.get(f"/static/{name}", headers={"accept-encoding": "identity"})
+        assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "accept-encoding")
+        assert ("content-encoding" in plain.headers, plain.headers["vary"]) == (False, "accept-encoding")
+        assert packed.content == plain.content
+        assert packed.headers["etag"] == plain.headers["etag"]
+        assert packed.headers["content-type"].startswith(("text/javascript", "text/css", "image/svg+xml"))
+        whole = client.get(f"/static/{name}", headers={"range": "bytes=nonsense"})
+        assert (whole.status_code, whole.content) == (200, plain.content)
 
 
 def test_a_fault_of_the_server_is_told_without_details(

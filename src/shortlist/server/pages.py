@@ -60,7 +60,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 }
 
 
-_KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _EXAMPLE = {"m": 3, "epsilon": 0.1, "delta": 0.05, "variances": [0.25] * 10}
 _TO_A_PAGE = 50  # runs
 
@@ -132,12 +132,12 @@ def _add_files(router: APIRouter, context: AppContext) -> None:
 
     @router.get("/static/{name}", include_in_schema=False)
     async def static(name: str, request: Request) -> Response:
-        kind = _KINDS.get(f".{name.rpartition('.')[2]}")
-        if kind is None:
+        if name not in static_files():
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        data, mark = await context.read(partial(_packed, name))
-        headers = {"cache-control": "no-cache", "etag": mark, "vary": "accept-encoding"}
-        if request.headers.get("if-none-match") == mark:
+        data, etag = static_files()[name]
+        kind = _KINDS[name.rpartition(".")[2]]
+        headers = {"cache-control": "no-cache", "etag": etag, "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == etag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(gzip.decompress(data), media_type=kind, headers=headers)
@@ -200,16 +200,20 @@ def _templates() -> Environment:
 
 
 @cache
-def _packed(name: str) -> tuple[bytes, str]:
-    """Return a file that pages load, packed, and a mark of it; raise HTTPException if it is none of ours."""
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """Return the files that pages load, by name: each compressed, with an ETag of its content.
+
+    Starlette's `StaticFiles` makes ETags of times and sizes, serves a file under several paths, and answers
+    a bad `Range` in another format than our errors. No other response is compressed: its size could reveal
+    a secret in it.
+    """
     folder = files("shortlist.server").joinpath("static")
-    if name == "report.css":
-        data = style().encode()
-    elif name in {one.name for one in folder.iterdir()}:
-        data = folder.joinpath(name).read_bytes()
-    else:
-        raise HTTPException(HTTPStatus.NOT_FOUND)  # which is not remembered, as an answer would be
-    return gzip.compress(data, 6, mtime=0), f'"{sha256(data).hexdigest()[:20]}"'
+    found = {one.name: one.read_bytes() for one in folder.iterdir() if one.name.rpartition(".")[2] in _KINDS}
+    found["report.css"] = style().encode()
+    return {
+        name: (gzip.compress(data, 6, mtime=0), f'"{sha256(data).hexdigest()[:20]}"')
+        for name, data in found.items()
+    }
 
 
 def _glances(context: AppContext, page: int | None) -> dict[str, Any]:
