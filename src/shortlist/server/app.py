@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from shortlist.server.errors import add_handlers
 from shortlist.server.middleware import guarded
 from shortlist.server.requests import Refusal
-from shortlist.server.responses import Api, described
+from shortlist.server.responses import Api
 from shortlist.server.runs import RunCache
 from shortlist.server.settings import Settings
 from shortlist.server.watching import Watch
@@ -126,5 +126,5 @@ def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.context = context
     add_handlers(app)
     for part in (routes_write, routes_read, pages):
-        app.include_router(described(part.routes(context)))
+        app.include_router(part.routes(context))
     return app

@@ -26,6 +26,7 @@ from shortlist.run_urls import path_of, run_of
 from shortlist.server.app import AppContext
 from shortlist.server.errors import answer, status_of
 from shortlist.server.requests import Strict
+from shortlist.server.responses import Listed, Status, returns
 from shortlist.server.routes_write import Run
 from shortlist.server.snapshot import glance, report_of, snapshot
 from shortlist.server.tokens import SESSION, Right
@@ -77,12 +78,12 @@ def routes(context: AppContext) -> APIRouter:
     """Return the routes of all pages and of what they load."""
     router = APIRouter(tags=["pages"])
 
-    @router.get("/index.json")
+    @router.get("/index.json", responses=returns(Listed))
     async def index_facts(page: Page | None = None) -> dict[str, Any]:
         """Return runs, the latest first, and what each waits for: all of them, or a page of the list."""
         return await context.read(partial(_glances, context, page))
 
-    @router.get("/runs/{run}.json")
+    @router.get("/runs/{run}.json", responses=returns(Status))
     async def run_facts(run: Run) -> dict[str, Any]:
         """Return how far a run is: all that its page shows."""
         return await context.read(partial(context.cache.look, run_of(run), snapshot))
@@ -117,7 +118,7 @@ def routes(context: AppContext) -> APIRouter:
     async def plan_page(request: Request) -> HTMLResponse:
         return await drawn("plan.html", request, plan_facts())
 
-    router.get("/runs/{run}/answer.json")(run_facts)
+    router.get("/runs/{run}/answer.json", responses=returns(Status))(run_facts)
     _add_files(router, context)
     _add_login(router, context)
     return router

@@ -1,12 +1,12 @@
-"""What answers look like, for those who read the OpenAPI document.
+"""What answers look like, for those who read the OpenAPI document; each route names its own.
 
-Answers are made elsewhere, and may say more than stands here; tests hold them against this.
+They are plain data that commands print as well, without pydantic, and may say more than is listed here. Tests
+check every answer against its shape.
 """
 
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
+from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
@@ -200,31 +200,14 @@ class Export(Reply):
     result: dict[str, Any]
 
 
-MODELS: dict[tuple[str, str], type[Reply]] = {
-    ("POST", "/runs"): Begun,
-    ("POST", "/runs/{run}/ask"): Given,
-    ("POST", "/runs/{run}/tell"): Taken,
-    ("POST", "/runs/{run}/answer"): Kept,
-    ("POST", "/runs/{run}/sheet"): Taken,
-    ("POST", "/runs/{run}/renew"): Done,
-    ("POST", "/runs/{run}/release"): Done,
-    ("POST", "/runs/{run}/arrange"): Done,
-    ("POST", "/runs/{run}/suspend"): Done,
-    ("POST", "/plan"): Plan,
-    ("GET", "/index.json"): Listed,
-    ("GET", "/runs/{run}.json"): Status,
-    ("GET", "/runs/{run}/answer.json"): Status,
-    ("GET", "/runs/{run}/round.json"): Round,
-    ("GET", "/runs/{run}/question.json"): Question,
-    ("GET", "/runs/{run}/result.json"): Outcome,
-    ("GET", "/runs/{run}/export.json"): Export,
-}
-"""What is answered where, if all is well."""
+def returns(model: type[Reply]) -> dict[int | str, dict[str, Any]]:
+    """Return how the OpenAPI document describes a route that answers in this shape."""
+    return {200: {"model": model}}
 
-_OTHERS = {
-    "/runs/{run}/export.csv": ("text/csv", "All answers, as a sheet."),
-    "/runs/{run}/events": ("text/event-stream", "Events `run`, each with the run's status, and `trouble`."),
-}
+
+def returns_text(kind: str, words: str) -> dict[int | str, dict[str, Any]]:
+    """Return how the OpenAPI document describes a route that answers with text."""
+    return {200: {"description": words, "content": {kind: {"schema": {"type": "string"}}}}}
 
 
 class Api(FastAPI):
@@ -240,19 +223,3 @@ class Api(FastAPI):
                         (schema,) = reply["content"].values()
                         reply["content"] = {"application/json": schema}
         return document
-
-
-def described(router: APIRouter) -> APIRouter:
-    """Return routes, with what they answer if all is well."""
-    for route in router.routes:
-        if not isinstance(route, APIRoute):
-            continue
-        (method,) = route.methods or {""}
-        if model := MODELS.get((method, route.path)):
-            statuses = {route.status_code or 200, *(s for s in route.responses if str(s).startswith("2"))}
-            for status in statuses:
-                route.responses[status] = {**route.responses.get(status, {}), "model": model}
-        if route.path in _OTHERS:
-            kind, words = _OTHERS[route.path]
-            route.responses[200] = {"description": words, "content": {kind: {"schema": {"type": "string"}}}}
-    return router

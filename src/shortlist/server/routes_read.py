@@ -21,9 +21,11 @@ from shortlist.report.export import COLUMNS, answer_rows, export_dict
 from shortlist.report.payloads import holders
 from shortlist.report.text_format import iso
 from shortlist.run_urls import run_of
+from shortlist.server import responses
 from shortlist.server.app import AppContext
 from shortlist.server.errors import Busy
 from shortlist.server.requests import Asked
+from shortlist.server.responses import Export, Outcome, Plan, Round, returns, returns_text
 from shortlist.server.routes_write import Run
 from shortlist.server.runs import OpenRun
 from shortlist.server.snapshot import snapshot
@@ -40,17 +42,17 @@ def routes(context: AppContext) -> APIRouter:
     """Return the routes of what only looks."""
     router = APIRouter(tags=["reading"], route_class=StrictRoute)
 
-    @router.post("/plan")
+    @router.post("/plan", responses=returns(Plan))
     async def plan_(asked: Asked) -> dict[str, Any]:
         """Return what every strategy promises for a question, and the pulls that none can do without."""
         return await context.run_planner(lambda: plan_dict(asked.question()))
 
-    @router.get("/runs/{run}/question.json")
+    @router.get("/runs/{run}/question.json", responses=returns(responses.Question))
     async def question(run: Run) -> dict[str, Any]:
         """Return the question of a run, with all its arms."""
         return await context.read(partial(context.cache.look, run_of(run), _question))
 
-    @router.get("/runs/{run}/round.json")
+    @router.get("/runs/{run}/round.json", responses=returns(Round))
     async def round_(
         run: Run,
         worker: Annotated[str | None, Query(max_length=200)] = None,
@@ -59,18 +61,22 @@ def routes(context: AppContext) -> APIRouter:
         """Return all tickets of the round under way: which are open and, for a worker, which it may have."""
         return await context.read(partial(context.cache.look, run_of(run), partial(_round, worker, known)))
 
-    @router.get("/runs/{run}/result.json")
+    @router.get("/runs/{run}/result.json", responses=returns(Outcome))
     async def result(run: Run) -> dict[str, Any]:
         """Return what a run has come to, arm by arm."""
         return await context.read(partial(context.cache.look, run_of(run), _result))
 
-    @router.get("/runs/{run}/export.json")
+    @router.get("/runs/{run}/export.json", responses=returns(Export))
     async def export_json(run: Run) -> JSONResponse:
         """Return a run with all its answers."""
         found = await context.read(lambda: export_dict(context.cache.copy(run_of(run))))
         return JSONResponse(found, headers=_attached(run, "json"))
 
-    @router.get("/runs/{run}/export.csv", response_class=StreamingResponse)
+    @router.get(
+        "/runs/{run}/export.csv",
+        response_class=StreamingResponse,
+        responses=returns_text("text/csv", "All answers, as a sheet."),
+    )
     async def export_csv(run: Run) -> StreamingResponse:
         """Return all answers of a run as a sheet, which `shortlist tell` takes."""
         lines = _lines(await context.read(partial(context.cache.copy, run_of(run))))
@@ -81,7 +87,11 @@ def routes(context: AppContext) -> APIRouter:
 
         return StreamingResponse(sent(), media_type="text/csv", headers=_attached(run, "csv"))
 
-    @router.get("/runs/{run}/events", response_class=StreamingResponse)
+    @router.get(
+        "/runs/{run}/events",
+        response_class=StreamingResponse,
+        responses=returns_text(Stream.media_type, "Events `run`, each with the run's status, and `trouble`."),
+    )
     async def events(run: Run, request: Request) -> StreamingResponse:
         """Send news of a run as they come, as server-sent events: the same as the page's plain data."""
         name = run_of(run)

@@ -27,6 +27,7 @@ from shortlist.server.requests import (
     Tell,
     checked_name,
 )
+from shortlist.server.responses import Begun, Done, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.session import Session
 from shortlist.session.sheets import Entry, entries_of, read_sheet
@@ -50,7 +51,11 @@ def routes(context: AppContext) -> APIRouter:
     async def added(run: str, do: Callable[[Session], dict[str, Any]]) -> dict[str, Any]:
         return await context.write(partial(context.cache.work, run_of(run), do))
 
-    @router.post("/runs", status_code=HTTPStatus.CREATED, responses={200: {"description": "It was there."}})
+    @router.post(
+        "/runs",
+        status_code=HTTPStatus.CREATED,
+        responses={201: {"model": Begun}, 200: {"model": Begun, "description": "It was there."}},
+    )
     async def begin(wish: Begin, response: Response) -> dict[str, Any]:
         """Begin a run; if it is there already and asks the same, return how far it is."""
         begun, is_new = await context.write(partial(_begun, context, wish))
@@ -58,23 +63,24 @@ def routes(context: AppContext) -> APIRouter:
         response.headers["location"] = path_of(wish.name)
         return begun
 
-    @router.post("/runs/{run}/ask")
+    @router.post("/runs/{run}/ask", responses=returns(Given))
     async def ask(run: Run, wish: Ask) -> dict[str, Any]:
         """Reserve tickets for a worker; asking again returns the same ones."""
         return await added(run, partial(_asked, wish))
 
-    @router.post("/runs/{run}/tell")
+    @router.post("/runs/{run}/tell", responses=returns(Taken))
     async def tell(run: Run, told: Tell) -> dict[str, Any]:
         """Tell answers: all are taken, or none. Telling the same again does no harm."""
         return await added(run, partial(_told, told))
 
-    @router.post("/runs/{run}/answer")
+    @router.post("/runs/{run}/answer", responses=returns(Kept))
     async def answer(run: Run, given: Answer) -> dict[str, Any]:
         """Tell answers to parts of tickets: all are taken, or none."""
         return await added(run, partial(_answered, given))
 
     @router.post(
         "/runs/{run}/sheet",
+        responses=returns(Taken),
         openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
     async def sheet(run: Run, request: Request, worker: Worker = "") -> dict[str, Any]:
@@ -82,22 +88,22 @@ def routes(context: AppContext) -> APIRouter:
         data = await request.body()
         return await added(run, partial(_sheet_told, data, worker))
 
-    @router.post("/runs/{run}/renew")
+    @router.post("/runs/{run}/renew", responses=returns(Done))
     async def renew(run: Run, wish: Renew) -> dict[str, Any]:
         """Reserve what a worker has for longer."""
         return await added(run, partial(_done, lambda one: one.renew(wish.worker, wish.lease)))
 
-    @router.post("/runs/{run}/release")
+    @router.post("/runs/{run}/release", responses=returns(Done))
     async def release(run: Run, wish: Release) -> dict[str, Any]:
         """Give back what a worker has and will not answer, or take it away."""
         return await added(run, partial(_done, partial(_release, wish)))
 
-    @router.post("/runs/{run}/arrange")
+    @router.post("/runs/{run}/arrange", responses=returns(Done))
     async def arrange(run: Run, wish: Arrange) -> dict[str, Any]:
         """Say how rewards are measured; refused if earlier ones were measured otherwise."""
         return await added(run, partial(_done, lambda one: one.arrange(wish.settings)))
 
-    @router.post("/runs/{run}/suspend")
+    @router.post("/runs/{run}/suspend", responses=returns(Done))
     async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
         """Note why measuring stopped short, or why it waits."""
         do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
