@@ -1,12 +1,36 @@
-"""The race: arms climb rungs of information until, for every cut, incumbents clear it or outsiders do not.
+"""The race: pulls each arm only as often as it takes to tell it from the cut between best and rest.
 
-The *incumbents* are the m arms that look best, with some caution about those hardly measured. An outsider
-is open until the cut certificate settles it with all of them; the race ends when none is open. Before each
-batch the race works out how far arms would have to climb if their means stayed as they are (`race_aims`),
-and lets them climb a little: so the few arms that many others are compared with get the most pulls, and
-those far from the cut hardly any.
+A whole run, with noiseless rewards:
 
-The proof (`docs/theory.md`) does not care which arms are pulled when.
+>>> import numpy as np
+>>> from shortlist.problem import Problem
+>>> truth = np.array([0.0, 0.1, 0.5, 0.6, 1.0])
+>>> problem = Problem(m=2, epsilon=0.2, delta=0.05, variances=np.full(5, 0.25))
+>>> state = init(course(problem))          # every arm awaits its first batch
+>>> while not isinstance(state, Done):
+...     batch = ask(state)                 # which arms to pull, and how often
+...     state = tell(state, truth[batch.arms])  # the mean of each arm's fresh rewards
+>>> state.selected
+array([3, 4])
+
+One call of `tell`, step by step:
+
+1. `_pooled` adds the batch to the totals. The *rung* of an arm says how much information it has.
+2. The m arms that look best are the *incumbents*; means of arms with few pulls are lowered first.
+3. `_open_outsiders` asks the cut certificate which other arms are not yet settled with all incumbents. If
+   none is open, the race ends.
+4. `aims` computes how far arms would have to climb if their means stayed as they are; `_counts` turns that
+   into a batch. So the few arms that many others are compared with get the most pulls, and arms far from
+   the cut hardly any.
+
+Where to read on:
+
+- `certificates/cut.py`: when a pair of arms is settled. The proof rests on this file alone; it does not
+  depend on which arms are pulled when (docs/theory.md, sections 32 and 33).
+- `race_course.py`: the rungs, and the worst case, computed before the race starts.
+- `race_aims.py`: how far to climb. It affects the number of pulls, never whether the answer is true.
+- `lanes.py`: many races side by side.
+- tests/oracles/race.py: the same race as a plain generator.
 """
 
 import math
