@@ -230,7 +230,7 @@ def test_the_cap_is_known_after_the_pilot() -> None:
 def test_a_pilot_needs_more_than_means() -> None:
     session = sl.Session(asked(3))
     tickets = session.ask()
-    with pytest.raises(sl.MeasurementFailed, match="tell `rewards`, or summaries with `variance`"):
+    with pytest.raises(sl.MeasurementFailed, match="give `rewards`, or summaries with `variance`"):
         session.tell(tickets, means=np.zeros(3))
     count = tickets[0].count
     with pytest.raises(sl.MeasurementFailed, match=r"arm-0 has no variance. Return all 22 rewards"):
@@ -248,7 +248,7 @@ def test_a_second_answer_with_another_variance_is_a_contradiction() -> None:
     ticket = session.ask()[0]
     session.tell(ticket, sl.Summary(3, 1.0, 2.0))
     session.tell(ticket, sl.Summary(3, 1.0, 2.0))
-    with pytest.warns(sl.Contradiction, match="the first answer stands"):
+    with pytest.warns(sl.Contradiction, match="the first answer is kept"):
         session.tell(ticket, sl.Summary(3, 1.0, 2.5))
     assert len(session.events) == len(session.conflicts) == 1
 

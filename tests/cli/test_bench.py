@@ -78,7 +78,7 @@ def test_a_strategy_that_refuses_an_instance_has_a_dash_and_no_mean(call: Calls)
     ("words", "said"),
     [
         (("--instance", "nowhere"), "there is no instance 'nowhere'"),
-        (("-o", "there/is/no/folder.csv"), "in a folder that is there"),
+        (("-o", "there/is/no/folder.csv"), "in an existing folder"),
         (("--strategy", "luck"), "luck"),
         (("-m", "9"), "`m` is 9"),
     ],

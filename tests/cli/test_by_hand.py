@@ -90,7 +90,7 @@ def test_what_is_begun_can_be_run(call: Calls) -> None:
     call("begin", "trial.toml", "--seed", "3", "--name", "x")
     done = call("run", "trial.toml", "--seed", "3", "--name", "x")
     assert done.status == 0
-    assert "Run x is kept in shortlist.db." in done.out
+    assert "Run x is saved in shortlist.db." in done.out
 
 
 # --- begin ----------------------------------------------------------------------------------------
@@ -100,19 +100,19 @@ def test_begin_says_the_name_and_how_to_ask(call: Calls) -> None:
     call.write("trial.toml", QUESTION)
     done = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
     assert done.status == 0
-    assert "Run trial-wnelim-seed7 has begun, by wnelim; round 0 asks for 3 tickets." in done.words
+    assert "Run trial-wnelim-seed7 created, strategy wnelim; round 0 asks for 3 tickets." in done.words
     assert done.out.splitlines()[-1] == (
         "  shortlist ask trial-wnelim-seed7 --csv --store 'my runs.db' > tickets.csv"
     )
     again = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
     assert again.status == 0
-    assert "is there already, with 0 pulls" in again.words
+    assert "exists already, with 0 pulls" in again.words
 
 
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        (["--name", "-x"], 2, "the name of the run would be '-x', which commands take for an option"),
+        (["--name", "-x"], 2, "the name of the run would be '-x', which looks like an option"),
         (["--store", "~nosuchuser/x.db"], 4, "there is no folder"),
         (["--store", "x" * 300], 4, "cannot be opened: File name too long"),
     ],
@@ -157,7 +157,7 @@ def test_ask_says_who_has_all_tickets(trial: Calls) -> None:
     trial("ask", "trial", "--worker", "bob", "--lease", "90s")
     done = trial("ask", "trial", "--worker", "carl")
     assert done.status == 3
-    assert "No ticket of round 0 is free; waiting for ann (2 tickets until" in done.words
+    assert "No ticket of round 0 is available; waiting for ann (2 tickets until" in done.words
     assert "bob (1 ticket until" in done.words
     data = trial("ask", "trial", "--worker", "carl", "--json").data
     assert [one["worker"] for one in data["waiting_for"]] == ["ann", "bob"]
@@ -169,7 +169,7 @@ def test_a_lease_that_has_ended_frees_tickets_and_late_answers_count(trial: Call
     time.sleep(0.02)
     assert len(trial.sheet("--worker", "bob")) == 3
     done = trial.tell(with_means(late), "--worker", "ann")
-    assert "3 answers taken." in done.words
+    assert "3 answers added." in done.words
 
 
 def test_many_tickets_are_shown_in_part(call: Calls) -> None:
@@ -185,12 +185,12 @@ def test_many_tickets_are_shown_in_part(call: Calls) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["trial.toml"], "`shortlist begin trial.toml` begins one"),
-        (["other"], "there is no run 'other' in the store. There are: trial."),
+        (["trial.toml"], "`shortlist begin trial.toml` creates a run"),
+        (["other"], "there is no run 'other' in the store. Existing runs: trial."),
         (["trial", "--store", "none.db"], "there is no store none.db"),
-        (["trial", "--store", ":memory:"], "nothing is kept in :memory:"),
-        (["trial", "--lease", "soon"], "write one as 90s, 15min, 24h or 30d"),
-        (["trial", "--lease", "0s"], "no length of time"),
+        (["trial", "--store", ":memory:"], "nothing is saved in :memory:"),
+        (["trial", "--lease", "soon"], "use the form 90s, 15min, 24h or 30d"),
+        (["trial", "--lease", "0s"], "not a duration"),
         (["trial", "--max", "0"], "--max"),
         (["trial", "--worker", " "], "--worker"),
         (["trial", "--csv", "--json"], "either --csv or --json"),
@@ -210,11 +210,14 @@ def test_mistakes_when_asking(trial: Calls, options: list[str], said: str) -> No
 def test_tell_reports_what_it_took(trial: Calls) -> None:
     rows = with_means(trial.sheet())
     first = trial.tell([rows[0], rows[1] | {"mean": ""}, rows[2] | {"mean": ""}])
-    assert first.words == "1 answer taken; 2 left open in the file. 2 of 3 tickets of round 0 are still open."
+    assert (
+        first.words
+        == "1 answer added; 2 without an answer in the file. 2 of 3 tickets of round 0 are still open."
+    )
     again = trial.tell(rows[:2])
-    assert again.words == "1 answer taken; 1 known already. 1 of 3 tickets of round 0 is still open."
+    assert again.words == "1 answer added; 1 already known. 1 of 3 tickets of round 0 is still open."
     done = trial.tell(rows)
-    assert "1 answer taken; 2 known already. Round 1 asks for" in done.words
+    assert "1 answer added; 2 already known. Round 1 asks for" in done.words
     assert done.out.splitlines()[-1] == "  shortlist ask trial --csv > tickets.csv"
     assert done.err == ""
     assert trial("status", "trial", "--json").data["n_pulls"] == 12
@@ -225,16 +228,16 @@ def test_a_contradiction_is_reported_and_the_first_answer_stands(trial: Calls) -
     trial.tell([rows[0] | {"mean": 0.25}])
     done = trial.tell([rows[0] | {"mean": 0.75}])
     assert done.status == 0
-    assert "0 answers taken; 1 in conflict with earlier ones, which stand." in done.words
+    assert "0 answers added; 1 in conflict with earlier ones, which are kept." in done.words
     ticket = rows[0]["ticket"]
     assert done.err == (
-        f"Warning: {ticket} (north) was told before with mean 0.25 and now with 0.75; the first stands.\n"
+        f"Warning: {ticket} (north) already has the mean 0.25, and the file says 0.75; the first is kept.\n"
     )
     data = trial.tell([rows[0] | {"mean": 1.0}], "--json", "--worker", "bob").data
     assert data["conflicts"] == [{"ticket": ticket, "kept": 0.25, "refused": 1.0}]
     assert (data["taken"], data["known"], data["conflicting"]) == (0, 0, 1)
     status = trial("status", "trial")
-    assert f"Conflict: {ticket} keeps mean 0.25; bob told 1 later." in status.words
+    assert f"Conflict: {ticket} keeps mean 0.25; bob sent 1 later." in status.words
 
 
 def test_a_file_may_have_answers_of_several_rounds(trial: Calls) -> None:
@@ -242,7 +245,7 @@ def test_a_file_may_have_answers_of_several_rounds(trial: Calls) -> None:
     trial.tell(first)
     second = with_means(trial.sheet())
     done = trial.tell([*second, *first])
-    assert f"{len(second)} answers taken; 3 known already." in done.words
+    assert f"{len(second)} answers added; 3 already known." in done.words
 
 
 def test_json_is_taken_from_a_file_or_a_pipe(trial: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +258,10 @@ def test_json_is_taken_from_a_file_or_a_pipe(trial: Calls, monkeypatch: pytest.M
     assert (done["taken"], done["left_open"], done["n_open"], done["n_tickets"]) == (2, 1, 1, 3)
     given["tickets"][2]["mean"] = 1.0  # what `ask` printed, filled in
     piped(monkeypatch, json.dumps(given).encode())
-    assert "1 answer taken; 2 left open in the file. Round 1 asks for" in trial("tell", "trial", "-").words
+    assert (
+        "1 answer added; 2 without an answer in the file. Round 1 asks for"
+        in trial("tell", "trial", "-").words
+    )
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
@@ -281,17 +287,17 @@ def test_sheets_of_all_kinds_are_understood(trial: Calls, sheet: str) -> None:
     (trial.folder / "answers.csv").write_text(text, encoding="utf-8", newline="")
     assert trial("tell", "trial", "answers.csv").status == 0
     (trial.folder / "odd.csv").write_bytes(text.removeprefix("\ufeff").encode("utf-16"))
-    assert "2 known already" in trial("tell", "trial", "odd.csv").out
+    assert "2 already known" in trial("tell", "trial", "odd.csv").out
     told = trial("export", "trial", "--json").data["answers"]
     assert {one["ticket"]: one["mean"] for one in told} == {tickets[0]: 0.5, tickets[1]: 1.0}
 
 
 REFUSED = {
-    "nothing": ("", "there is nothing in it"),
+    "nothing": ("", "it is empty"),
     "no ticket column": ("name,mean\nnorth,1\n", "no column `ticket` among 'name', 'mean'"),
     "no answers": ("ticket,name\n{0},north\n", "neither `reward` nor `mean`"),
     "two kinds": ("ticket,mean,reward\n{0},1,1\n", "both a column `reward` and a column `mean`"),
-    "two columns": ("ticket,mean,mean\n{0},1,1\n", "`mean` is there 2 times"),
+    "two columns": ("ticket,mean,mean\n{0},1,1\n", "`mean` occurs 2 times"),
     "not a number": (
         "ticket,mean\n{0},1\n{1},good\n",
         "line 3: the mean is 'good'; it must be a finite number",
@@ -302,11 +308,14 @@ REFUSED = {
     "decimal comma": ("ticket;mean\n{0};0,5\n", "line 2: the mean is '0,5'; write it with a decimal point"),
     "decimal comma as a cell": ("ticket,mean\n{0},0,5\n", "line 2 has 3 cells, but the header has 2"),
     "no ticket": ("ticket,mean\n,1\n", "line 2 has no ticket"),
-    "not a ticket": ("ticket,mean\nnorth,1\n", "line 2: 'north' is no ticket; those of this run look like"),
-    "another run": ("ticket,mean\nzzzzz-r0-a0,1\n", "belongs to another run; tickets of this one begin with"),
+    "not a ticket": (
+        "ticket,mean\nnorth,1\n",
+        "line 2: 'north' is not a ticket; tickets of this run look like",
+    ),
+    "another run": ("ticket,mean\nzzzzz-r0-a0,1\n", "belongs to another run; tickets of this run start with"),
     "no such round": ("ticket,mean\n{code}-r9-a0,1\n", "line 2: the run never asked for ticket"),
     "no such arm": ("ticket,mean\n{code}-r0-a3,1\n", "line 2: the run never asked for ticket"),
-    "twice": ("ticket,mean\n{0},1\n{0},1\n", "line 3: ticket {0} has an answer at line 2 already"),
+    "twice": ("ticket,mean\n{0},1\n{0},1\n", "line 3: ticket {0} already has an answer at line 2"),
     "too many rewards": (
         "ticket,reward\n{0},1\n{0},0\n",
         "line 2: ticket {0} asks for 4 pulls of north, but",
@@ -328,7 +337,7 @@ REFUSED = {
         "line 4: the arm is '1', but ticket {0} has '0'",
     ),
     "another arm in JSON": ('[{{"ticket": "{0}", "arm": 1, "mean": 1}}]', "entry 1: the arm is '1', but"),
-    "two names": ("ticket,name,name,mean\n{0},north,x,1\n", "the column `name` is there 2 times"),
+    "two names": ("ticket,name,name,mean\n{0},north,x,1\n", "the column `name` occurs 2 times"),
     "too large a number": ("ticket,mean\n{0},1e400\n", "the mean is '1e400'; it must be a finite number"),
     "JSON with thousands of digits": ('[{{"ticket": "{0}", "mean": 1%s}}]' % ("0" * 5000), "not valid JSON"),
     "no mean": ("ticket,mean,variance\n{0},,1\n", "line 2: there is no mean"),
@@ -336,12 +345,12 @@ REFUSED = {
         "ticket,mean,variance\n{0},1,-1\n",
         "line 2: north returned a summary with the variance",
     ),
-    "too large": ("ticket,mean\n{0},1e30\n", "line 2: a mean of 1e+30 is too large beside epsilon"),
+    "too large": ("ticket,mean\n{0},1e30\n", "line 2: a mean of 1e+30 is too large compared with epsilon"),
     "broken quotes": ('ticket,mean\n"{0},1\n', "is not valid CSV"),
     "not JSON": ("[{{", "it is not valid JSON"),
     "JSON of another kind": ('{{"a": 1}}', "it must be a list of objects"),
     "JSON without a ticket": ('[{{"mean": 1}}]', 'entry 1 has no "ticket"'),
-    "JSON with NaN": ('[{{"ticket": "{0}", "mean": NaN}}]', "it holds NaN"),
+    "JSON with NaN": ('[{{"ticket": "{0}", "mean": NaN}}]', "it contains NaN"),
     "JSON with text": ('[{{"ticket": "{0}", "mean": "1"}}]', "entry 1: the mean is '1'; it must be a number"),
     "JSON with a boolean": ('[{{"ticket": "{0}", "rewards": [true]}}]', "entry 1: the reward 1 is True"),
     "JSON with a gap": ('[{{"ticket": "{0}", "rewards": [null]}}]', "entry 1: reward 1 is null"),
@@ -365,7 +374,7 @@ def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None
     assert (done.status, done.out) == (2, "")
     assert said.format(*tickets) in done.err
     assert done.err.startswith("Error: answers: ")
-    assert done.err.endswith("Nothing was taken.\n")
+    assert done.err.endswith("Nothing was added.\n")
     assert done.err.count("\n") == 1
     assert trial("status", "trial", "--json").data["n_pulls"] == 0
 
@@ -408,7 +417,7 @@ def test_names_that_a_spreadsheet_rewrote_are_still_known(strange: Calls) -> Non
     (strange.folder / "answers.csv").write_bytes(text.encode().replace(b"M?ller", b"M\xfcller"))
     done = strange("tell", "trial", "answers.csv")
     assert done.status == 0, done.err
-    assert f"{len(STRANGE)} answers taken." in done.words
+    assert f"{len(STRANGE)} answers added." in done.words
 
 
 def test_no_name_controls_the_terminal(strange: Calls) -> None:
@@ -417,7 +426,7 @@ def test_no_name_controls_the_terminal(strange: Calls) -> None:
     strange.tell([row | {"mean": float("[2J" in row["name"])} for row in rows])
     row = next(row for row in rows if "[2J" in row["name"])
     warned = strange.tell([row | {"mean": 0.5}])
-    assert "(a?[2Jb) was told before" in warned.err
+    assert "(a?[2Jb) already has" in warned.err
     wrong = strange.tell([row | {"mean": 0.5, "pulls": 1}])
     said = [warned, wrong, *(strange(*words) for words in (["ask", "trial"], ["status", "trial"], ["list"]))]
     said += [strange("report", "trial"), strange("replay", "trial")]
@@ -442,7 +451,7 @@ def test_what_was_exported_can_be_corrected_and_told_to_another_run(call: Calls)
     refused = call("tell", "again", "wrong.csv")
     assert refused.status == 2
     assert "the run never asked for ticket" in refused.err
-    assert refused.err.endswith("Nothing was taken.\n")
+    assert refused.err.endswith("Nothing was added.\n")
     assert call("status", "again", "--json").data["n_pulls"] == 0
     call.write("right.csv", "\n".join(lines) + "\n")
     data = call("tell", "again", "right.csv", "--json").data
@@ -504,9 +513,9 @@ def test_the_same_answer_rounded_by_a_spreadsheet_is_no_contradiction(trial: Cal
     trial.tell([row | {"reward": reward} for reward in rewards])
     for other in ([0.7, 0.3, 0.2, 0.1], [0.3, 0.7, 0.1, 0.2], [0.2, 0.7, 0.3, 0.1]):
         done = trial.tell([row | {"reward": reward} for reward in other])
-        assert "0 answers taken; 1 known already." in done.words
+        assert "0 answers added; 1 already known." in done.words
     (told,) = trial("export", "trial", "--json").data["answers"]
-    assert "1 known already" in trial.tell([row | {"mean": f"{told['mean']:.15g}"}]).words
+    assert "1 already known" in trial.tell([row | {"mean": f"{told['mean']:.15g}"}]).words
     assert "1 in conflict" in trial.tell([row | {"mean": f"{told['mean']:.11g}1"}]).words
 
 
@@ -528,7 +537,7 @@ def test_a_pilot_takes_rewards_or_means_with_variances(pilot: Calls) -> None:
     told = pilot("export", "trial", "--json").data["answers"]
     assert [(one["mean"], round(one["variance"], 12)) for one in told] == [(0.45, 0.091666666667), (3.0, 0.5)]
     again = [first | {"reward": reward} for reward in rewards[::-1]]
-    assert "1 known already" in pilot.tell(again).words
+    assert "1 already known" in pilot.tell(again).words
     assert "1 in conflict" in pilot.tell([second | {"mean": 3.0, "variance": 0.6}]).words
     assert pilot("export", "trial").out.splitlines()[1].split(",")[7] == str(told[0]["variance"])
 

@@ -43,7 +43,7 @@ def test_all_runs_are_copied_and_go_on(runs: Calls) -> None:
     assert runs("export", "done", "--store", "other.db").out == runs("export", "done").out
     assert runs("ask", "trial", "--store", "other.db").status == 0
     again = runs("copy", "shortlist.db", "other.db", "done")
-    assert again.out == "done: there already, the same\n"
+    assert again.out == "done: exists already, identical\n"
 
 
 def test_a_backup_is_brought_up_to_date(runs: Calls) -> None:
@@ -51,7 +51,7 @@ def test_a_backup_is_brought_up_to_date(runs: Calls) -> None:
     runs("ask", "trial", "--worker", "ann")
     done = runs("copy", "shortlist.db", "backup.db")
     assert (done.status, done.err) == (0, "")
-    assert done.out == "done: there already, the same\ntrial: 2 events added, all 3 compared\n"
+    assert done.out == "done: exists already, identical\ntrial: 2 events added, all 3 compared\n"
     assert runs("replay", "trial", "--store", "backup.db").status == 0
 
     assert runs("copy", "shortlist.db", "backup.db", "--json").data == {
@@ -64,7 +64,7 @@ def test_runs_go_on_in_postgresql_and_back(runs: Calls, postgres: str) -> None:
     assert runs("copy", "shortlist.db", postgres).status == 0
     assert names(runs, postgres) == ["done", "trial"]
     assert runs("export", "done", "--store", postgres).out == runs("export", "done").out
-    assert "Finished before" in runs("run", "done.toml", "--store", postgres).out
+    assert "Finished on" in runs("run", "done.toml", "--store", postgres).out
     assert runs("run", "done.toml", "--store", postgres, "--seed", "1").status == 0
     rows = list(csv.DictReader(runs("ask", "trial", "--csv", "--store", postgres).out.splitlines()))
     runs.write("answers.csv", f"ticket,mean\n{rows[0]['ticket']},0.5\n")
@@ -101,8 +101,8 @@ def test_another_run_of_that_name_is_left_alone(runs: Calls) -> None:
             ["shortlist.db", "other.db", "third"],
             "there is no run 'third' in shortlist.db; nothing was copied",
         ),
-        (["shortlist.db", ":memory:"], "would end with this command"),
-        ([":memory:", "other.db"], "nothing is kept in :memory:"),
+        (["shortlist.db", ":memory:"], "would be lost when this command ends"),
+        ([":memory:", "other.db"], "nothing is saved in :memory:"),
     ],
 )
 def test_mistakes_when_copying(runs: Calls, words: list[str], said: str) -> None:
@@ -173,7 +173,7 @@ def test_old_and_finished_runs_are_removed(runs: Calls) -> None:
         )
     assert (
         runs("prune", "--older-than", "41d", "--yes").out
-        == "No run in shortlist.db fits; nothing was removed.\n"
+        == "No run in shortlist.db matches; nothing was removed.\n"
     )
     both = runs("prune", "--older-than", "30d", "--finished", "--yes", "--json").data
     assert both["removed"] == ["old and done"]
@@ -193,9 +193,9 @@ def test_a_damaged_run_can_be_removed_by_name(runs: Calls) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "say which runs to remove"),
-        (["third", "done", "--yes"], "there is no run 'third' in the store. There are: done, trial."),
-        (["--older-than", "long", "--yes"], "write one as 90s, 15min, 24h or 30d"),
+        ([], "no runs were chosen"),
+        (["third", "done", "--yes"], "there is no run 'third' in the store. Existing runs: done, trial."),
+        (["--older-than", "long", "--yes"], "use the form 90s, 15min, 24h or 30d"),
         (["done", "--yes", "--store", "none.db"], "there is no store none.db"),
     ],
 )
@@ -212,7 +212,7 @@ def test_nothing_is_removed_where_nobody_can_confirm(runs: Calls, monkeypatch: p
         monkeypatch.setattr("sys.stdin", nothing)
         done = runs("prune", "done")
     assert done.status == 2
-    assert "say --yes" in done.err
+    assert "Give --yes" in done.err
     assert names(runs) == ["done", "trial"]
 
 
@@ -228,6 +228,6 @@ def test_on_a_terminal_one_is_asked(runs: Calls, answer: str, left: list[str]) -
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 0, err
-    assert "Remove this run for good? [y/N]" in err
+    assert "Remove this run permanently? [y/N]" in err
     assert ("Nothing was removed." in out) == (left[0] == "done")
     assert names(runs) == left

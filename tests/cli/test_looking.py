@@ -47,7 +47,7 @@ def test_looking_changes_nothing(runs: Calls, command: list[str], form: list[str
     done = runs(*command, *form)
     assert (done.status, done.err) == (0, "")
     assert (runs.folder / "shortlist.db").read_bytes() == before
-    prose = [line for line in done.out.splitlines() if not line.startswith("To have it again: shortlist ")]
+    prose = [line for line in done.out.splitlines() if not line.startswith("To reproduce: shortlist ")]
     assert max(len(line.rstrip()) for line in prose) <= 80 or command[0] == "export" or form
 
 
@@ -69,8 +69,8 @@ def test_a_store_that_is_not_there_is_not_made(call: Calls, command: list[str]) 
 def test_a_run_that_is_not_there_is_said_to_be_missing(runs: Calls, command: str) -> None:
     done = runs(command, "other")
     assert (done.status, done.out) == (2, "")
-    assert "there is no run 'other' in the store. There are: done, trial." in done.err
-    assert "`shortlist begin done.toml` begins one" in runs(command, "done.toml").err
+    assert "there is no run 'other' in the store. Existing runs: done, trial." in done.err
+    assert "`shortlist begin done.toml` creates a run" in runs(command, "done.toml").err
 
 
 # --- list -----------------------------------------------------------------------------------------
@@ -122,9 +122,9 @@ def test_status_of_an_open_run(runs: Calls) -> None:
     runs.tell([rows[0] | {"mean": 0.5}], "--worker", "ann")
     words = runs("status", "trial").words
     assert words.startswith("trial: the best arm of 3 arms to within 0.3 ")
-    assert "(chosen by auto), seed 0; begun on " in words
-    assert f"tickets begin with {rows[0]['ticket'].partition('-')[0]}" in words
-    assert "4 pulls told, of at most " in words
+    assert "(chosen by auto), seed 0; started on " in words
+    assert f"ticket prefix {rows[0]['ticket'].partition('-')[0]}" in words
+    assert "4 pulls made, of at most " in words
     assert "; lower bound " in words
     assert "Round 0: 2 of 3 tickets open, 1 of them reserved. ann (1 ticket until " in words
     data = runs("status", "trial", "--json").data
@@ -158,7 +158,7 @@ def test_status_shows_what_was_scored_and_conflicts_in_part(runs: Calls) -> None
     words = runs("status", "trial").words
     assert words.count("Scored: a pull of") == 5
     assert "failed and counts as 0: too dark" in words
-    assert "and 2 more that were scored" in words
+    assert "and 2 more scored failures" in words
     assert "and 1 conflict more" in words
     data = runs("status", "trial", "--json").data
     assert (len(data["scored"]), len(data["conflicts"])) == (7, 6)
@@ -216,8 +216,8 @@ def test_replay_makes_every_decision_again(runs: Calls) -> None:
     )
     words = runs("replay", "done").words
     assert f"done: {data['n_events']} events, {data['n_rounds']} whole round" in words
-    assert "Every decision is the same, and the selection." in words
-    assert "Every decision is the same, as far as the run has come." in runs("replay", "trial").words
+    assert "Every decision is the same, and so is the selection." in words
+    assert "Every decision is the same, up to the current state of the run." in runs("replay", "trial").words
 
 
 def forged(spoil: Callable[[Event], Event | None]) -> None:

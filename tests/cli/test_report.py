@@ -40,7 +40,7 @@ def test_a_report_has_the_verdict_first(done: Calls) -> None:
     assert lines[1].startswith("Selected: arm-2 (")
     assert "With probability at least 90 %" in printed.words
     assert lines[-2] == (
-        "To have it again: shortlist run done.toml --strategy level-race --seed 0 --store again.db"
+        "To reproduce: shortlist run done.toml --strategy level-race --seed 0 --store again.db"
     ), "a command is on one line, however narrow the terminal is"
 
 
@@ -49,7 +49,7 @@ def test_a_problem_file_may_be_called_otherwise_when_a_run_goes_on(call: Calls) 
     assert call("run", "done.toml", "--budget", "3", "--name", "trial").status == 3
     (call.folder / "done.toml").rename(call.folder / "my file.toml")
     assert call("run", "my file.toml", "--budget", "9", "--name", "trial").status == 3
-    assert "To go on: shortlist run done.toml --name trial" in call("report", "trial").words
+    assert "To resume: shortlist run done.toml --name trial" in call("report", "trial").words
     called = [one.event.settings["file"] for one in _log(call) if isinstance(one.event, Arranged)]
     assert called == ["done.toml"]
 
@@ -60,9 +60,9 @@ def test_a_run_begun_without_a_file_learns_its_name(call: Calls) -> None:
     with closing(sl.open_store(call.folder / "shortlist.db")) as store:
         session = sl.Session(asked.problem, store=store, name="trial", seed=0)
         sl.drive(session, asked.source, budget=3, about={"measure": asked.about})
-    assert "To go on: shortlist run FILE.toml --name trial" in call("report", "trial").words
+    assert "To resume: shortlist run FILE.toml --name trial" in call("report", "trial").words
     assert call("run", "trial.toml", "--budget", "9").status == 3
-    assert "To go on: shortlist run trial.toml --name trial" in call("report", "trial").words
+    assert "To resume: shortlist run trial.toml --name trial" in call("report", "trial").words
     assert len([one for one in _log(call) if isinstance(one.event, Arranged)]) == 2
 
 
@@ -122,7 +122,7 @@ def test_an_open_run_says_how_to_go_on(call: Calls) -> None:
     call("begin", "trial.toml", "--store", "other.db")
     words = call("report", "trial", "--store", "other.db").words
     assert words.startswith("trial: not finished. 0 pulls made, and nothing is certified yet.")
-    assert "To go on: shortlist ask trial --csv --store other.db" in words
+    assert "To resume: shortlist ask trial --csv --store other.db" in words
 
 
 def test_run_writes_a_report_when_it_ends(call: Calls) -> None:
@@ -139,8 +139,8 @@ def test_run_writes_a_report_when_its_budget_ends(call: Calls) -> None:
     call.write("done.toml", SIMULATED)
     assert call("run", "done.toml", "--budget", "3", "--report", "r.html").status == 3
     words = Strict((call.folder / "r.html").read_text(encoding="utf-8")).words()
-    assert "Stopped by its budget" in words
-    (command,) = re.findall(r"To go on:(\S*shortlist run .*?r\.html)", words)
+    assert "Stopped: budget used up" in words
+    (command,) = re.findall(r"To resume:(\S*shortlist run .*?r\.html)", words)
     assert "--budget" not in command
 
 
@@ -156,7 +156,7 @@ def test_run_writes_a_report_when_it_fails(call: Calls) -> None:
     assert "run bad.toml --report r.html --retries 0" in words
     again = call("report", "bad").words
     assert again.startswith("bad: suspended. ")
-    assert "To go on: shortlist run bad.toml --name bad" in again
+    assert "To resume: shortlist run bad.toml --name bad" in again
 
 
 def test_run_writes_a_report_when_it_is_interrupted(call: Calls) -> None:

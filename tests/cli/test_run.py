@@ -54,12 +54,12 @@ def n_calls(call: Calls) -> int:
 def test_the_same_command_again_answers_from_the_store(call: Calls) -> None:
     file = scored(call)
     first = call("run", file)
-    assert "Run trial is kept in shortlist.db.\n" in first.out
+    assert "Run trial is saved in shortlist.db.\n" in first.out
     made = n_calls(call)
     again = call("run", file)
     assert again.status == 0
-    assert "Finished before, on " in again.out
-    assert "; answered from shortlist.db.\n" in again.out
+    assert "Finished on " in again.out
+    assert "; result read from shortlist.db.\n" in again.out
     assert again.out.splitlines()[3:] == first.out.splitlines()[3:]
     assert n_calls(call) == made
     assert call("run", file, "--budget", "1").status == 0  # it is there, so it costs nothing
@@ -72,10 +72,10 @@ def test_a_run_goes_on_after_its_budget(call: Calls) -> None:
     short = call("run", file, "--budget", "11", "--store", "a b.db")
     assert short.status == 3
     assert short.err == (
-        "To go on, with no budget or a larger one:\n  shortlist run trial.toml --store 'a b.db'\n"
+        "To resume, without a budget or with a larger one:\n  shortlist run trial.toml --store 'a b.db'\n"
     )
     done = call(*shlex.split(short.err.splitlines()[-1])[1:])
-    assert "Run trial goes on after 8 pulls; kept in a b.db." in done.out
+    assert "Run trial resumes after 8 pulls; saved in a b.db." in done.out
     assert call("run", file, "--store", "a b.db", "--json").data == whole
     assert n_calls(call) == whole["n_pulls"]  # no ticket has more pulls than turns
 
@@ -86,7 +86,7 @@ def test_a_failed_measurement_suspends_the_run(call: Calls) -> None:
     assert done.status == 4
     assert "the sensor is offline" in done.err
     assert done.err.endswith(
-        "The run had made 8 pulls. To go on:\n  shortlist run trial.toml --retries 0 --turns 1\n"
+        "The run had made 8 pulls. To resume:\n  shortlist run trial.toml --retries 0 --turns 1\n"
     )
     assert "Suspended: measuring east, far" in call("status", "trial").words
     assert call("list", "--json").data[0]["state"] == "suspended"
@@ -104,7 +104,7 @@ def test_an_interrupted_run_says_how_to_go_on(call: Calls) -> None:
     file = scored(call, "if not calls.read_text()[3:]: signal.raise_signal(signal.SIGINT)")
     done = call("run", file, "--seed", "4")
     assert done.status == 130
-    assert "To go on:\n  shortlist run trial.toml --seed 4\n" in done.err
+    assert "To resume:\n  shortlist run trial.toml --seed 4\n" in done.err
     assert call("list", "--json").data[0]["run"] == "trial-seed4"
 
 
@@ -117,7 +117,7 @@ def test_the_command_is_given_as_it_was_typed(call: Calls) -> None:
     assert line == shlex.join([sys.executable, "-m", "shortlist", "run", file])
     again = subprocess.run(line, shell=True, cwd=call.folder, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert "goes on after 0 pulls" not in again.stdout
+    assert "resumes after 0 pulls" not in again.stdout
 
 
 def test_a_script_on_the_path_goes_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_other_seeds_and_strategies_are_other_runs(call: Calls) -> None:
 def test_the_store_may_come_from_the_environment(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     call.write("trial.toml", SIMULATED)
     monkeypatch.setenv("SHORTLIST_STORE", "elsewhere.db")
-    assert "kept in elsewhere.db" in call("run", "trial.toml").out
+    assert "saved in elsewhere.db" in call("run", "trial.toml").out
     assert call("status", "trial").status == 0
     assert call("status", "trial", "--store", "shortlist.db").status == 2
     assert not (call.folder / "shortlist.db").exists()
@@ -164,7 +164,7 @@ def test_nothing_is_kept_in_memory(call: Calls) -> None:
     call.write("trial.toml", SIMULATED)
     done = call("run", "trial.toml", "--store", ":memory:")
     assert done.status == 0
-    assert "Nothing of this run is kept." in done.out
+    assert "This run is not saved." in done.out
     short = call("run", "trial.toml", "--store", ":memory:", "--budget", "3")
     assert (short.status, short.err) == (3, "")
     assert [path.name for path in call.folder.iterdir()] == ["trial.toml"]
@@ -201,7 +201,7 @@ def test_trouble_with_the_store_during_a_run_is_status_4(call: Calls) -> None:
     done = call("run", file, "--retries", "0")
     assert done.status == 4
     assert "the run was removed" in done.err
-    assert done.err.endswith(" To go on:\n  shortlist run trial.toml --retries 0\n")
+    assert done.err.endswith(" To resume:\n  shortlist run trial.toml --retries 0\n")
 
 
 # --- changes --------------------------------------------------------------------------------------
@@ -216,12 +216,12 @@ def test_a_changed_question_is_refused_field_by_field(call: Calls) -> None:
     assert done.status == 2
     assert "epsilon was 0.5, is 0.25" in done.err
     assert "variance of arm-1 was 1.0, is 4.0" in done.err
-    assert done.err.endswith("Beside it:\n  shortlist run trial.toml --name trial-2\n")
+    assert done.err.endswith("To start another run:\n  shortlist run trial.toml --name trial-2\n")
     assert call("export", "trial").out == log
     other = call("run", "trial.toml", "--name", "trial", "--seed", "3")
     assert other.status == 2
     assert "seed was 0, is 3" in other.err
-    assert other.err.endswith("Beside it:\n  shortlist run trial.toml --seed 3 --name trial-2\n")
+    assert other.err.endswith("To start another run:\n  shortlist run trial.toml --seed 3 --name trial-2\n")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_changed_simulation_is_refused(call: Calls, before: str, after: str, s
     done = call("run", "trial.toml")
     assert done.status == 2
     assert said in done.err
-    assert done.err.endswith("Beside it:\n  shortlist run trial.toml --name trial-2\n")
+    assert done.err.endswith("To start another run:\n  shortlist run trial.toml --name trial-2\n")
 
 
 @pytest.mark.parametrize(

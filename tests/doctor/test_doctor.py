@@ -336,8 +336,8 @@ def test_findings_fit_the_terminal() -> None:
     text = printed(diagnosed(lambda arm, count, _rng: [float(arm)] * count))
     assert max(map(len, text.splitlines())) <= 80
     assert "error  fresh rewards" in text
-    assert "1 error: mend this first." in text
-    assert "Nothing speaks against a run." in printed(diagnosed(sound))
+    assert "1 error: fix this first." in text
+    assert "No problems found." in printed(diagnosed(sound))
 
 
 @pytest.mark.parametrize(
@@ -439,8 +439,8 @@ def test_the_pilot_is_announced_where_variances_are_unknown() -> None:
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(diagnosis_text(found))
     text = " ".join(console.export_text().split())
-    assert "t-race begins with a pilot of 700 pulls" in text
-    assert "How many more it needs at most is known after that" in text
+    assert "t-race starts with a pilot of 700 pulls" in text
+    assert "The maximum number of further pulls is known after the pilot" in text
     assert "no limit" not in text
 
 

@@ -181,7 +181,7 @@ def test_a_changed_question_is_refused_field_by_field(case: str) -> None:
     changes, said = CHANGES[case]
     with pytest.raises(ChangedRun) as refused:
         sl.Session(PROBLEM.changed(**changes), "race", seed=5, store=store)
-    assert f"another question: {said}. To go on" in str(refused.value)
+    assert f"another question: {said}. To resume" in str(refused.value)
     assert len(list(store.read("main"))) == 1
 
 
@@ -269,10 +269,10 @@ def test_failures_get_a_score_before_the_first_reward_and_then_no_other_one(dura
 
 def test_a_run_that_is_not_there_is_named(place: Place) -> None:
     store = place.open()
-    with pytest.raises(NoSuchRun, match=r"no run 'nothing' in the store\. There are none yet"):
+    with pytest.raises(NoSuchRun, match=r"no run 'nothing' in the store\. The store is empty"):
         sl.Session.resume(store, "nothing").ask()
     begun(store, name="drilling")
-    with pytest.raises(NoSuchRun, match="There are: drilling"):
+    with pytest.raises(NoSuchRun, match="Existing runs: drilling"):
         sl.Session.resume(store, "driling").ask()
     assert store.runs() == ["drilling"]
 
@@ -424,7 +424,7 @@ def test_an_answer_to_nothing_asked_is_found() -> None:
         is_it = isinstance(event, Told) and event.round == 1
         return Told(1, event.arms + 100, event.means) if is_it else event
 
-    with pytest.raises(CorruptLog, match="an answer in round 1 does not fit"):
+    with pytest.raises(CorruptLog, match="an answer in round 1 does not match"):
         begun(altered(other))
 
 

@@ -87,7 +87,7 @@ def test_epsilon_takes_a_file_with_simulated_arms(call: Calls) -> None:
     call.write("measured.toml", QUESTION + BY_AWK)
     measured = call("plot", "epsilon", "measured.toml", "--json")
     assert measured.status == 2
-    assert "true means are not known" in measured.err
+    assert "true means are unknown" in measured.err
 
 
 MISTAKES = {
@@ -96,14 +96,14 @@ MISTAKES = {
         "ends in '.jpg'; use one of .svg, .pdf",
     ),
     "no ending": (["arms", "done", "-o", "figure"], "has no ending; use one of"),
-    "no file": (["arms", "done"], "Name the figure's file with -o, such as -o figure.svg"),
-    "no folder": (["arms", "done", "-o", "no/figure.svg"], "there is no folder no"),
-    "no run": (["arms", "-o", "figure.svg"], "which run? Say `shortlist plot arms RUN`"),
+    "no file": (["arms", "done"], "no output file was given. Name one with -o, such as -o figure.svg"),
+    "no folder": (["arms", "done", "-o", "no/figure.svg"], "the folder no does not exist"),
+    "no run": (["arms", "-o", "figure.svg"], "no run was given. Use `shortlist plot arms RUN`"),
     "another run": (["arms", "other", "-o", "figure.svg"], "there is no run 'other'"),
     "a problem file": (["arms", "done.toml", "-o", "figure.svg"], "done.toml is a problem file"),
     "no pulls": (
         ["arms", "trial", "-o", "figure.svg"],
-        "'trial' has nothing to draw: no pulls have been told",
+        "'trial' has nothing to draw: it has no results yet",
     ),
     "another kind": (["pie", "done", "-o", "figure.svg"], "'pie' is not one of"),
     "a run where none is meant": (["scaling", "done", "-o", "figure.svg"], "'done' has no effect here"),

@@ -163,7 +163,9 @@ def test_chance_alone_is_hardly_ever_a_finding() -> None:
 def test_scores_of_a_result_alone_are_found() -> None:
     (finding,) = findings_of(replace(samples.small().result, n_scored=3))
     assert finding.is_warning
-    assert finding.words.startswith("3 pulls of 1,536 (0.2 %) failed and were scored. The guarantee is about")
+    assert finding.words.startswith(
+        "3 pulls of 1,536 (0.2 %) failed and were scored. The guarantee applies to"
+    )
 
 
 def test_what_was_suspended_counts_only_while_it_lasts() -> None:
@@ -179,4 +181,4 @@ def test_thin_means_are_noted() -> None:
     n = int((report.result.arms.pulls[report.result.indices] < 5).sum())
     (finding,) = report.findings
     assert not finding.is_warning
-    assert finding.words.startswith(f"The means of {n} selected arms rest on fewer than 5 pulls.")
+    assert finding.words.startswith(f"The means of {n} selected arms are based on fewer than 5 pulls.")

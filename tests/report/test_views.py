@@ -43,7 +43,7 @@ def test_text_says_what_came_out() -> None:
     stopped = report_lines(samples.failed())
     assert stopped[0] == "furnace: suspended. 837 pulls made, and nothing is certified yet."
     assert stopped[3].startswith("Why it stopped: arm-17 failed four times.")
-    assert "To go on: shortlist run FILE.toml --name furnace --strategy level-race --seed 7" in stopped
+    assert "To resume: shortlist run FILE.toml --name furnace --strategy level-race --seed 7" in stopped
 
 
 def test_one_is_one_and_less_than_the_least_is_explained() -> None:

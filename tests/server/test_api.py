@@ -173,7 +173,7 @@ def test_a_run_from_its_question_to_its_answer() -> None:
             == 200
         )
         changed = client.post("/runs", json={"name": "a trial/1", "question": QUESTION, "seed": 6})
-        assert "began with another question" in trouble_of(changed, 409)["message"]
+        assert "exists with another question" in trouble_of(changed, 409)["message"]
         for k in range(100):
             asked = client.post(f"{path}/ask", json={"worker": "w"}).json()
             if asked["is_done"]:

@@ -240,7 +240,7 @@ def test_answers_that_cannot_be_taken_are_refused(client: Client) -> None:
     tickets = run.ask(worker="ann")
     with pytest.raises(sl.MeasurementFailed, match="NaN and infinity are not rewards"):
         run.tell(tickets[0], [float("nan")] * tickets[0].count)
-    with pytest.raises(sl.NotAsked, match="round 5 has not begun"):
+    with pytest.raises(sl.NotAsked, match="round 5 has not started"):
         run.claim(sl.Tickets(PROBLEM, 5, *np.zeros((3, 1), dtype=int)), "ann", 60)
     other = sl.Ticket(3, 0, "a", 1, 0)
     with pytest.raises(sl.InvalidAnswers, match="never asked for ticket"):

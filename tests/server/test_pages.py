@@ -393,7 +393,7 @@ def test_two_watch_a_run_to_its_end(serving: Serving, tab: OpenRun) -> None:
     facts = serving.facts("/runs/watched.json")
     for page in pages:
         expect(spot(page, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
-        expect(spot(page, ".lead")).to_contain_text("So far nothing is certified")
+        expect(spot(page, ".lead")).to_contain_text("Nothing is certified yet")
         expect(spot(page, ".state")).to_contain_text("tickets free in round 1")
         drawn(page)
     serving.finish("watched", means)
@@ -450,7 +450,7 @@ def test_figures_are_there_without_scripts(serving: Serving, tab: OpenRun) -> No
     page = tab(f"{serving.url}/runs/certified", java_script_enabled=False)
     drawn(page)
     expect(spot(page, NAMES)).to_have_count(10)
-    expect(page.get_by_role("img", name="Observed means. 10 arms of 10, one by one.")).to_be_visible()
+    expect(page.get_by_role("img", name="Observed means. 10 arms of 10, shown individually.")).to_be_visible()
     expect(page.get_by_role("figure", name="Arms pulled in each round")).to_be_visible()
 
 

@@ -276,14 +276,14 @@ def test_it_says_where_the_run_is_and_writes_the_report(call: Calls, server: Ser
     command = ["run", "trial.toml", "--server", server.url, "--name", "plain", "--report", "r.html"]
     first = call(*command)
     assert first.status == 0
-    assert f"Run plain is kept in {server.url}.\n" in first.out
+    assert f"Run plain is saved in {server.url}.\n" in first.out
     assert "2 of 8 arms selected" in first.out
     assert (call.folder / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     again = call(*command)
-    assert f"; answered from {server.url}.\n" in again.out
+    assert f"; result read from {server.url}.\n" in again.out
     assert again.out.splitlines()[3:] == first.out.splitlines()[3:]
     refused = call(*command[:-1], "r.json")
-    assert (refused.status, "with --server a report is HTML" in refused.err) == (2, True)
+    assert (refused.status, "with --server a report is always HTML" in refused.err) == (2, True)
 
 
 def test_a_budget_that_ends_is_status_3_and_it_goes_on(call: Calls, server: Server) -> None:
@@ -303,7 +303,7 @@ def test_a_failure_is_status_4_and_is_noted(call: Calls, server: Server) -> None
     assert failed.status == 4
     assert "measuring arm-5" in failed.err
     assert "ZeroDivisionError" in failed.err
-    assert f" To go on:\n  shortlist run trial.toml --server {server.url}" in failed.err
+    assert f" To resume:\n  shortlist run trial.toml --server {server.url}" in failed.err
     with sl.Session.resume(server.store, "failing") as session:
         (noted,) = [one.event for one in session.records if isinstance(one.event, Suspended)]
         assert "ZeroDivisionError" in noted.reason
@@ -320,7 +320,7 @@ def test_ctrl_c_is_status_130_and_gives_back_what_it_holds(call: Calls, server: 
     work.process.send_signal(signal.SIGINT)
     err = work.ended(130)
     assert "Stopping when what is being measured has ended" in err
-    assert f"--server {server.url} --json --name stopped\n" in err.partition(" To go on:\n")[2]
+    assert f"--server {server.url} --json --name stopped\n" in err.partition(" To resume:\n")[2]
     with server.client() as client:
         status = client.run("stopped").status()
     assert status["n_pulls"] > 0
@@ -333,7 +333,7 @@ def test_what_is_wrong_is_status_2(call: Calls, server: Server) -> None:
     changed = call("run", "trial.toml", *there, "--seed", "9")
     assert changed.status == 2
     assert "seed was 0, is 9" in changed.err
-    assert changed.err.count("Beside it:\n") == 1
+    assert changed.err.count("To start another run:\n") == 1
     assert "--name wrong-2" in changed.err
     written(call, "pass")
     call.write("trial.toml", QUESTION.replace('measure"\n', 'measure"\n', 1))
@@ -376,7 +376,7 @@ def test_files_of_tokens_are_read_with_care(tmp_path: Path) -> None:
         assert token_of(file) == token
     for text in ("", "a b c", "a\nb", "write a\nhello"):
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(sl.InvalidProblem, match="must hold a token and nothing else"):
+        with pytest.raises(sl.InvalidProblem, match="must contain a token and nothing else"):
             token_of(file)
     file.chmod(0o644)
     with pytest.raises(sl.InvalidProblem, match="chmod 600"):

@@ -24,6 +24,6 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
     words = [sys.executable, "-c", WITHOUT_FASTAPI, "serve", "--store", str(tmp_path / "runs.db")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "serving needs fastapi" in done.stderr
+    assert "the server needs fastapi" in done.stderr
     assert "pip install 'shortlist[server]'" in done.stderr
     assert not (tmp_path / "runs.db").exists()

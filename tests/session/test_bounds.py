@@ -98,7 +98,7 @@ def test_a_sheet_told_days_later_is_checked_without_the_problem_file(kind: str, 
     file.unlink()
     session = sl.Session.resume(store, "main")
     with pytest.raises(
-        InvalidAnswers, match=r"^(line 2|entry 1): .*arm-0.*between 0 and 1.*Nothing was taken"
+        InvalidAnswers, match=r"^(line 2|entry 1): .*arm-0.*between 0 and 1.*Nothing was added"
     ):
         tell_sheet(session, store, read_sheet(SHEETS[kind](ticket, count).encode()))
     assert session.n_pulls == 0
@@ -225,7 +225,7 @@ def test_bounds_that_answers_have_broken_already_are_refused() -> None:
     session, store = begun(BOUNDED.changed(bounds=None))
     session.tell(session.ask()[1], means=240.0)
     n_events = len(list(store.read("main")))
-    with pytest.raises(ChangedRun, match=r"before its bounds were stored.*the mean 240 of \d+ rewards of b"):
+    with pytest.raises(ChangedRun, match=r"recorded before the bounds.*the mean 240 of \d+ rewards of b"):
         sl.Session(BOUNDED, "wnelim", store=store)
     assert len(list(store.read("main"))) == n_events
 

@@ -174,11 +174,11 @@ def test_an_answer_to_a_call_that_is_known_changes_nothing() -> None:
     known = session.answered()
     values = np.arange(float(len(known)))
     answers = sl.measure.Summaries(known.counts, values, np.full(len(known), np.nan))
-    with pytest.warns(sl.Contradiction, match="the first answer stands"):
+    with pytest.warns(sl.Contradiction, match="the first answer is kept"):
         session.answer(known, answers)
     assert len(session.conflicts) == len(known) > 0
     other = Tickets(known.problem, 0, known.arms, known.counts + 1, known.first_pulls)
-    with pytest.raises(sl.NotAsked, match="not calls that the run asks for"):
+    with pytest.raises(sl.NotAsked, match="not calls of this run"):
         session.answer(other, answers)
     calls: list[tuple[int, int]] = []
     found = sl.drive(session, noting(calls), reproducible=True)

@@ -691,7 +691,7 @@ def test_a_contradiction_is_said_aloud_and_what_is_new_beside_it_counts() -> Non
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
     session.tell(tickets[0], means=0.25)
-    with pytest.warns(sl.Contradiction, match="arm-0 in round 0 .* 0.25 and now with 3"):
+    with pytest.warns(sl.Contradiction, match="arm-0 in round 0 .* 0.25, and the new answer is 3"):
         session.tell(tickets[:2], means=[3.0, 1.0])
     assert len(session.conflicts) == 1
     assert [ticket.arm for ticket in session.ask()] == tickets.arms[2:].tolist()
@@ -707,7 +707,7 @@ def test_a_list_of_tickets_is_as_good_as_a_slice() -> None:
 
 @pytest.mark.parametrize("wrong", [3, "arm-0", None, [], [1, 2]])
 def test_something_that_is_no_ticket_is_refused(wrong: Any) -> None:
-    with pytest.raises(sl.NotAsked, match="what `ask` returned"):
+    with pytest.raises(sl.NotAsked, match="tickets that `ask` returned"):
         sl.Session(problem(), "wnelim").tell(wrong, means=[1.0])
 
 
@@ -754,8 +754,8 @@ SETTINGS = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
         ({"measure": "a function"}, "`measure` of the settings is 'a function'; it must be a table"),
         ({"file": 3}, "`file` of the settings is 3; it must be text"),
         ({"follows": []}, r"`follows` of the settings is \[\]; it must be a table"),
-        ({"follows": {"measure": {}}}, "`follows` must be a table of settings that are there"),
-        ({"words": "x" * 100_300}, "settings of 100,377 letters were given; 100,180 is the most"),
+        ({"follows": {"measure": {}}}, "`follows` must be a table whose keys are settings"),
+        ({"words": "x" * 100_300}, "the settings have 100,377 characters; the maximum is 100,180"),
     ],
     ids=lambda part: str(part)[:40],
 )

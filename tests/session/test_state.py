@@ -174,12 +174,12 @@ def test_those_who_look_see_each_answer_once_and_learn_that_it_was_there_twice(s
     ]
     console = Console(width=300, record=True, file=io.StringIO())
     console.print(status_text(session.log, "it"))
-    assert f"the same answer twice to {b}, {a}; each counts once" in console.export_text()
+    assert f"the same answer twice for {b}, {a}; each counts once" in console.export_text()
     assert status_dict(session.log)["repeats"] == [
         {"ticket": ticket, "worker": "bob", "is_same": True} for ticket in (b, a)
     ]
     report = report_of_run(session.name, session.history, session.records)
-    assert ["The log has 2 answers twice" in one.words for one in report.findings] == [True]
+    assert ["The log contains 2 answers twice" in one.words for one in report.findings] == [True]
     rows = list(answer_rows(session.log))
     assert [(row["arm"], row["worker"]) for row in rows] == [
         (int(arm), "ann") for arm in session.asked.arms[:3]

@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "cli: output that nobody takes is a success",
         "cli/__init__.py",
-        "        if end.code == 1:  # by rich, where nobody takes the output\n            sys.exit(TROUBLE)",
+        "        if end.code == 1:  # from rich: broken pipe\n            sys.exit(TROUBLE)",
         "        if end.code == 1:\n            sys.exit(0)",
     ),
     Fault(

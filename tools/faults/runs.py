@@ -318,13 +318,13 @@ FAULTS = (
     Fault(
         "history: failures of an answer that the log has twice count twice",
         "session/state.py",
-        "self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer",
+        "self._scores_of(told.round, told.arms[~is_new])  # these came with a second answer",
         "pass",
     ),
     Fault(
         "history: failures of what is new beside an answer that the log has twice are forgotten",
         "session/state.py",
-        "self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer",
+        "self._scores_of(told.round, told.arms[~is_new])  # these came with a second answer",
         "self._scores_of(told.round, told.arms)",
     ),
     Fault(

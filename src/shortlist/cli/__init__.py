@@ -1,8 +1,8 @@
-"""The command line: one module for each command, which calls it `command`.
+"""The command line: one module per command, each with a function named `command`.
 
-To add one, write its file and put it into `COMMANDS`. ``--help`` imports every one of them and must answer at
-once: so at the top of its file a command imports click, errors and its neighbours here, and what else it
-needs when it is called.
+To add a command, write its module and add it to `COMMANDS`. ``--help`` imports all of them and must be fast:
+at the top of its module a command imports only click, the errors and other modules of this folder. It imports
+everything else when it is called.
 """
 
 import io
@@ -39,7 +39,7 @@ from shortlist.cli.exits import INTERRUPTED, TROUBLE, WRONG, status_of
 from shortlist.cli.options import VARIABLE
 from shortlist.errors import ShortlistError
 
-_MOST_LETTERS = 4000  # of a message
+_MOST_LETTERS = 4000  # in a message
 COMMANDS = [
     ask.command,
     begin.command,
@@ -73,28 +73,28 @@ def shortlist() -> None:
 
     \b
     Start here:
-      shortlist plan examples/drilling.toml        what an answer will cost
-      shortlist doctor examples/drilling.toml      whether its measurement is sound
+      shortlist plan examples/drilling.toml        how many pulls it will take
+      shortlist doctor examples/drilling.toml      test its measurement
       shortlist run examples/drilling.toml         find the 5 best of 200 sites
       shortlist simulate examples/drilling.toml    compare strategies on it
       shortlist strategies                         what each strategy does
 
     \b
-    Runs are kept, and go on where they stopped:
-      shortlist list                               the runs there are
-      shortlist status drilling                    how far one is
-      shortlist report drilling -o drilling.html   a page to show to others
-      shortlist plot arms drilling -o arms.svg     a figure of one
-      shortlist begin FILE, then ask and tell      measure by hand, with sheets
-      shortlist serve                              all of it in a browser
+    Runs are saved, and resume where they stopped:
+      shortlist list                               list all runs
+      shortlist status drilling                    show the progress of a run
+      shortlist report drilling -o drilling.html   write a report to share
+      shortlist plot arms drilling -o arms.svg     draw a figure of a run
+      shortlist begin FILE, then ask and tell      measure by hand, with CSV files
+      shortlist serve                              use all of this in a browser
     """
 
 
 def main() -> None:
-    """Run the command line; turn errors into one clear line and the right exit status."""
+    """Run the command line; print each error as one line and exit with the right status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may lack letters, a file name text
+            stream.reconfigure(errors="backslashreplace")  # for letters that the terminal lacks
     try:
         try:
             shortlist(standalone_mode=False)
@@ -102,7 +102,7 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except SystemExit as end:
-        if end.code == 1:  # by rich, where nobody takes the output
+        if end.code == 1:  # from rich: broken pipe
             sys.exit(TROUBLE)
         raise
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -122,8 +122,7 @@ def main() -> None:
         _leave(f"Error: {what} could not be written: {error.strerror or error}.", TROUBLE)
     except MemoryError:
         _leave(
-            "Error: there is not enough memory for this. Ask for fewer arms or replications, or use a larger "
-            "machine.",
+            "Error: out of memory. Use fewer arms or replications, or a machine with more memory.",
             TROUBLE,
         )
     except Exception as error:
@@ -134,7 +133,7 @@ def _leave(message: str, status: int) -> None:
     from shortlist.escaping import printable
 
     message = _masked(message)
-    if len(message) > _MOST_LETTERS:  # something endless was given; what to do stands at the end
+    if len(message) > _MOST_LETTERS:  # some input was very long; the end of a message says what to do
         message = f"{message[: _MOST_LETTERS // 2]} ... {message[-_MOST_LETTERS // 2 :]}"
     with suppress(OSError):
         click.echo(printable(message), err=True)
@@ -142,20 +141,20 @@ def _leave(message: str, status: int) -> None:
 
 
 def _masked(text: str) -> str:
-    """Return text without the passwords of this command."""
+    """Return text with the passwords of this command line masked."""
     from shortlist.store.address import masked
 
     return masked(text, *sys.argv[1:], os.environ.get(VARIABLE, ""))
 
 
 def _hang_up() -> None:
-    """Send what is still to be printed nowhere, as nobody can take it."""
+    """Discard pending output, since nothing can be written to it any more."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: Exception) -> str:
-    """Return what to do about an error that nobody foresaw; how it came about goes to a file."""
+    """Return a message for an unexpected error; write its traceback to a file."""
     from importlib.metadata import version
 
     kind = traceback.format_exception_only(error)[-1].strip()
@@ -167,6 +166,6 @@ def _bug(error: Exception) -> str:
             file.write(_masked(f"Shortlist {version('shortlist')}, Python {sys.version}\n{told}"))
         where = f" {path}"
     return (
-        f"Error: this is a bug in Shortlist, and no mistake of yours: {kind}. Runs are as they were. Please "
-        f"report it with what is in{where}"
+        f"Error: this is a bug in Shortlist: {kind}. Stored runs are not affected. Please report it, and "
+        f"attach{where}"
     )

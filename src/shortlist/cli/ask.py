@@ -1,4 +1,4 @@
-"""``shortlist ask``: tickets to measure, reserved for whoever asks."""
+"""``shortlist ask``: lease tickets to a worker."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -22,41 +22,41 @@ _MOST_SHOWN = 20
 @click.command("ask")
 @click.argument("run")
 @worker_option
-@click.option("--max", "limit", type=click.IntRange(min=1), help="The most tickets to hand out.")
+@click.option("--max", "limit", type=click.IntRange(min=1), help="Maximum number of tickets.")
 @click.option(
     "--lease",
     type=Span(),
     default="24h",
     show_default=True,
-    help="How long they are reserved: 90s, 15min, 24h or 7d.",
+    help="How long the tickets are reserved: 90s, 15min, 24h or 7d.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print a sheet to fill in, for spreadsheets.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a CSV file to fill in, for spreadsheets.")
 @store_option
 @json_option("the tickets")
 def command(
     run: str, worker: str | None, limit: int | None, lease: float, as_csv: bool, where: str, as_json: bool
 ) -> None:
-    """Hand out tickets of RUN: which arms to measure, and how often.
+    """Lease tickets of RUN to a worker: which arms to measure, and how often.
 
-    RUN is the name that `shortlist begin` or `run` gave. A ticket asks for so many fresh pulls of one arm.
-    What is handed out is reserved for its worker; others are given other tickets. Asking again gives the
-    same ones. After --lease others may have them, unless the run began with --no-reissue; an answer is taken
-    even then. If the measurement is a simulation, give it the `seed` of its ticket: then the run can be
-    reproduced.
+    RUN is the name that `shortlist begin` or `run` printed. A ticket asks for a number of fresh pulls of one
+    arm. It is leased to the worker; other workers get other tickets. Asking again returns the same tickets.
+    When the lease expires, another worker may get the ticket, unless the run was started with --no-reissue.
+    An answer is accepted even after that. If the measurement is a simulation, seed it with the `seed` of the
+    ticket, so that the run can be reproduced.
 
     \b
       shortlist ask trial --worker ann --max 10
       shortlist ask trial --worker ann --csv > ann.csv
       shortlist ask trial --worker rig-2 --lease 15min --json
 
-    Exit status: 0 here are tickets, or the run has ended; 2 there is no such run; 3 all tickets of this
-    round are with others now; 4 the store failed.
+    Exit status: 0 tickets were printed, or the run has ended; 2 no such run; 3 all tickets of this round are
+    leased to other workers; 4 the store failed.
     """
     from shortlist.report.payloads import asked_dict, ended_dict
     from shortlist.session import Session
 
     if as_csv and as_json:
-        raise InvalidProblem("give either --csv or --json, and not both.")
+        raise InvalidProblem("give either --csv or --json, not both.")
     worker = who(worker)
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
@@ -97,7 +97,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
 
 
 def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> None:
-    """Say for whom the tickets are and what to do with them, or why there are none."""
+    """Print who holds the tickets and what to do next, or why there are none."""
     from shortlist.report.payloads import until
     from shortlist.report.text_format import moment
     from shortlist.report.worker_text import counted, waiting_words
@@ -113,8 +113,8 @@ def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> N
         show_plain(str(session.result), err=err)
     else:
         others = awaited(session.history.round, session.log.now(), worker)
-        why = waiting_words(others) or "others were quicker: ask again"
-        show_plain(f"No ticket of round {session.asked.round} is free; {why}.", err=err)
+        why = waiting_words(others) or "other workers took them just now; ask again"
+        show_plain(f"No ticket of round {session.asked.round} is available; {why}.", err=err)
         if not session.history.began.reissue:
-            click.echo("To take tickets away from a worker who will not answer:", err=err)
+            click.echo("To release the tickets of a worker who will not answer:", err=err)
             click.echo(f"  {next_command('release', session.name, '--worker', 'NAME')}", err=err)

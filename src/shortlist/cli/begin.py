@@ -1,4 +1,4 @@
-"""``shortlist begin``: a run that people, or programs of their own, will measure for."""
+"""``shortlist begin``: create a run that is measured by hand, or by other programs."""
 
 from pathlib import Path
 
@@ -14,18 +14,20 @@ from shortlist.errors import InvalidProblem
 @click.command("begin")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--strategy", default="auto", show_default=True, help="Which strategy decides; see `strategies`."
+    "--strategy", default="auto", show_default=True, help="Strategy to use; see `shortlist strategies`."
 )
-@click.option("--seed", default=0, show_default=True, help="The seeds of all tickets derive from it.")
-@click.option("--name", help="The run's name in the store; by default made of FILE, strategy and seed.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Seed from which the seeds of all tickets are derived."
+)
+@click.option("--name", help="Name of the run in the store; by default made from FILE, strategy and seed.")
 @reissue_option
 @click.option(
     "--reproducible",
     is_flag=True,
-    help="Declare that a ticket measured again with its seed gives the same rewards.",
+    help="Declare that measuring a ticket again with its seed gives the same rewards.",
 )
 @store_option
-@json_option("what was begun")
+@json_option("the run")
 def command(
     file: Path,
     strategy: str,
@@ -36,14 +38,15 @@ def command(
     where: str,
     as_json: bool,
 ) -> None:
-    """Begin a run of the question in FILE, and measure nothing.
+    """Create a run for the question in FILE, without measuring anything.
 
-    It is for measurements that are made by people, or by programs that fetch their work: they `shortlist
-    ask` for tickets, measure, and `shortlist tell` the results, from any machine that reaches the store and
-    at any time. FILE needs no section [measure]. A run that is there already is left as it is.
+    Use it when people measure, or programs that fetch their own work. They get tickets with `shortlist ask`,
+    measure, and report the results with `shortlist tell`, at any time and from any machine that can reach
+    the store. FILE needs no [measure] section. An existing run is left unchanged.
 
-    If a lease runs out, the ticket goes to whoever asks next, and the quicker answer counts; the result says
-    how many tickets that happened to. With --no-reissue it stays with its worker until `shortlist release`.
+    If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
+    how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist
+    release`.
 
     \b
       shortlist begin trial.toml
@@ -56,7 +59,9 @@ def command(
     from shortlist.session import Session
 
     if where == NOWHERE:
-        raise InvalidProblem(f"a run in {NOWHERE} would end with this command; give a file with --store.")
+        raise InvalidProblem(
+            f"a run in {NOWHERE} would be lost when this command ends; give a file with --store."
+        )
     problem = read_problem(file)
     reissue = False if no_reissue else read_reissue(file)
     with writing(where) as store:
@@ -75,11 +80,11 @@ def command(
             print_json(begun_dict(session) | {"store": shown(where)})
             return
         click.echo(f"{file}: {problem.words}")
-        state = (
-            "has begun" if session.is_new else f"is there already, with {counted(session.n_pulls, 'pull')}"
-        )
+        state = "created" if session.is_new else f"exists already, with {counted(session.n_pulls, 'pull')}"
         asks = f"round {session.asked.round} asks for {counted(len(session.asked), 'ticket')}"
         asks = "it has ended" if session.is_done else asks
-        show_plain(f"Run {session.name} {state}, by {session.strategy}; {asks}. Kept in {shown(where)}.")
+        show_plain(
+            f"Run {session.name} {state}, strategy {session.strategy}; {asks}. Saved in {shown(where)}."
+        )
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")

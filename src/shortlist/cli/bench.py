@@ -1,4 +1,4 @@
-"""``shortlist bench``: all strategies against each other, on several instances."""
+"""``shortlist bench``: compare strategies on several instances."""
 
 import csv
 from pathlib import Path
@@ -31,22 +31,24 @@ _COLUMNS = ("instance", "strategy", "replication", "pulls", "is_error", "lower_b
 )
 @instance_options
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. By default all with a cap on pulls."
+    "--strategy", "names", multiple=True, help="May be repeated. Default: all strategies with a cap on pulls."
 )
-@click.option("--replications", default=20, show_default=True, help="How many runs of each on each instance.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write a CSV file, a line for each run."
+    "--replications", default=20, show_default=True, help="Number of runs per strategy and instance."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write a CSV file with one line per run."
 )
 @json_option("the figures")
 def command(
     instances: tuple[str, ...], names: tuple[str, ...], output: Path | None, as_json: bool, **numbers: Any
 ) -> None:
-    """Compare strategies on several instances: pulls beside the lower bound.
+    """Compare strategies on several instances: pulls as multiples of the lower bound.
 
-    Every strategy plays every instance, with Gaussian rewards and the same seeds. The table shows mean pulls
-    as a multiple of what no algorithm can do without if the means are the worst ones; on easier means a
-    strategy that adapts may stay below 1. Its last column is the geometric mean; errors are marked with a
-    star for each. The first row is the one that took least.
+    Every strategy runs on every instance, with Gaussian rewards and the same seeds. The table shows mean
+    pulls as a multiple of the lower bound, which holds for every algorithm under worst-case means; on easier
+    means an adaptive strategy may stay below 1. The last column is the geometric mean. Each error is marked
+    with a star. The first row is the strategy with the fewest pulls.
 
     \b
       shortlist bench
@@ -54,12 +56,12 @@ def command(
       shortlist bench --instance illustrative-3 --strategy race --strategy wnelim
       shortlist bench -o pulls.csv
 
-    Exit status: 0, or 2 if the command is wrong.
+    Exit status: 0, or 2 if the command line is wrong.
     """
     from shortlist.report.bench_text import bench_dict, bench_text
 
     if output is not None and not output.parent.is_dir():
-        raise InvalidProblem(f"--output is {output}; give the name of a file in a folder that is there.")
+        raise InvalidProblem(f"--output is {output}; give the name of a file in an existing folder.")
     questions = {instance: instance_of(instance, numbers) for instance in instances}
     outcomes: dict[str, list[Simulation]] = {}
 
@@ -77,7 +79,7 @@ def command(
             for name in dict.fromkeys(taking(problem, names) if names else countable(problem)):
                 outcomes[instance].append(_played(instance, name, problem, means, numbers, quiet=as_json))
     except KeyboardInterrupt:
-        show_all()  # what had ended by then
+        show_all()  # the simulations finished so far
         raise
     show_all()
     if output is not None and not as_json:
@@ -93,7 +95,7 @@ def _played(
     *,
     quiet: bool,
 ) -> "Simulation":
-    """Return what a strategy does on an instance."""
+    """Return the simulation of a strategy on an instance."""
     from shortlist.report.progress import runs_shown
     from shortlist.simulation import simulate as simulated
 

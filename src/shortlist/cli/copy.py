@@ -1,4 +1,4 @@
-"""``shortlist copy``: logs of runs from one store to another."""
+"""``shortlist copy``: copy the logs of runs from one store to another."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -19,26 +19,28 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@json_option("what was copied")
+@json_option("the runs copied")
 def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> None:
-    """Copy runs from the store FROM to the store TO, all by default.
+    """Copy runs from the store FROM to the store TO; by default all runs.
 
-    Stores are files or addresses of PostgreSQL databases; TO is made if it is not there. Logs are copied
-    record by record and then compared, so a run goes on in TO where it was. Of a run that is in TO already
-    only what is missing there is added; if TO has another log of that name, it is left as it is, which is an
-    error, and the other runs are copied. FROM is checked for damage, and of a damaged store the runs that can
-    be read are copied. So this also makes a backup, and keeps it up to date, even while
-    runs go on.
+    A store is a file or the address of a PostgreSQL database. TO is created if it does not exist. Logs are
+    copied record by record and then compared, so a run can be resumed in TO. If a run exists in TO already,
+    only the missing records are added. If TO has a different log of that name, that log is left unchanged
+    and an error is reported; the other runs are copied. FROM is checked for damage; if it is damaged, the
+    runs that can still be read are copied. Use this command to make a backup and to update it, even while
+    runs are active.
 
     \b
       shortlist copy shortlist.db backup.db
       shortlist copy shortlist.db postgresql://me@server/lab drilling
 
-    Exit status: 0 all are in TO now, 2 there is no such store or run, 4 a run could not be copied, or FROM is
+    Exit status: 0 all runs are in TO, 2 no such store or run, 4 a run could not be copied, or FROM is
     damaged.
     """
     if target == NOWHERE:
-        raise InvalidProblem(f"a copy in {NOWHERE} would end with this command; give a file or an address.")
+        raise InvalidProblem(
+            f"a copy in {NOWHERE} would be lost when this command ends; give a file or an address."
+        )
     copied: dict[str, int] = {}
     errors: dict[str, str] = {}
     with reading(source) as original:
@@ -74,7 +76,7 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
 
 
 def _damage(store: "Store") -> str:
-    """Return what is wrong with a store; nothing if all is well. Runs that can be read are copied even so."""
+    """Return a description of the damage in a store, or None. Readable runs are copied even so."""
     try:
         store.verify()
     except StoreTrouble as error:
@@ -86,7 +88,7 @@ def _words(n_copied: int, n_there: int) -> str:
     from shortlist.report.worker_text import counted
 
     if not n_copied:
-        return "there already, the same"
+        return "exists already, identical"
     if n_copied == n_there:
         return f"{counted(n_copied, 'event')} copied and compared"
     return f"{counted(n_copied, 'event')} added, all {n_there:,} compared"

@@ -1,4 +1,4 @@
-"""``shortlist doctor``: the measurement of a file tried before a long run."""
+"""``shortlist doctor``: test the measurement of a problem file before a long run."""
 
 import sys
 from pathlib import Path
@@ -12,19 +12,19 @@ from shortlist.cli.output import print_json, show
 
 @click.command("doctor")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--arms", default=5, show_default=True, help="How many arms to try, spread over the list.")
-@click.option("--pulls", default=30, show_default=True, help="How many pulls of each.")
-@click.option("--seed", default=0, show_default=True, help="The seed of the trial calls.")
-@json_option("what was found")
+@click.option("--arms", default=5, show_default=True, help="Number of arms to test, spread over the list.")
+@click.option("--pulls", default=30, show_default=True, help="Number of pulls per arm.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the test calls.")
+@json_option("the findings")
 def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None:
-    """Try the measurement of FILE on a few arms before a long run.
+    """Test the measurement of FILE on a few arms before a long run.
 
-    Looks for what would void the guarantee (cached or badly seeded rewards, more noise than declared,
-    rewards out of bounds, drift, skewed rewards where Gaussian ones are assumed, arms that depend on each
-    other) or the run (failures, what workers cannot be sent), and says how long a run will take. What it
-    measures does not count towards a run.
+    Looks for problems that would void the guarantee (cached or badly seeded rewards, more noise than
+    declared, rewards out of bounds, drift, skewed rewards where Gaussian ones are assumed, arms that depend
+    on each other) or stop the run (failures, objects that cannot be sent to workers), and estimates how long
+    a run will take. Test measurements do not count towards any run.
 
-    Exit status: 0 no errors were found, 2 the question is wrong, 4 errors were found.
+    Exit status: 0 no errors found, 2 the problem file is invalid, 4 errors found.
     """
     from shortlist.doctor import examine
     from shortlist.files.problem_file import read_problem_file
@@ -36,7 +36,7 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
     if as_json:
         print_json(found.to_dict())
     else:
-        tried = f"{len(found.arms)} arm{'s' if len(found.arms) > 1 else ''} tried, {found.n_pulls:,} pulls"
-        click.echo(f"{file}: {asked.problem.words}\n{tried}, none of which will count")
+        tried = f"{len(found.arms)} arm{'s' if len(found.arms) > 1 else ''} tested, {found.n_pulls:,} pulls"
+        click.echo(f"{file}: {asked.problem.words}\n{tried} (they do not count towards a run)")
         show(diagnosis_text(found))
     sys.exit(CERTIFIED if found.is_healthy else TROUBLE)

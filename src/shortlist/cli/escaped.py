@@ -10,11 +10,11 @@ from shortlist.escaping import printable
 
 @dataclass(frozen=True, eq=False)
 class Escaped:
-    """Text or a table whose words are shown with `printable`; its colours are kept."""
+    """Text or a table whose control characters are escaped with `printable`; its colours are kept."""
 
     shown: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the parts of what is shown."""
+        """Yield the escaped segments."""
         for text, style, control in console.render(self.shown, options):
             yield Segment(text if control else printable(text), style, control)

@@ -9,15 +9,15 @@ from shortlist.errors import (
     StoreTrouble,
 )
 
-CERTIFIED = 0  # or, where there is nothing to prove: done
-WRONG = 2  # the question or the command is
-SHORT = 3  # a budget ended first, what was asked is not proved, or there is nothing to be had now
-TROUBLE = 4  # measuring failed or is not sound, or the store or the output could not be read or written
+CERTIFIED = 0  # or done, if the command proves nothing
+WRONG = 2  # invalid problem or command line
+SHORT = 3  # the budget was used up, the answer is not proved, or no ticket is available
+TROUBLE = 4  # the measurement failed or is unsound, or the store or the output cannot be read or written
 INTERRUPTED = 130
 
 
 def status_of(error: ShortlistError) -> int:
-    """Return the status with which a command ends that raised `error`."""
+    """Return the exit status for an error."""
     if isinstance(error, ChangedRun | NoSuchRun):
         return WRONG
     if isinstance(error, MeasurementFailed | StoreTrouble):

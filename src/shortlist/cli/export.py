@@ -1,4 +1,4 @@
-"""``shortlist export``: every answer of a run, for other programs."""
+"""``shortlist export``: write all answers of a run for other programs."""
 
 import io
 import sys
@@ -18,34 +18,35 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("run")
-@click.option("--csv", "as_csv", is_flag=True, help="Write a CSV file: a line for each answer. The default.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write to this file instead of the screen.")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one line per answer. The default.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
+)
 @store_option
 @json_option("question, answers and result")
 def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bool) -> None:
-    """Write every answer of RUN, for other programs.
+    """Write all answers of RUN, for other programs.
 
-    A line for each, in the order in which they were told. Columns: ticket, round, arm, name, pulls,
-    first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (universal).
-    Single rewards are not kept, only their means. JSON has beside them the question, strategy, seed, how it
-    was measured, conflicts, failures that were scored, and the result. A file that is there already is
-    replaced.
+    There is one line per answer, in the order in which they arrived. Columns: ticket, round, arm, name,
+    pulls, first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (UTC).
+    Only means are stored, not single rewards. JSON also contains the question, strategy, seed, measurement,
+    conflicts, scored failures, and the result. An existing file is replaced.
 
     \b
       shortlist export drilling --output drilling.csv
       shortlist export drilling --json | jq .result.selected
 
-    Exit status: 0, or 2 if there is no such run, 4 the store failed or the file could not be written.
+    Exit status: 0, or 2 no such run, 4 the store failed or the file could not be written.
     """
     if as_csv and as_json:
-        raise InvalidProblem("give either --csv or --json, and not both.")
+        raise InvalidProblem("give either --csv or --json, not both.")
     as_json = as_json or (output is not None and output.suffix.lower() == ".json" and not as_csv)
     with reading(where) as store:
         log = look_at(store, run)
         if output is None:
             _write(log, None, as_json)
             return
-        text = io.StringIO()  # first of all, so that nothing is overwritten if the log turns out damaged
+        text = io.StringIO()  # read everything first, so that nothing is overwritten if the log is damaged
         _write(log, text, as_json)
     output.write_text(text.getvalue(), encoding="utf-8", newline="")
     show_plain(f"Written to {output}.")

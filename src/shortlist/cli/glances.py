@@ -1,4 +1,4 @@
-"""All runs of a store at a glance, also those that cannot be read."""
+"""Summaries of all runs of a store, including those that cannot be read."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Glance:
-    """How far a run is; or what is wrong with its log."""
+    """The progress of a run, or what is wrong with its log."""
 
     name: str
     outline: "Outline | None"
@@ -36,24 +36,24 @@ class Glance:
 
 
 def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
-    """Yield some runs of a store, all by default."""
+    """Yield a summary of each named run of a store; by default of all runs."""
     from shortlist.session.outline import outline
 
     known = store.runs()
     for run in runs:
         if run not in known:
-            there = f"There are: {', '.join(known[:10])}" if known else "There are none"
+            there = f"Existing runs: {', '.join(known[:10])}" if known else "The store is empty"
             raise NoSuchRun(f"there is no run {run!r} in the store. {there}.")
     for run in dict.fromkeys(runs) or known:
         try:
-            if found := outline(store, run):  # it may have been removed meanwhile
+            if found := outline(store, run):  # it may have been removed in the meantime
                 yield Glance(run, found)
         except StoreTrouble as error:
             yield Glance(run, None, str(error))
 
 
 def table_of(some: Iterable[Glance]) -> "Table":
-    """Return runs as a table."""
+    """Return a table of runs."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""``shortlist list``: the runs of a store."""
+"""``shortlist list``: list the runs of a store."""
 
 import click
 
@@ -12,19 +12,19 @@ from shortlist.cli.stores import reading, shown
 @store_option
 @json_option("the list")
 def command(where: str, as_json: bool) -> None:
-    """List the runs in the store, and how far they are.
+    """List the runs in the store and their progress.
 
-    A run is open; or suspended, if a measurement failed and nothing was told since; or it has ended: then
-    its answer is certified, screened (a strategy that only narrows down) or unproved. Every log is read to
-    its end and checked for damage, so a long list of large runs takes a while. `shortlist replay` looks, for
-    one run, whether its decisions follow from its answers; a list does so only if another version of
-    Shortlist began the run, or if it may have ended without having noted that.
+    A run is open, suspended (a measurement failed and no answer arrived since), or ended. The answer of an
+    ended run is certified, screened (by a strategy that only narrows down the arms) or unproved. The command
+    reads every log to its end and checks it for damage, so a long list of large runs takes a while. It does
+    not check that the decisions follow from the answers, as `shortlist replay` does, except for runs that
+    another version of Shortlist started, or that may have ended without recording it.
 
     \b
       shortlist list
       shortlist list --store postgresql://me@server/lab --json
 
-    Exit status: 0, or 2 if there is no such store, 4 it failed.
+    Exit status: 0, or 2 no such store, 4 the store failed.
     """
     with reading(where) as store:
         found = list(glances(store))

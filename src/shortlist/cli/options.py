@@ -1,4 +1,4 @@
-"""Options that commands share, and how to tell whether one was given."""
+"""Options that several commands share, and whether an option was given."""
 
 import math
 import re
@@ -12,12 +12,12 @@ _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the option with which a command prints `what`, and nothing else, as JSON."""
+    """Return the --json option: the command prints `what` as JSON, and nothing else."""
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 
 def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that says where runs are kept."""
+    """Add the option --store."""
     return click.option(
         "--store",
         "where",
@@ -26,51 +26,53 @@ def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         envvar=VARIABLE,
         show_envvar=True,
-        help="Where runs are kept: a file, or postgresql://user@server/database.",
+        help="Where runs are stored: a file, or postgresql://user@server/database.",
     )(command)
 
 
 def worker_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that says who measures."""
-    return click.option("--worker", metavar="NAME", help="Who measures; by default user@machine.")(command)
+    """Add the option --worker."""
+    return click.option("--worker", metavar="NAME", help="Name of the worker; by default user@machine.")(
+        command
+    )
 
 
 class Number(click.FloatRange):
-    """A number within limits; "nan", which no limit catches, is none."""
+    """A number within limits; "nan" is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 
 def reissue_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that keeps tickets with their workers; it is settled when a run begins."""
+    """Add the option --no-reissue, which takes effect when a run is created."""
     return click.option(
         "--no-reissue",
         is_flag=True,
-        help="Never give a ticket to a second worker because its lease ran out.",
+        help="Do not give a ticket to another worker when its lease expires.",
     )(command)
 
 
 class Span(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
-    """A length of time, such as 90s, 15min, 24h or 30d; in seconds."""
+    """A duration such as 90s, 15min, 24h or 30d, in seconds."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the time in seconds."""
+        """Return the duration in seconds."""
         if isinstance(value, float):
             return value
         parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h|d)", str(value).strip())
         if parts is None or not 0 < (seconds := float(parts[1]) * _UNITS[parts[2]]) < 1e10:
-            self.fail(f"{value!r} is no length of time; write one as 90s, 15min, 24h or 30d.", param, ctx)
+            self.fail(f"{value!r} is not a duration; use the form 90s, 15min, 24h or 30d.", param, ctx)
         return seconds
 
 
 def is_given(name: str) -> bool:
-    """Return whether an option stands on the command line."""
+    """Return whether an option was given on the command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.COMMANDLINE

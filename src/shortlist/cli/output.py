@@ -1,4 +1,4 @@
-"""What commands print: JSON, tables, and the sentences that several of them say."""
+"""Printing of JSON, tables and text, and writing of files."""
 
 import csv
 import io
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def print_json(data: Any) -> None:
-    """Print what `--json` asks for."""
+    """Print a value as JSON, for `--json`."""
     click.echo(json.dumps(data, indent=2))
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextIO | None = None) -> None:
-    """Print a sheet: a header, and a line for each row.
+    """Print CSV: a header, and one line per row.
 
-    Names are put down so that no spreadsheet takes them for formulas, and no terminal for commands.
+    Names are escaped, so that spreadsheets do not run them as formulas and terminals not as control codes.
     """
     from shortlist.escaping import cell_of, printable
 
@@ -38,7 +38,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that others see it whole or as it was before."""
+    """Write a file atomically: readers see the old content or the new one."""
     target = path.resolve()
     if target.exists() and not target.is_file():  # a device or a pipe
         target.write_text(text, encoding="utf-8", newline="")
@@ -63,7 +63,7 @@ def show(text: "RenderableType") -> None:
 
 
 def show_plain(text: str, *, err: bool = False, is_command: bool = False) -> None:
-    """Print words as they are, to the width of the terminal; commands whole, so that they can be copied."""
+    """Print plain text, wrapped to the terminal; commands are not wrapped, so that they can be copied."""
     from rich.console import Console
     from rich.text import Text
 

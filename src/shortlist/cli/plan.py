@@ -1,4 +1,4 @@
-"""``shortlist plan``: what an answer will cost, or what a budget can certify."""
+"""``shortlist plan``: the pulls that an answer takes, or what a budget can certify."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from shortlist.errors import InvalidProblem
 
 @click.command("plan")
 @question_options
-@click.option("--budget", type=click.IntRange(min=0), help="Find what this many pulls can certify.")
+@click.option("--budget", type=click.IntRange(min=0), help="Find out what this many pulls can certify.")
 @click.option(
     "--vary",
     type=click.Choice(["epsilon", "delta", "m"]),
@@ -25,13 +25,13 @@ from shortlist.errors import InvalidProblem
 def command(
     file: Path | None, instance: str | None, budget: int | None, vary: str, as_json: bool, **numbers: Any
 ) -> None:
-    """Say what an answer will cost, before anything is measured.
+    """Show how many pulls an answer will take, before anything is measured.
 
-    For every strategy: the most pulls it can take, that number as a multiple of the lower bound ("x
-    bound"), in how many rounds at most, and what proves its answer. The lower bound is what no algorithm
-    can do without if the means are the worst ones. Nothing is measured, so FILE needs no section on
-    measurement. With --budget it answers the reverse question; the exit status is 3 if the budget is too
-    small to certify anything.
+    The table shows for every strategy the maximum number of pulls, that number as a multiple of the lower
+    bound ("x bound"), the maximum number of rounds, and what proves its answer. The lower bound holds for
+    every algorithm under worst-case means. Nothing is measured, so FILE needs no [measure] section.
+    --budget asks the reverse question: what can so many pulls certify? The exit status is 3 if the budget is
+    too small to certify anything.
 
     \b
       shortlist plan examples/drilling.toml
@@ -42,7 +42,7 @@ def command(
     from shortlist.report.text import plan_text
 
     if budget is None and is_given("vary"):
-        raise InvalidProblem("--vary has no effect without --budget. Give both, or leave it out.")
+        raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
     problem = question(file, instance, numbers)
     found = planned(problem, budget, vary=vary)
     if as_json:

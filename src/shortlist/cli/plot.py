@@ -1,4 +1,4 @@
-"""``shortlist plot``: figures of a run, and of what strategies cost."""
+"""``shortlist plot``: draw figures of a run, and of the cost of strategies."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from shortlist.errors import InvalidProblem
 if TYPE_CHECKING:
     from shortlist.plot.style import Drawn
 
-Figure: TypeAlias = "tuple[Callable[[], Any], Callable[[], Drawn]]"  # its numbers, and how it is drawn
+Figure: TypeAlias = "tuple[Callable[[], Any], Callable[[], Drawn]]"  # its data, and a function that draws it
 
 OF_RUNS = ("arms", "pulls", "rounds", "spent")
 TAKES = {
@@ -29,42 +29,40 @@ _OPTIONS = {"where": "--store", "n": "--arms", "m": "-m", "names": "--strategy"}
 @click.command("plot")
 @click.argument("kind", metavar="KIND", type=click.Choice(list(TAKES)))
 @click.argument("of", metavar="[RUN|FILE]", required=False)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The figure's file: .svg, .pdf or .png."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Output file: .svg, .pdf or .png.")
 @click.option("--over", type=click.Choice(["n", "m", "delta"]), default="n", show_default=True,
-              help="Of scaling: what varies.")  # fmt: skip
-@click.option("--multiple", is_flag=True, help="Of scaling: pulls as multiples of the lower bound.")
-@click.option("-n", "--arms", "n", type=int, help="Arms: 256, of scaling 1000, of epsilon 10.")
-@click.option("-m", type=int, help="How many to select: 8, of scaling 10, of epsilon 2.")
+              help="For scaling: what varies.")  # fmt: skip
+@click.option("--multiple", is_flag=True, help="For scaling: show pulls as multiples of the lower bound.")
+@click.option("-n", "--arms", "n", type=int, help="Number of arms. Default: 256; scaling 1000; epsilon 10.")
+@click.option("-m", type=int, help="Number of arms to select. Default: 8; scaling 10; epsilon 2.")
 @click.option(
-    "--epsilon", type=float, help="How far below the m-th best is good enough: 0.1, of epsilon 0.5."
+    "--epsilon", type=float, help="How far below the m-th best is good enough. Default: 0.1; epsilon 0.5."
 )
-@click.option("--delta", type=float, help="The accepted probability of failure: 0.05, of epsilon 0.1.")
+@click.option("--delta", type=float, help="Accepted probability of failure. Default: 0.05; epsilon 0.1.")
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. By default those that matter there."
+    "--strategy", "names", multiple=True, help="May be repeated. Default: those relevant to the figure."
 )
-@click.option("--replications", type=int, help="Of epsilon: how many independent runs of each; 200.")
-@click.option("--seed", default=0, show_default=True, help="Of epsilon: makes what is random reproducible.")
-@click.option("--quick", is_flag=True, help="Fewer points and replications: a first look.")
+@click.option("--replications", type=int, help="For epsilon: number of independent runs. Default: 200.")
+@click.option("--seed", default=0, show_default=True, help="For epsilon: seed of the random numbers.")
+@click.option("--quick", is_flag=True, help="Fewer points and replications, for a first look.")
 @store_option
 @json_option("the numbers that the figure shows")
 def command(kind: str, of: str | None, output: Path | None, as_json: bool, **options: Any) -> None:
     """Draw a figure and write it to a file, for a paper or a report.
 
     \b
-    Of a kept RUN, ended or not (nothing of it is changed):
+    Figures of a stored RUN, ended or not (the run is not changed):
       arms            observed means, and the cut between the m best and the others
       pulls           how often each arm was pulled
       rounds          arms and pulls of each round
-      spent           its pulls beside its cap, WNElim, V-MedElim and the lower bound
+      spent           its pulls, its cap, WNElim, V-MedElim and the lower bound
 
     \b
-    Without a run:
-      heterogeneity   worst cases as variances become unequal, their sum the same
+    Figures without a run:
+      heterogeneity   worst cases as variances with a fixed sum become unequal
       illustrative    the paper's example, on which its algorithm gains most
-      epsilon         failures and pulls over epsilon, simulated: of a problem FILE
-                      with simulated arms, or where m of n arms lead by epsilon
+      epsilon         simulated failures and pulls over epsilon: for a problem FILE
+                      with simulated arms, or for m of n arms that lead by epsilon
       scaling         worst cases over the number of arms, m or delta
 
     \b
@@ -72,10 +70,10 @@ def command(kind: str, of: str | None, output: Path | None, as_json: bool, **opt
       shortlist plot scaling --over m --multiple -o scaling.pdf
       shortlist plot epsilon --quick --strategy race --strategy bechhofer -o e.png
 
-    The same numbers come with --json; then -o may be left out, and matplotlib is not needed. Text stays text
-    in .svg and .pdf, and files are the same every time. A file that is there already is replaced.
+    --json prints the same numbers; then -o is optional, and matplotlib is not needed. Text in .svg and .pdf
+    stays text, and the same data always give the same file. An existing file is replaced.
 
-    Exit status: 0, or 2 the command is wrong or there is nothing to draw, 4 a store or file failed.
+    Exit status: 0, or 2 the command line is wrong or there is nothing to draw, 4 a store or file failed.
     """
     _refuse_unused(kind, of, options["over"])
     _check_output(output, as_json)
@@ -93,37 +91,39 @@ def command(kind: str, of: str | None, output: Path | None, as_json: bool, **opt
 
 
 def _refuse_unused(kind: str, of: str | None, over: str) -> None:
-    """Refuse a run that is missing or has no effect, and options that were given but have none."""
+    """Refuse a missing or superfluous run, and options that have no effect on this figure."""
     if kind in OF_RUNS and of is None:
         raise InvalidProblem(
-            f"which run? Say `shortlist plot {kind} RUN`; `shortlist list` shows those there are."
+            f"no run was given. Use `shortlist plot {kind} RUN`; `shortlist list` shows all runs."
         )
     if of is not None and kind not in (*OF_RUNS, "epsilon"):
         raise InvalidProblem(
-            f"{of!r} has no effect here: the figure {kind} is of no run and no file. Leave it out."
+            f"{of!r} has no effect here: the figure {kind} uses no run and no file. Omit it."
         )
     known = {option for options in TAKES.values() for option in options}
     unused = known - TAKES[kind] | ({"n", "m", "epsilon", "delta"} if of is not None else set())
-    unused |= {over} if kind == "scaling" else set()  # what varies has no value of its own
+    unused |= {over} if kind == "scaling" else set()  # the parameter that varies has no single value
     for name in sorted(unused):
         if is_given(name):
             option = _OPTIONS.get(name, f"--{name}")
             what = f"the figure {kind}" + ("" if of is None else f" of {of}")
-            raise InvalidProblem(f"{option} has no effect on {what}. Leave it out.")
+            raise InvalidProblem(f"{option} has no effect on {what}. Omit it.")
 
 
 def _check_output(output: Path | None, as_json: bool) -> None:
-    """Refuse what could not be written before anything is worked out."""
+    """Refuse an output that cannot be written, before anything is computed."""
     from shortlist.plot.style import kind_of, require_matplotlib
 
     if output is None:
         if not as_json:
-            raise InvalidProblem("where to? Name the figure's file with -o, such as -o figure.svg.")
+            raise InvalidProblem("no output file was given. Name one with -o, such as -o figure.svg.")
         return
     kind_of(output)
     require_matplotlib()
     if not output.absolute().parent.is_dir():
-        raise InvalidProblem(f"there is no folder {output.parent} to write {output.name} to; make it first.")
+        raise InvalidProblem(
+            f"{output.name} cannot be written: the folder {output.parent} does not exist. Create it first."
+        )
 
 
 def _of_run(kind: str, run: str | None, where: str) -> Figure:
@@ -133,11 +133,7 @@ def _of_run(kind: str, run: str | None, where: str) -> Figure:
         history = look_at(store, str(run)).history
     result, cap = history.result, history.worst_case_pulls
     if result.n_pulls == 0:
-        why = (
-            "no pulls have been told yet"
-            if not history.is_final
-            else "all arms are selected without any pull"
-        )
+        why = "it has no results yet" if not history.is_final else "all arms are selected without any pull"
         raise InvalidProblem(f"run {run!r} has nothing to draw: {why}. `shortlist status {run}` says more.")
     figures: dict[str, Figure] = {
         "arms": (lambda: plot.arms_data(result).to_dict(), lambda: plot.arms(result)),
@@ -178,7 +174,7 @@ def _of_strategies(kind: str, of: str | None, options: dict[str, Any]) -> Figure
 
 
 def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return what to simulate: the arms of a file, or m of n arms that lead by just above epsilon."""
+    """Return arguments of the simulation: a file's arms, or m of n arms that lead by just over epsilon."""
     import numpy as np
 
     from shortlist.checks import n_arms

@@ -1,4 +1,4 @@
-"""``shortlist prune``: runs removed from a store."""
+"""``shortlist prune``: remove runs from a store."""
 
 import sys
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.command("prune")
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--finished", is_flag=True, help="Only runs that have ended.")
-@click.option("--older-than", type=Span(), help="Only runs in which nothing happened for so long: 30d.")
+@click.option("--older-than", type=Span(), help="Only runs without any change for this long, such as 30d.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @store_option
-@json_option("what was removed")
+@json_option("the runs removed")
 def command(
     runs: tuple[str, ...],
     finished: bool,
@@ -33,20 +33,20 @@ def command(
     where: str,
     as_json: bool,
 ) -> None:
-    """Remove runs from the store, for good.
+    """Remove runs from the store permanently.
 
-    Those named are removed; or all that fit the options; or, with both, those named that fit. It shows them
-    and asks first; where nobody can be asked, --yes is needed. `shortlist export` or `copy` keeps what may
-    be needed later. A run that somebody is measuring for stops when it is removed.
+    Give names, options, or both: then the named runs that match the options are removed. The command lists
+    the runs and asks for confirmation; without a terminal it needs --yes. Use `shortlist export` or `copy`
+    first to keep data that may be needed later. Workers that measure for a removed run stop.
 
     \b
       shortlist prune drilling-seed7
       shortlist prune --finished --older-than 30d --dry-run
 
-    Exit status: 0, or 2 if there is no such run, none was chosen or nobody can be asked, 4 the store failed.
+    Exit status: 0, or 2 no such run, no run was chosen or no confirmation is possible, 4 the store failed.
     """
     if not runs and not finished and older_than is None:
-        raise InvalidProblem("say which runs to remove: their names, --finished, or --older-than 30d.")
+        raise InvalidProblem("no runs were chosen. Give their names, --finished, or --older-than 30d.")
     with writing(where, must_exist=True) as store:
         chosen = list(_chosen(store, runs, finished, older_than))
         if chosen and not as_json:
@@ -71,14 +71,16 @@ def _chosen(
 
 def _confirmed(chosen: list[Glance]) -> bool:
     if not sys.stdin.isatty():
-        raise InvalidProblem("nobody can be asked to confirm here, so nothing was removed; say --yes.")
+        raise InvalidProblem(
+            "this needs confirmation, but there is no terminal to ask; nothing was removed. Give --yes."
+        )
     many = "this run" if len(chosen) == 1 else f"these {len(chosen):,} runs"
-    return click.confirm(f"Remove {many} for good?", err=True)
+    return click.confirm(f"Remove {many} permanently?", err=True)
 
 
 def _said(removed: list[Glance], chosen: list[Glance], where: str) -> str:
     if not chosen:
-        return f"No run in {shown(where)} fits; nothing was removed."
+        return f"No run in {shown(where)} matches; nothing was removed."
     if not removed:
         return "Nothing was removed."
     return f"{len(removed):,} run{'s' if len(removed) > 1 else ''} removed from {shown(where)}."

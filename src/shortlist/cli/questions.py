@@ -1,4 +1,4 @@
-"""Which question a command is about: that of a file, or a built-in instance."""
+"""The question that a command works on: a problem file, or a built-in instance."""
 
 import re
 from collections.abc import Callable
@@ -18,29 +18,31 @@ if TYPE_CHECKING:
 
 
 def question_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add to a command what says which question it is about: a file, or a built-in instance."""
+    """Add to a command the FILE argument and the options of built-in instances."""
     command = click.option("--instance", help=f"Instead of FILE: {INSTANCES}.")(instance_options(command))
     return click.argument("file", type=click.Path(path_type=Path), required=False)(command)
 
 
 def instance_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add to a command what says how large the built-in instances are, and how much is asked of them."""
+    """Add to a command the options for the size and the accuracy of built-in instances."""
     options = [
-        click.option("-n", "--arms", "n", default=100, show_default=True, help="Arms of the instance."),
-        click.option("-m", default=5, show_default=True, help="How many arms of the instance to select."),
+        click.option(
+            "-n", "--arms", "n", default=100, show_default=True, help="For the instance: number of arms."
+        ),
+        click.option("-m", default=5, show_default=True, help="For the instance: number of arms to select."),
         click.option(
             "--epsilon",
             default=0.1,
             show_default=True,
-            help="Of the instance: how far below the m-th best is good enough.",
+            help="For the instance: how far below the m-th best is good enough.",
         ),
         click.option(
             "--delta",
             default=0.05,
             show_default=True,
-            help="Of the instance: the accepted probability of failure.",
+            help="For the instance: accepted probability of failure.",
         ),
-        click.option("--seed", default=0, show_default=True, help="Makes whatever is random reproducible."),
+        click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -48,7 +50,7 @@ def instance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> "Problem":
-    """Return the question that a command is about, without where rewards come from."""
+    """Return the question that a command works on, without its measurement."""
     from shortlist.files.problem_file import read_problem
 
     _refuse_unclear(file, instance)
@@ -66,15 +68,15 @@ def simulated_question(
         asked = read_problem_file(file)
         if asked.means is None or asked.rewards is None:
             raise InvalidProblem(
-                f"{file} measures its arms, so their true means are not known; simulating needs them. "
-                f'Use [measure] kind = "simulated" with `means` that you think likely, or --instance.'
+                f"{file} measures its arms, so their true means are unknown; a simulation needs them. "
+                f'Use [measure] kind = "simulated" with plausible `means`, or --instance.'
             )
         return asked.problem, asked.means, asked.rewards, asked.variances
     return *instance_of(instance, numbers), "gaussian", None
 
 
 def instance_of(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
-    """Return a built-in instance: its question, and its true means."""
+    """Return the question and the true means of a built-in instance."""
     from shortlist import instances
     from shortlist.checks import n_arms
     from shortlist.problem import Problem
@@ -100,10 +102,10 @@ def instance_of(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem
 
 
 def _refuse_unclear(file: Path | None, instance: str | None) -> None:
-    """Refuse two questions, none, and options that were given but would have no effect."""
+    """Refuse two questions, no question, and options that have no effect."""
     if (file is None) == (instance is None):
         path = click.get_current_context().command_path
-        raise InvalidProblem(f"give either a problem FILE or --instance, and not both; see {path} --help.")
+        raise InvalidProblem(f"give either a problem FILE or --instance, not both; see {path} --help.")
     unused = []
     if file is not None:
         unused = ["n", "m", "epsilon", "delta"]
@@ -113,4 +115,4 @@ def _refuse_unclear(file: Path | None, instance: str | None) -> None:
         if is_given(name):
             what = "the file" if file is not None else instance
             option = {"n": "--arms", "m": "-m"}.get(name, f"--{name}")
-            raise InvalidProblem(f"{option} has no effect here: {what} says it already. Leave it out.")
+            raise InvalidProblem(f"{option} has no effect here: {what} sets it already. Omit it.")

@@ -1,4 +1,4 @@
-"""``shortlist release``: tickets that their worker will not answer, for others."""
+"""``shortlist release``: end the lease of tickets that their worker will not answer."""
 
 import click
 
@@ -10,21 +10,26 @@ from shortlist.cli.stores import refuse_file, who, writing
 @click.command("release")
 @click.argument("run")
 @worker_option
-@click.option("--unmeasured", is_flag=True, help="The worker has not begun to measure them, and will not.")
+@click.option(
+    "--unmeasured",
+    is_flag=True,
+    help="Declare that the worker has not started to measure them, and will not.",
+)
 @store_option
-@json_option("what was released")
+@json_option("the tickets released")
 def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json: bool) -> None:
-    """Give back the tickets of RUN that a worker holds, so that others can have them.
+    """Release the tickets of RUN that a worker holds, so that other workers can get them.
 
-    Without --worker they are your own, not yet measured. Those of somebody else are taken away: the log says
-    who did that and when. If such a ticket goes to another worker, it counts as issued twice, since its first
-    worker may be measuring it and the quicker answer counts. With --unmeasured it does not.
+    Without --worker, your own tickets are released, and they count as not measured. If you release those of
+    another worker, the log records who did it and when. If such a ticket then goes to another worker, it
+    counts as issued twice, since the first worker may still be measuring it and the first answer counts.
+    With --unmeasured it does not.
 
     \b
       shortlist release trial
       shortlist release trial --worker rig-2
 
-    Exit status: 0, or 2 if there is no such run, 4 the store failed.
+    Exit status: 0, or 2 no such run, 4 the store failed.
     """
     from shortlist.report.worker_text import counted, worker_words
     from shortlist.session import Session

@@ -1,4 +1,4 @@
-"""Runs that a server keeps: how commands find it, and what they show it."""
+"""Runs stored on a server: its address and the token."""
 
 import os
 import stat
@@ -25,14 +25,16 @@ _KINDS = ("write", "read")
 
 
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which server keeps the run, and what to show it."""
+    """Add the options --server and --token-file."""
     command = click.option(
         "--token-file",
         type=click.Path(path_type=Path),
-        help=f"Of the server: a file with the token; or put it into {TOKEN}.",
+        help=f"For --server: file with the token; or set {TOKEN}.",
     )(command)
     return click.option(
-        "--server", metavar="URL", help="Instead of a store: the `shortlist serve` that keeps the run."
+        "--server",
+        metavar="URL",
+        help="Instead of --store: address of the `shortlist serve` that stores the run.",
     )(command)
 
 
@@ -40,11 +42,9 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def on_server(
     problem: "Problem", url: str, token_file: Path | None, **began: Any
 ) -> "Iterator[RemoteSession]":
-    """Yield what measures for a run that a server keeps; it is begun if it is not there yet."""
+    """Yield a session of a run on a server; create the run if it does not exist."""
     if is_given("where"):
-        raise InvalidProblem(
-            "--store has no effect with --server, which has a store of its own. Leave it out."
-        )
+        raise InvalidProblem("--store has no effect with --server, which has its own store. Omit it.")
     token = token_of(token_file)
     from shortlist.client import Client
 
@@ -53,9 +53,9 @@ def on_server(
 
 
 def token_of(file: Path | None) -> str | None:
-    """Return the token to show to a server: of a file, which may be the server's own; or of the environment.
+    """Return the token for a server, from a file or from the environment.
 
-    Of the server's own file the token is taken that allows to add.
+    The file may be the server's own token file; its write token is used then.
     """
     if file is None:
         return os.environ.get(TOKEN) or None
@@ -63,35 +63,37 @@ def token_of(file: Path | None) -> str | None:
         text = read_bytes(file, MOST_TOKEN_BYTES).decode()
         mode = stat.S_IMODE(file.stat().st_mode)
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise InvalidProblem(f"the token in {file} cannot be read: {why}.") from None
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if os.name == "posix" and mode & 0o077:
         raise InvalidProblem(
-            f"others on this machine can read the token in {file}. Forbid that: chmod 600 {file}"
+            f"other users of this machine can read the token in {file}. To prevent that: chmod 600 {file}"
         )
     known = {words[0]: words[1] for words in lines if len(words) == 2 and words[0] in _KINDS}
     if len(lines) == 1 and len(lines[0]) == 1:
         return lines[0][0]
     if len(known) != len(lines) or not known:
         raise InvalidProblem(
-            f"{file} must hold a token and nothing else, or be the server's own file of them."
+            f"{file} must contain a token and nothing else, or be the server's own token file."
         )
     return known.get("write") or known["read"]
 
 
 @contextmanager
 def server_reporting(session: "Followed", output: Path | None) -> "Iterator[Callable[[Result], None]]":
-    """Write the server's report on a run when this ends, however it does."""
+    """Write the server's report on a run on exit, also after an error."""
     if output is not None and output.suffix.lower() == ".json":
-        raise InvalidProblem(f"--report is {output}; with --server a report is HTML: give a name in .html.")
+        raise InvalidProblem(
+            f"--report is {output}; with --server a report is always HTML: give a name that ends in .html."
+        )
     try:
         yield lambda _: None
     except BaseException:
         if output is not None:
             try:
                 _write(session, output)
-            except (OSError, ShortlistError) as error:  # what went wrong before matters more
+            except (OSError, ShortlistError) as error:  # the first error matters more
                 click.echo(f"The report could not be written: {error}", err=True)
         raise
     if output is not None:

@@ -1,4 +1,4 @@
-"""``shortlist replay``: every decision of a run, made again and compared."""
+"""``shortlist replay``: recompute every decision of a run and compare it with the log."""
 
 import click
 
@@ -10,18 +10,18 @@ from shortlist.cli.stores import look_at, reading
 @click.command("replay")
 @click.argument("run")
 @store_option
-@json_option("what was found")
+@json_option("the findings")
 def command(run: str, where: str, as_json: bool) -> None:
-    """Decide all of RUN again from its log, and compare.
+    """Recompute all decisions of RUN from its log, and compare.
 
-    Every record is checked against its checksum. What each round asked for, and what was selected, is worked
-    out again and held against what the log says. So it shows that the result follows from the answers, and
-    that this version of Shortlist decides as the one did that began the run. Nothing is measured or changed.
+    Every record is checked against its checksum. The tickets of each round and the selection are recomputed
+    and compared with the log. This shows that the result follows from the answers, and that this version of
+    Shortlist decides like the version that started the run. Nothing is measured or changed.
 
     \b
       shortlist replay drilling
 
-    Exit status: 0 every decision is the same, 2 there is no such run, 4 one is not, or the log is damaged.
+    Exit status: 0 all decisions are the same, 2 no such run, 4 one differs, or the log is damaged.
     """
     from shortlist.report.worker_text import counted
 
@@ -40,7 +40,7 @@ def command(run: str, where: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    end = "and the selection" if history.is_final else "as far as the run has come"
+    end = "and so is the selection" if history.is_final else "up to the current state of the run"
     show_plain(
         f"{run}: {log.n_events:,} events, {counted(n_rounds, 'whole round')}, {history.n_pulls:,} pulls. "
         f"Every decision is the same, {end}."

@@ -1,4 +1,4 @@
-"""``shortlist report``: a run for those who want to know what came out, and may believe it."""
+"""``shortlist report``: summarise a run: verdict, guarantee, figures and provenance."""
 
 import json
 import sys
@@ -24,29 +24,27 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("run")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write one HTML file, to read in a browser."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a single HTML file.")
 @store_option
-@json_option("all that the report says")
+@json_option("the report")
 def command(run: str, output: Path | None, where: str, as_json: bool) -> None:
-    """Say what RUN came to: ten lines, or a page with figures.
+    """Summarise RUN: ten lines of text, or an HTML page with figures.
 
-    The verdict comes first: which arms, with which guarantee, under which assumptions. Then the means and
-    pulls of the arms, what the run took beside what no algorithm can do without, how the failure probability
-    is spent, what deserves attention (conflicts, failures that were scored, means that vary too much), who
-    measured, and all that is needed to have the same run again, and to cite it.
+    The verdict comes first: which arms, with which guarantee, under which assumptions. Then follow the means
+    and pulls of the arms, the pulls compared with the lower bound, how the failure probability is divided,
+    warnings (conflicts, scored failures, means that vary too much), who measured, and everything needed to
+    reproduce and to cite the run.
 
-    With -o it is one HTML file that needs no network and no scripts, to be sent or printed. Any run will do,
-    also one that is under way, was suspended or has failed: the report then says what is known so far, and
-    the command that goes on. Nothing of the run is changed. A file that is there already is replaced.
+    -o writes one HTML file that needs no network and no scripts, to send or print. The run may be active,
+    suspended or failed: the report then shows what is known so far, and the command that resumes it. The run
+    is not changed. An existing file is replaced.
 
     \b
       shortlist report drilling
       shortlist report drilling -o drilling.html
       shortlist report drilling --json | jq .result.selected
 
-    Exit status: 0, or 2 if there is no such run, 4 the store failed or the file could not be written.
+    Exit status: 0, or 2 no such run, 4 the store failed or the file could not be written.
     """
     from shortlist.report.model import report_of_run
 
@@ -63,7 +61,7 @@ def command(run: str, output: Path | None, where: str, as_json: bool) -> None:
 
 
 def write_report(report: "Report", output: Path, *, as_json: bool = False) -> None:
-    """Write a report to a file, as HTML unless JSON is wanted."""
+    """Write a report to a file, as JSON or HTML."""
     from shortlist.report.page import page
     from shortlist.report.report_text import report_dict
 
@@ -72,14 +70,14 @@ def write_report(report: "Report", output: Path, *, as_json: bool = False) -> No
 
 
 def refuse_nowhere(output: Path) -> None:
-    """Raise InvalidProblem if a report could not be written where it is wanted: better now than later."""
+    """Raise InvalidProblem if a report cannot be written to `output`, before the run starts."""
     if not output.parent.is_dir() or output.is_dir():
-        raise InvalidProblem(f"--report is {output}; give the name of a file in a folder that is there.")
+        raise InvalidProblem(f"--report is {output}; give the name of a file in an existing folder.")
 
 
 @contextmanager
 def reporting(session: "Session", output: Path | None) -> "Iterator[Callable[[Result], None]]":
-    """Write a report on a session when this ends, however it does; what is yielded takes the result."""
+    """Write a report on a session on exit, also after an error; yield a function that takes the result."""
     stop: list[Stop] = []
     try:
         yield lambda result: stop.append(result.stop)
@@ -87,7 +85,7 @@ def reporting(session: "Session", output: Path | None) -> "Iterator[Callable[[Re
         if output is not None:
             try:
                 _write_session(session, output, None)
-            except (OSError, ShortlistError) as error:  # what went wrong before matters more
+            except (OSError, ShortlistError) as error:  # the first error matters more
                 click.echo(f"The report could not be written: {error}", err=True)
         raise
     if output is not None:
@@ -104,7 +102,7 @@ def _write_session(session: "Session", output: Path, stop: "Stop | None") -> Non
 
 
 def _known(records: "Iterable[Record]", n_events: int) -> "Iterator[Record]":
-    """Yield the records that were read before, and none that came later."""
+    """Yield the records that were read before, without any later ones."""
     for record in records:
         if record.number > n_events:
             return
@@ -118,4 +116,4 @@ def _print(report: "Report", as_json: bool) -> None:
         sys.stdout.write(json.dumps(report_dict(report), indent=2) + "\n")
         return
     for line in report_lines(report):
-        show_plain(line, is_command=line.startswith(("To go on: ", "To have it again: ")))
+        show_plain(line, is_command=line.startswith(("To resume: ", "To reproduce: ")))

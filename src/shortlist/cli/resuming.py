@@ -1,4 +1,4 @@
-"""What to type to go on: said whenever a run stops short."""
+"""The command that resumes a run, printed whenever a run stops early."""
 
 import shlex
 import shutil
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def this_command(without: str = "") -> str:
-    """Return the command that is running, as a shell takes it; without one option, if that is named."""
+    """Return the current command line, quoted for the shell; without the option named, if any."""
     words, is_value = [*_program()], False
     for word in sys.argv[1:]:
         if is_value or (without and word.split("=")[0] == without):
@@ -32,14 +32,14 @@ def this_command(without: str = "") -> str:
 
 
 def next_command(*words: str) -> str:
-    """Return another command of ours, as a shell takes it, about the same store."""
+    """Return another `shortlist` command for the same store, quoted for the shell."""
     where = click.get_current_context().params.get("where")
     store = ["--store", where] if is_given("where") and where else []
     return _joined(["shortlist", *words, *store])
 
 
 def _joined(words: list[str]) -> str:
-    """Return words as a shell takes them; an address that has a password as a variable that may hold it."""
+    """Return words quoted for the shell; an address with a password becomes an environment variable."""
     hidden = {word for word in words if shown(word) != word}
     given = {word: "--store=" if word.startswith("--store=") else "" for word in hidden}
     return " ".join(f'{given[word]}"${VARIABLE}"' if word in hidden else shlex.quote(word) for word in words)
@@ -55,9 +55,9 @@ def _program() -> list[str]:
 
 @contextmanager
 def saying_how_to_go_on(session: "Followed") -> Iterator[None]:
-    """Say what was done when a run stops short, and the command that goes on.
+    """Print the progress and the command that resumes, when a run stops early.
 
-    A failed measurement is noted in the log. SIGTERM, as job queues send it, is taken for Ctrl-C.
+    A failed measurement is recorded in the log. SIGTERM, which job queues send, is treated like Ctrl-C.
     """
     from shortlist.execution.interrupts import ask_to_stop
 
@@ -87,16 +87,16 @@ def saying_how_to_go_on(session: "Followed") -> Iterator[None]:
 
 @contextmanager
 def naming_another_run(name: str) -> Iterator[None]:
-    """Say how to ask another question than a run did: beside it, under another name."""
+    """Add to an error how to run a different question: under another name."""
     try:
         yield
     except ChangedRun as error:
         beside = shlex.join(["--name", f"{name}-2"])
-        raise ChangedRun(f"{error} Beside it:\n  {this_command('--name')} {beside}") from None
+        raise ChangedRun(f"{error} To start another run:\n  {this_command('--name')} {beside}") from None
 
 
 def _advice(session: "Followed") -> str:
-    return "" if session.is_private else f" To go on:\n  {this_command()}"
+    return "" if session.is_private else f" To resume:\n  {this_command()}"
 
 
 def _pulls(session: "Followed") -> str:

@@ -1,4 +1,4 @@
-"""``shortlist run``: measure until the question of a file is answered."""
+"""``shortlist run``: measure until the question of a problem file is answered."""
 
 import os
 import sys
@@ -30,45 +30,44 @@ if TYPE_CHECKING:
 @click.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--strategy", default="auto", show_default=True, help="Which strategy decides; see `strategies`."
+    "--strategy", default="auto", show_default=True, help="Strategy to use; see `shortlist strategies`."
 )
-@click.option("--seed", default=0, show_default=True, help="Makes the run reproducible.")
-@click.option("--name", help="The run's name in the store; by default made of FILE, strategy and seed.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the run.")
+@click.option("--name", help="Name of the run in the store; by default made from FILE, strategy and seed.")
 @store_option
 @server_options
-@click.option("--budget", type=click.IntRange(min=0), help="The most pulls to make.")
+@click.option("--budget", type=click.IntRange(min=0), help="Maximum number of pulls.")
 @click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that measure."
+    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Number of worker processes."
 )
 @click.option("--dask", metavar="ADDRESS", help="Measure on a Dask cluster; `local` starts one here.")
 @click.option(
     "--retries",
     type=click.IntRange(min=0),
-    help="How often a failed measurement is tried again.  [default: 8]",
+    help="How often to retry a failed measurement.  [default: 8]",
 )
 @click.option(
     "--retry-pause",
     type=Span(),
     metavar="TIME",
-    help="How long to wait before the first retry; later ones wait longer.  [default: 0.5s]",
+    help="Delay before the first retry; later delays are longer.  [default: 0.5s]",
 )
-@click.option("--timeout", type=float, help="The most seconds that one measurement may take.")
+@click.option("--timeout", type=float, help="Timeout of one measurement, in seconds.")
 @reissue_option
-@click.option(
-    "--pulls-per-call", type=click.IntRange(min=1), help="The most pulls to ask of one measurement."
-)
+@click.option("--pulls-per-call", type=click.IntRange(min=1), help="Maximum number of pulls per measurement.")
 @click.option(
     "--turns",
     type=click.IntRange(min=1),
-    help="In how many calls a round measures each arm, between those for other arms, so that a machine that "
-    "drifts favours none. 1: one arm after the other.  [default: 8, or as FILE says]",
+    help="Into how many calls a round splits the pulls of each arm. The calls of different arms are "
+    "interleaved, so that drift favours no arm. 1: one arm after the other.  [default: 8, or the value in "
+    "FILE]",
 )
 @click.option(
     "--report",
     "report_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write a report when it ends or stops, as `shortlist report` does.",
+    help="Write a report when the run ends or stops, like `shortlist report`.",
 )
 @json_option("the result")
 def command(
@@ -89,17 +88,17 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Answer the question in FILE and print the arms selected.
+    """Answer the question in FILE and print the selected arms.
 
-    FILE is a TOML file; docs/problem-files.md says all that it may hold. Rewards come from a Python
-    function, any program, a table of recorded rewards, or simulated arms. `shortlist doctor` tries the
-    measurement first.
+    FILE is a TOML file; docs/problem-files.md describes its format. Rewards come from a Python function, any
+    program, a table of recorded rewards, or simulated arms. Use `shortlist doctor` to test the measurement
+    first.
 
-    Every answer is kept in the store before it counts. Whatever stops a run, the same command again goes on
-    where it was; several at once share the work, and so do people with `shortlist ask` and `tell`. The
-    answer is the same whoever measures. Ctrl-C, or SIGTERM, lets end what is being measured; a second one
-    does not wait. With --store :memory: nothing is kept. With --server the run is kept by a `shortlist
-    serve` somewhere else: any number of machines may measure for it, and need nothing but its address.
+    Every answer is saved in the store before it counts. If the run stops, the same command resumes it.
+    Several such commands at once share the work, also with people who use `shortlist ask` and `tell`; the
+    result does not depend on who measures. Ctrl-C or SIGTERM finishes running measurements; press again to
+    quit immediately. With --store :memory: nothing is saved. With --server the run is stored by a `shortlist
+    serve` elsewhere: any number of machines can measure for it, and they need only its address.
 
     \b
       shortlist run examples/drilling.toml --workers 2
@@ -107,9 +106,9 @@ def command(
       shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
       shortlist run examples/drilling.toml --server http://127.0.0.1:8765
 
-    Exit status: 0 the answer is certified, 2 the question is wrong, or another than the run began with, 3
-    the budget ended first or what was asked is not proved, 4 a measurement, the store or the server failed,
-    130 interrupted.
+    Exit status: 0 the answer is certified, 2 the problem is invalid or differs from that of the stored run,
+    3 the budget was used up first or the answer is not proved, 4 a measurement, the store or the server
+    failed, 130 interrupted.
     """
     from shortlist.execution import drive
     from shortlist.files.problem_file import read_problem_file
@@ -153,13 +152,15 @@ def command(
         if report_file is not None:
             show_plain(f"Report written to {report_file}.")
     if result.stop is Stop.BUDGET and not session.is_private:
-        click.echo(f"To go on, with no budget or a larger one:\n  {this_command('--budget')}", err=True)
+        click.echo(
+            f"To resume, without a budget or with a larger one:\n  {this_command('--budget')}", err=True
+        )
     sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 
 @contextmanager
 def _in_store(problem: "Problem", where: str, **began: Any) -> "Iterator[Session]":
-    """Yield the session of a run that is kept in a store, or nowhere."""
+    """Yield the session of a run in a store, or in memory."""
     from shortlist.session import Session
 
     with nullcontext() if where == NOWHERE else writing(where) as store:
@@ -167,7 +168,7 @@ def _in_store(problem: "Problem", where: str, **began: Any) -> "Iterator[Session
 
 
 def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "Retries | None":
-    """Return when failed calls are tried again: as options say, then the file; None for the usual."""
+    """Return the retry policy, from the options, else from the file; None for the default."""
     from shortlist.execution import Retries
 
     given: dict[str, Any] = {"times": times, "first": first}
@@ -182,7 +183,7 @@ def _reporting(session: "Followed", output: Path | None) -> Any:
 
 
 def _called(file: Path) -> str:
-    """Return the name of a file as it was given, fit for any store whatever its bytes."""
+    """Return the file name as given, with bytes escaped that a store cannot hold."""
     return str(file).encode(errors="replace").decode()
 
 
@@ -192,36 +193,36 @@ def _announced(file: Path, session: "Followed", budget: int | None) -> str:
     if session.asked.needs_variances:
         n_pulls = session.asked.counts
         worst = int(n_pulls.sum())
-        cap = f"a pilot of {n_pulls[0]:,} pulls of each arm first, {worst:,} in all"
+        cap = f"starts with a pilot of {n_pulls[0]:,} pulls per arm, {worst:,} in total"
     said = f"{file}: {problem.words}\n{session.strategy}: {cap}"
     if budget is not None and worst is not None and worst > budget and not session.is_done:
-        said += f"; the budget of {budget:,} may end first"
+        said += f"; the budget of {budget:,} may be used up first"
     return said
 
 
 def _kept(session: "Followed", where: str) -> str:
-    """Return where the run is kept, and how much of it is there already."""
+    """Return a sentence that says where the run is stored, and how far it is."""
     from shortlist.report.text_format import day
     from shortlist.report.worker_text import counted
 
     if session.is_private:
-        return "Nothing of this run is kept."
+        return "This run is not saved."
     if session.is_done and session.ended_at is not None and session.n_pulls:
-        return f"Finished before, on {day(session.ended_at)}; answered from {shown(where)}."
+        return f"Finished on {day(session.ended_at)}; result read from {shown(where)}."
     if session.n_made:
         pulls = counted(session.n_made, "pull")
-        return f"Run {session.name} goes on after {pulls}; kept in {shown(where)}."
-    return f"Run {session.name} is kept in {shown(where)}."
+        return f"Run {session.name} resumes after {pulls}; saved in {shown(where)}."
+    return f"Run {session.name} is saved in {shown(where)}."
 
 
 @contextmanager
 def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterator[Any]:
-    """Yield what measures, as `drive` takes it: processes of our own, a Dask cluster, or this thread."""
+    """Yield the workers for `drive`: local processes, a Dask cluster, or this thread."""
     from shortlist.execution import Processes
     from shortlist.execution.dask import local_dask
 
     if dask is not None and dask != "local" and is_given("workers"):
-        raise InvalidProblem("--workers has no effect with the address of a cluster. Leave it out.")
+        raise InvalidProblem("--workers has no effect with the address of a cluster. Omit it.")
     if dask == "local":
         with local_dask(workers if is_given("workers") else os.cpu_count() or 1) as client:
             yield client

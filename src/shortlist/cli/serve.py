@@ -1,4 +1,4 @@
-"""``shortlist serve``: runs to watch in a browser, and to feed over HTTP."""
+"""``shortlist serve``: an HTTP server with a page to watch runs, and an API for workers."""
 
 import json
 import socket
@@ -20,45 +20,51 @@ PORT = 8765
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen at; 0.0.0.0 for all of this machine.",
+    help="Address to listen on; 0.0.0.0 for all interfaces.",
 )
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0 for any.")
+@click.option(
+    "--port",
+    default=PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port; 0 for any free port.",
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
-    help="A file with a line `write TOKEN` and perhaps another `read TOKEN`.",
+    help="File with a line `write TOKEN` and optionally a line `read TOKEN`.",
 )
-@click.option("--read-only", is_flag=True, help="Let runs be looked at, and nothing be added.")
-@click.option("--allow-host", "hosts", multiple=True, help="Another name by which browsers find it.")
+@click.option("--read-only", is_flag=True, help="Show runs, but accept no changes.")
+@click.option("--allow-host", "hosts", multiple=True, help="Additional host name to accept.")
 @click.option(
     "--trust-proxy",
     "proxies",
     multiple=True,
     metavar="ADDRESS",
-    help="A reverse proxy, or a network of them, whose X-Forwarded-For and X-Forwarded-Proto count.",
+    help="Address or network of a reverse proxy whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
 )
 @click.option(
     "--rate",
     default=2000.0,
     show_default=True,
     type=Number(min=1, max=1e6),
-    help="The most requests per second from one address.",
+    help="Maximum number of requests per second from one address.",
 )
 @click.option(
     "--max-body",
     default=10,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="The most megabytes of one request.",
+    help="Maximum size of a request, in megabytes.",
 )
 @click.option(
     "--patience",
     default=30.0,
     show_default=True,
     type=Number(min=0, min_open=True, max=1e6),
-    help="Seconds to wait for a client that sends or reads nothing.",
+    help="Timeout for an idle client, in seconds.",
 )
-@json_option("where it serves, and new tokens,")
+@json_option("the address and any new tokens")
 def command(
     where: str,
     host: str,
@@ -72,16 +78,16 @@ def command(
     patience: float,
     as_json: bool,
 ) -> None:
-    """Show the runs of a store in a browser, and take answers over HTTP.
+    """Show the runs of a store in a browser, and accept answers over HTTP.
 
-    The page lists all runs and follows each while it lasts; it plans questions, begins runs, and has a form
-    for answers by hand. Programs use the same addresses: see /openapi.json, docs/server.md, and
-    `shortlist.client`. Nothing that is sent is ever executed: a run that is begun over HTTP can only be
-    answered by those who measure and tell.
+    The page lists all runs, shows their progress live, plans questions, creates runs, and has a form for
+    answers by hand. Programs use the same addresses: see /openapi.json, docs/server.md, and
+    `shortlist.client`. The server never executes anything that is sent to it: workers measure for a run that
+    was created over HTTP, and send the answers.
 
-    By default only this machine reaches it, and whoever uses this machine may do everything. At any other
-    --host a token is needed. Without --token-file two are made up, printed once, and forgotten when the
-    server ends. Put a proxy with TLS before it if the network is not yours.
+    By default the server listens on localhost only, and every user of this machine has full access. Any
+    other --host requires a token. Without --token-file the server creates two tokens, prints them once, and
+    forgets them when it stops. On a network that you do not control, put a proxy with TLS in front of it.
 
     \b
       shortlist serve
@@ -89,14 +95,14 @@ def command(
       shortlist serve --host 0.0.0.0 --token-file tokens.txt
       shortlist serve --token-file tokens.txt --allow-host lab.example.org --trust-proxy 127.0.0.1
 
-    Ctrl-C ends it. Runs are not affected: they are in the store. Exit status: 0, or 2 the command is wrong, 4
-    the store failed.
+    Ctrl-C stops the server. Runs are not affected: they are in the store. Exit status: 0, or 2 the command
+    line is wrong, 4 the store failed.
     """
     try:
         from shortlist.server.serving import listening, server_for
     except ImportError as error:
         raise InvalidProblem(
-            f"serving needs {error.name}, which is not installed. Use: pip install 'shortlist[server]'"
+            f"the server needs {error.name}, which is not installed. Use: pip install 'shortlist[server]'"
         ) from None
     from shortlist.server.proxies import networks_of
     from shortlist.server.settings import Limits, Settings, is_loopback
@@ -112,7 +118,9 @@ def command(
         rate=rate, burst=int(2 * rate), body=size, bodies=max(Limits.bodies, 3 * size), patience=patience
     )
     if where == NOWHERE and read_only:
-        raise InvalidProblem(f"nothing is in {NOWHERE}; with --read-only give the store that has the runs.")
+        raise InvalidProblem(
+            f"{NOWHERE} contains no runs; with --read-only give the store that contains them."
+        )
     trusted = networks_of(proxies)
     sockets = listening(host, port)
     port = sockets[0].getsockname()[1]
@@ -141,14 +149,14 @@ def command(
 
 
 def _say(facts: dict[str, Any], tokens: dict[str, str] | None) -> None:
-    """Say where the server is and, this once, which tokens it wants."""
-    only = " (read only)" if facts["read_only"] else ""
-    click.echo(f"Serving {facts['store']}; open {facts['url']}{only}. Ctrl-C ends it.")
+    """Print the address of the server and, once, any new tokens."""
+    only = " (read-only)" if facts["read_only"] else ""
+    click.echo(f"Serving {facts['store']}; open {facts['url']}{only}. Ctrl-C stops it.")
     if tokens is not None:
         if not facts["read_only"]:
-            click.echo(f"Token to add and look: {tokens['write']}")
-        click.echo(f"Token to look only:    {tokens['read']}")
-        click.echo("They are not shown again; --token-file keeps tokens of your own.")
+            click.echo(f"Write token:     {tokens['write']}")
+        click.echo(f"Read-only token: {tokens['read']}")
+        click.echo("They are not shown again; use --token-file for tokens that stay the same.")
 
 
 def _called(host: str) -> str:

@@ -1,4 +1,4 @@
-"""``shortlist simulate``: strategies compared on simulated arms."""
+"""``shortlist simulate``: compare strategies on simulated arms."""
 
 import sys
 from collections.abc import Iterator
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 @click.command("simulate")
 @question_options
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. By default all with a cap on pulls."
+    "--strategy", "names", multiple=True, help="May be repeated. Default: all strategies with a cap on pulls."
 )
-@click.option("--replications", default=100, show_default=True, help="How many independent runs of each.")
+@click.option(
+    "--replications", default=100, show_default=True, help="Number of independent runs per strategy."
+)
 @click.option("--rewards", help="gaussian, bernoulli, two-point, uniform or noiseless.")
-@click.option("--budget", type=click.IntRange(min=1), help="The most pulls per replication.")
+@click.option("--budget", type=click.IntRange(min=1), help="Maximum number of pulls per replication.")
 @json_option("the figures")
 def command(
     file: Path | None,
@@ -74,21 +76,21 @@ def command(
                 )
             outcomes.append(outcome)
     except KeyboardInterrupt:
-        show_all()  # what had ended by then
+        show_all()  # the simulations finished so far
         raise
     show_all()
     sys.exit(CERTIFIED if any(one.is_final.any() for one in outcomes) else SHORT)
 
 
 def taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the strategies meant by some names; say which refuse the problem, unless all do."""
+    """Yield the named strategies; skip those that refuse the problem with a message, unless all refuse it."""
     from shortlist.planning import resolve
     from shortlist.strategies import strategy_for
 
     reasons = {name: "" if name == "auto" else strategy_for(name, problem).unfit(problem) for name in names}
     for name, reason in reasons.items():
         if reason and not all(reasons.values()):
-            click.echo(f"{name} is left out: {reason}.", err=True)
+            click.echo(f"Skipping {name}: {reason}.", err=True)
         else:
             yield resolve(name, problem)
 
@@ -96,7 +98,7 @@ def taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
 def countable(problem: "Problem") -> Iterator[str]:
     """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
 
-    If variances are unknown, caps are too: those strategies are yielded that begin with a pilot of their own.
+    If variances are unknown, so are caps: then yield the strategies that start with their own pilot.
     """
     from shortlist.strategies import names, strategy_for
 
@@ -109,7 +111,7 @@ def countable(problem: "Problem") -> Iterator[str]:
             if is_capped and not rules.unfit(problem):
                 yield name
         except InvalidProblem as error:
-            click.echo(f"{name} is left out: {error}", err=True)
+            click.echo(f"Skipping {name}: {error}", err=True)
 
 
 def _simulation_dict(one: "Simulation") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``shortlist status``: how far a run is."""
+"""``shortlist status``: show the progress of a run."""
 
 import click
 
@@ -10,20 +10,20 @@ from shortlist.cli.stores import look_at, reading
 @click.command("status")
 @click.argument("run")
 @store_option
-@json_option("all of it")
+@json_option("the status")
 def command(run: str, where: str, as_json: bool) -> None:
-    """Say how far RUN is, and who is at work on it.
+    """Show the progress of RUN, and who is working on it.
 
-    It shows the question, the result if the run has ended, the pulls made beside the most there can be and
-    the lower bound, the tickets of this round that are open and who holds them until when; conflicts,
-    failures that were scored, and why the last `shortlist run` stopped if it failed. Nothing is changed, so
-    it may be called at any time.
+    The output contains the question, the result if the run has ended, the number of pulls with its maximum
+    and the lower bound, the open tickets of this round with their workers and leases, conflicts, scored
+    failures, and the reason if the last `shortlist run` failed. The command changes nothing and can be used
+    at any time.
 
     \b
       shortlist status drilling
       shortlist status drilling --json
 
-    Exit status: 0, or 2 if there is no such run, 4 the store failed.
+    Exit status: 0, or 2 no such run, 4 the store failed.
     """
     from shortlist.report.run_text import status_dict, status_text
 

@@ -1,4 +1,4 @@
-"""Which store a command is about, and which run in it."""
+"""Opening the store and the run that a command names."""
 
 import getpass
 import os
@@ -19,7 +19,7 @@ NOWHERE = ":memory:"
 
 @contextmanager
 def reading(where: str) -> "Iterator[Store]":
-    """Yield a store that is only looked at."""
+    """Yield a store, opened read-only."""
     from shortlist.store import open_store
 
     _refuse_missing(where)
@@ -29,7 +29,7 @@ def reading(where: str) -> "Iterator[Store]":
 
 @contextmanager
 def writing(where: str, *, must_exist: bool = False) -> "Iterator[Store]":
-    """Yield a store that may be added to."""
+    """Yield a store, opened for writing."""
     from shortlist.store import open_store
 
     if must_exist:
@@ -39,7 +39,7 @@ def writing(where: str, *, must_exist: bool = False) -> "Iterator[Store]":
 
 
 def look_at(store: "Store", run: str) -> "RunLog":
-    """Return a run as its log has it, without writing; raise NoSuchRun if there is none."""
+    """Return the log of a run, without writing to it; raise NoSuchRun if there is none."""
     from shortlist.session.log import RunLog
 
     refuse_file(store, run)
@@ -50,20 +50,20 @@ def look_at(store: "Store", run: str) -> "RunLog":
 
 
 def refuse_file(store: "Store", run: str) -> None:
-    """Explain, if somebody gives a problem file where a run is meant."""
+    """Raise NoSuchRun with an explanation if a problem file was given instead of a run."""
     if run.endswith(".toml") and run not in store.runs():
         raise NoSuchRun(
-            f"{run} is a problem file, and here the name of a run is needed. `shortlist begin {run}` begins "
-            f"one and says its name; `shortlist list` shows those there are."
+            f"{run} is a problem file, but this command needs the name of a run. `shortlist begin {run}` "
+            f"creates a run and prints its name; `shortlist list` shows all runs."
         )
 
 
 def name_for(file: Path, name: str | None, strategy: str, seed: int) -> str:
-    """Return the name of the run of a file: that same command again continues it, other ones do not."""
+    """Return the name of the run of a file, so that the same command resumes it and others do not."""
     parts = [file.stem if name is None else name]
     if parts[0].startswith("-"):
         raise InvalidProblem(
-            f"the name of the run would be {parts[0]!r}, which commands take for an option; give another "
+            f"the name of the run would be {parts[0]!r}, which looks like an option; give another name "
             f"with --name."
         )
     if name is not None:
@@ -83,7 +83,7 @@ def shown(where: str) -> str:
 
 
 def who(worker: str | None) -> str:
-    """Return who measures, if that was not said: the user, and this machine."""
+    """Return the name of the worker; by default user@machine."""
     from shortlist.session.worker_names import checked_worker
 
     if worker is not None:
@@ -97,9 +97,9 @@ def who(worker: str | None) -> str:
 
 def _refuse_missing(where: str) -> None:
     if where == NOWHERE:
-        raise InvalidProblem(f"nothing is kept in {NOWHERE}; give the store that has the run with --store.")
+        raise InvalidProblem(f"nothing is saved in {NOWHERE}; give the store of the run with --store.")
     if "://" not in where and where.strip() and not os.path.exists(os.path.expanduser(where)):
         raise NoSuchRun(
-            f"there is no store {shown(where)}. `shortlist run FILE` and `shortlist begin FILE` make one; if "
-            f"yours is elsewhere, say where with --store or in SHORTLIST_STORE."
+            f"there is no store {shown(where)}. `shortlist run FILE` and `shortlist begin FILE` create one. "
+            f"If yours is elsewhere, give it with --store or SHORTLIST_STORE."
         )

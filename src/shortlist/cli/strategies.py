@@ -1,4 +1,4 @@
-"""``shortlist strategies``: what each strategy does."""
+"""``shortlist strategies``: list the strategies."""
 
 import click
 
@@ -9,7 +9,7 @@ from shortlist.cli.output import print_json, show
 @click.command("strategies")
 @json_option("the list")
 def command(as_json: bool) -> None:
-    """List the strategies: what each does and where it is defined."""
+    """List the strategies: what each one does and where it is defined."""
     from rich.table import Table
 
     from shortlist.problem import Problem

@@ -1,4 +1,4 @@
-"""``shortlist tell``: answers to tickets, from a file."""
+"""``shortlist tell``: add the answers in a file to a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shortlist.session.told_sheets import Taken
     from shortlist.store import Conflict
 
-_MOST_CONFLICTS = 10  # that are shown one by one
+_MOST_CONFLICTS = 10  # shown one by one
 
 
 @click.command("tell")
@@ -26,34 +26,33 @@ _MOST_CONFLICTS = 10  # that are shown one by one
     "--format",
     "form",
     type=click.Choice(["csv", "json"]),
-    help="How FILE is written; by default as its name or its first letter says.",
+    help="Format of FILE; by default detected from its name or first character.",
 )
 @worker_option
 @store_option
-@json_option("what was taken")
+@json_option("what was added")
 def command(run: str, file: Path, form: str | None, worker: str | None, where: str, as_json: bool) -> None:
-    """Tell RUN the results in FILE, or piped in if FILE is -.
+    """Add the answers in FILE to RUN; FILE is - for standard input.
 
-    FILE is a sheet of `shortlist ask --csv` with one column more: `mean`, the mean of all pulls of the
-    ticket; or `reward`, with one line for each pull. In a pilot for unknown variances a mean needs the
-    sample `variance` beside it. Columns `arm`, `name` and `pulls`, if they are there, must fit the ticket;
-    others do not matter. Tickets without an answer stay open. Answers of later rounds are taken as well, if
-    those before them are there: so what `shortlist export` wrote can be told to another run.
-    JSON is a list:
+    FILE is the output of `shortlist ask --csv` with one more column: `mean`, the mean of all pulls of the
+    ticket; or `reward`, with one line per pull. In a pilot for unknown variances a mean also needs the sample
+    `variance`. The columns `arm`, `name` and `pulls`, if present, must match the ticket; other columns are
+    ignored. Tickets without an answer stay open. Answers of later rounds are accepted if all earlier ones are
+    present: so the output of `shortlist export` can be told to another run. JSON is a list:
 
     \b
       [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
        {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
-    If anything in FILE is wrong, nothing of it is taken, and the line is named. Telling the same again does
-    no harm. If a ticket has another answer already, that one stands, and the new one is noted as a conflict.
-    Late answers are taken.
+    If anything in FILE is invalid, nothing is added, and the error names the line. Telling the same answer
+    again is harmless. If a ticket already has a different answer, that answer is kept, and the new one is
+    recorded as a conflict. Late answers are accepted.
 
     \b
       shortlist tell trial ann.csv
       ./measure.sh < tickets.csv | shortlist tell trial -
 
-    Exit status: 0 the answers were taken, 2 FILE or the command is wrong, 4 the store failed.
+    Exit status: 0 the answers were added, 2 FILE or the command line is wrong, 4 the store failed.
     """
     from shortlist.report.payloads import ended_dict, told_dict
     from shortlist.session import Session
@@ -62,14 +61,14 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
 
     worker = who(worker)
     data = _data(file)
-    name = "what was piped in" if str(file) == "-" else file
+    name = "standard input" if str(file) == "-" else file
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
         session = Session.resume(store, run)
         try:
             entries = read_sheet(data, form or _form(file))
         except InvalidAnswers as error:
-            raise InvalidAnswers(f"{name}: {error} Nothing was taken.") from None
+            raise InvalidAnswers(f"{name}: {error} Nothing was added.") from None
         try:
             told = tell_sheet(session, store, entries, worker, lambda code: run_with_code(store, code))
         except InvalidAnswers as error:
@@ -88,7 +87,7 @@ def _data(file: Path) -> bytes:
         return read_stdin() if str(file) == "-" else read_bytes(file)
     except OSError as error:
         raise InvalidAnswers(
-            f"{file} cannot be read: {error.strerror}. Give the file with answers."
+            f"{file} cannot be read: {error.strerror}. Give the file with the answers."
         ) from None
 
 
@@ -99,13 +98,13 @@ def _form(file: Path) -> str | None:
 def _say(session: "Session", told: "Taken") -> None:
     from shortlist.report.worker_text import counted
 
-    parts = [f"{counted(told.taken, 'answer')} taken"]
+    parts = [f"{counted(told.taken, 'answer')} added"]
     if told.known:
-        parts.append(f"{told.known:,} known already")
+        parts.append(f"{told.known:,} already known")
     if told.conflicts:
-        parts.append(f"{len(told.conflicts):,} in conflict with earlier ones, which stand")
+        parts.append(f"{len(told.conflicts):,} in conflict with earlier ones, which are kept")
     if told.left_open:
-        parts.append(f"{told.left_open:,} left open in the file")
+        parts.append(f"{told.left_open:,} without an answer in the file")
     show_plain("; ".join(parts) + ".")
     if session.is_done:
         show_plain(f"Run {session.name} has ended.\n{session.result}")
@@ -129,8 +128,8 @@ def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
         ticket = ticket_text(session.code, one.round, one.arm)
         name = printable(session.problem.name(one.arm))
         click.echo(
-            f"Warning: {ticket} ({name}) was told before with mean {one.kept:g} and now with "
-            f"{one.refused:g}; the first stands.",
+            f"Warning: {ticket} ({name}) already has the mean {one.kept:g}, and the file says "
+            f"{one.refused:g}; the first is kept.",
             err=True,
         )
     if len(conflicts) > _MOST_CONFLICTS:

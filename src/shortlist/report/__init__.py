@@ -1,1 +1,1 @@
-"""Who reads it: results as text."""
+"""Results and runs as text, HTML and plain data."""

@@ -1,4 +1,4 @@
-"""The arms in a figure: their means, with the cut between those selected and the others, and their pulls."""
+"""Figure of the arms: their means and pulls, with the cut between selected arms and the others."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ from shortlist.report.worker_text import counted
 
 _ROW, _CUT, _TOP, _BOTTOM = 26, 22, 26, 26  # pixels: height of a row and of the cut, space above and below
 _TITLE = "Means and pulls of the arms"
-_BLOCK = 31  # rows that are drawn together, so that paper can be turned between blocks
+_BLOCK = 31  # rows drawn together, so that page breaks fall between blocks
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A row of the figure: an arm, arms left out, or with None the cut; its middle, and its kind of mark."""
+    """A row of the figure: an arm, a group of arms, or None for the cut; with its y position and mark."""
 
     row: Row | None
     y: float
@@ -115,7 +115,7 @@ def _half_widths(report: Report) -> FloatArray:
 
 
 def _means_scale(report: Report, chosen: Shown) -> Scale:
-    """Return a scale that holds all means, and intervals as long as they do not dwarf them."""
+    """Return a scale that covers all means, and their intervals unless these are much wider."""
     result, epsilon = report.result, report.result.problem.epsilon
     arms = [arm for arm in chosen.arms if result.arms.pulls[arm]]
     if not arms:
@@ -140,7 +140,7 @@ def _interval(picture: Picture, scale: Scale, at: tuple[float, float], line: _Li
 
 
 def _ruler(picture: Picture, scale: Scale, report: Report, y: float) -> None:
-    """Draw how long epsilon is, on the cut, from the worst mean above it."""
+    """Draw a bar of length epsilon on the cut, from the lowest mean above it."""
     problem, means = report.result.problem, report.result.arms.means
     last = float(means[report.order[report.n_above - 1]])
     if not math.isnan(last):
@@ -158,7 +158,7 @@ def _span(picture: Picture, scale: Scale, means: FloatArray, y: float) -> None:
 def _means_said(report: Report, lines: Sequence[_Line]) -> str:
     epsilon, means = report.result.problem.epsilon, report.result.arms.means
     arms = [line.row for line in lines if isinstance(line.row, int)]
-    said = [f"{counted(len(arms), 'arm')} of {report.result.problem.n:,}, one by one."]
+    said = [f"{counted(len(arms), 'arm')} of {report.result.problem.n:,}, shown individually."]
     for what, is_below in (("above the cut", False), ("below it", True)):
         some = [line.row for line in lines if isinstance(line.row, int) and (line.kind == "out") is is_below]
         there = means[some][~np.isnan(means[some])]
@@ -197,12 +197,12 @@ def _pulls_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
 
 
 def unpulled_words(report: Report) -> str:
-    """Return what is said of an arm without pulls."""
+    """Return the label of arms without pulls."""
     return "never pulled" if report.is_finished else "not pulled yet"
 
 
 def left_words(report: Report, row: Left) -> str:
-    """Return how many arms a row stands for; those that were pulled have a band."""
+    """Return the label of a row that stands for several arms; arms with pulls have a band."""
     if report.result.arms.pulls[row.arms].any():
         return f"{len(row.arms):,} more {'arm' if len(row.arms) == 1 else 'arms'}"
     return f"{len(row.arms):,} {unpulled_words(report)}"
@@ -212,18 +212,18 @@ def _legend(report: Report) -> str:
     problem, kept = report.result.problem, kept_word(report)
     cut = "The dashed line is the cut"
     if report.is_finished:
-        said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms stand above it"
+        said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms are above it"
     else:
-        said = f"{cut}: the {problem.m:,} arms that are ahead so far stand above it, and it may move"
+        said = f"{cut}: the {problem.m:,} leading arms so far are above it, and it may still move"
     said += f"; its thick part is epsilon long, {problem.epsilon:g}."
     if problem.n > MOST_ROWS:
-        said += " Grey bands: the range of the means of arms that are not shown one by one."
+        said += " Grey bands: the range of the means of arms that are not shown individually."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
     source = "the pilot" if problem.to_dict()["noise"] == "gaussian-unknown" else "the stated variances"
     return (
         f"{said} Intervals are two standard errors (SE) to each side, from {source}. They are for "
-        f"orientation, and no part of the guarantee; what leaves the picture is cut off."
+        f"orientation and not part of the guarantee; intervals that leave the picture are cut off."
     )
 
 
@@ -236,7 +236,7 @@ def _table(report: Report, chosen: Shown) -> str:
         side = above if place < n_above else below
         if isinstance(row, Left):
             total = int(result.arms.pulls[row.arms].sum())
-            rows.append([left_words(report, row), side if total else "–", "", "", f"{total:,} in all"])
+            rows.append([left_words(report, row), side if total else "–", "", "", f"{total:,} in total"])
             continue
         mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
         side = side if is_pulled or report.is_finished else unpulled_words(report)

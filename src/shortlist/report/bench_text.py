@@ -1,4 +1,4 @@
-"""Strategies against each other on several instances, as a table and as plain data."""
+"""A comparison of strategies on several instances, as a table and as plain data."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from shortlist.bounds import lower_bound
 from shortlist.simulation import Simulation
 
 Outcomes = Mapping[str, Sequence[Simulation]]
-"""By instance: what each strategy did on it."""
+"""The simulations of all strategies, by instance."""
 
 
 def bench_text(outcomes: Outcomes) -> RenderableType:
-    """Return mean pulls as multiples of the lower bound, the strategy that takes least first."""
+    """Return a table of mean pulls as multiples of the lower bound, the strategy with the fewest first."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
     for instance in outcomes:
@@ -33,7 +33,7 @@ def bench_text(outcomes: Outcomes) -> RenderableType:
 
 
 def bench_dict(outcomes: Outcomes) -> list[dict[str, Any]]:
-    """Return all figures as plain data, fit for JSON."""
+    """Return all figures as plain data for JSON."""
     return [
         {
             "instance": instance,
@@ -55,7 +55,7 @@ def bench_dict(outcomes: Outcomes) -> list[dict[str, Any]]:
 
 
 def _cells(outcomes: Outcomes) -> dict[str, dict[str, Simulation]]:
-    """Return what came out, by strategy and instance."""
+    """Return the results by strategy and instance."""
     cells: dict[str, dict[str, Simulation]] = {}
     for instance, simulations in outcomes.items():
         for one in simulations:
@@ -77,7 +77,7 @@ def _standard_error(one: Simulation) -> float:
 
 
 def _geometric_mean(found: Mapping[str, Simulation], n_instances: int) -> float | None:
-    """Return the geometric mean over all instances; None for a strategy that some refused."""
+    """Return the geometric mean over all instances; None for a strategy that is missing on some."""
     if len(found) < n_instances:
         return None
     return float(np.exp(np.mean([math.log(max(_gap(one), 1e-12)) for one in found.values()])))

@@ -1,4 +1,4 @@
-"""The pulls made in a figure, beside what no algorithm can do without and what others would promise."""
+"""Figure of the pulls made, the lower bound, and the worst cases of other strategies."""
 
 from shortlist.planning import gap_words
 from shortlist.report import text_format as markup
@@ -13,7 +13,7 @@ _STRATEGY_NAMES = {"wnelim": "WNElim", "vmedelim": "V-MedElim"}
 
 
 def bounds_figure(report: Report) -> str:
-    """Return the pulls made beside what no algorithm can do without, and what others would promise."""
+    """Return a figure of the pulls made, the lower bound, and the worst cases of other strategies."""
     entries = _bound_entries(report)
     if len(entries) < 2:
         return ""
@@ -36,13 +36,13 @@ def bounds_figure(report: Report) -> str:
     )
     drawing = f'<div class="bounds"><ol class="names">{names}</ol>{picture.render()}</div>'
     rows = [[markup.words(label), large(value), _multiple(report, value)] for label, value, _ in entries]
-    title = "Pulls made, and what bounds them"
+    title = "Pulls made, and bounds"
     listed = table(title, ["what", "pulls", "× lower bound"], rows)
     return figure(title, drawing, _bounds_legend(report), listed)
 
 
 def _bound_entries(report: Report) -> list[tuple[str, float, str]]:
-    """Return label, number and kind of each bound there is, by rising number, but for the pulls made."""
+    """Return label, number and kind of each known bound in ascending order; the pulls made come first."""
     result = report.result
     made = "this run" if report.is_finished else "this run so far"
     entries = [("lower bound", result.lower_bound.pulls, "floor"), (made, float(result.n_pulls), "made")]
@@ -68,10 +68,10 @@ def _bounds_legend(report: Report) -> str:
             "pulls on average. On easier ones a run may stay below it."
         )
     else:
-        said.append("Variances are unknown, and so is what no algorithm can do without.")
+        said.append("Variances are unknown, and so is the lower bound.")
     if result.is_answer and result.lower_bound:
         said.append(f"The optimality gap of this run is {gap_words(result.gap)}.")
     beyond = [_STRATEGY_NAMES[name] for name, pulls in report.rivals.items() if pulls is None]
     if beyond:
-        said.append(f"The worst case of {' and '.join(beyond)} is beyond counting.")
+        said.append(f"The worst case of {' and '.join(beyond)} is too large to compute.")
     return markup.words(" ".join(said))

@@ -1,4 +1,4 @@
-"""The figures of a report that show numbers of arms: round by round, and by their means and pulls."""
+"""Figures that count arms: by round, by mean and by number of pulls."""
 
 import math
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from shortlist.report.svg import Picture, Scale
 from shortlist.report.text_format import compact, mean_words
 from shortlist.report.worker_text import counted
 
-_TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: where columns may begin and end, and the whole
-_LEFT = 0.14  # of the width, for the numbers beside the columns
+_TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: top and bottom of the columns, and height of the picture
+_LEFT = 0.14  # share of the width, for the numbers beside the columns
 _MOST_COLUMNS, _MOST_TABLE_ROWS, _BINS = 300, 60, 30
 
 
@@ -24,7 +24,7 @@ _MOST_COLUMNS, _MOST_TABLE_ROWS, _BINS = 300, 60, 30
 
 
 def rounds_figure(report: Report) -> str:
-    """Return how many arms each round asked for; empty if that is not known, or there was none."""
+    """Return a figure of how many arms each round asked for; empty if unknown, or without rounds."""
     rounds = report.rounds
     if rounds is None or not len(rounds.arms):
         return ""
@@ -35,12 +35,12 @@ def rounds_figure(report: Report) -> str:
     picture = Picture(_HEIGHT, "Arms pulled in each round", said)
     _columns_drawn(picture, heights, "arms", "steps in")
     _below(picture, ["round 0", f"{n - 1:,}"] if n > 1 else ["round 0"])
-    legend = "Arms still in doubt are pulled; those that are settled are not."
+    legend = "Each round pulls the arms that are still open; settled arms are not pulled again."
     if n > _MOST_COLUMNS:
-        legend += f" Of several rounds in one column the largest number is shown; there are {n:,}."
+        legend += f" Where a column stands for several of the {n:,} rounds, it shows the largest number."
     if rounds.n_whole < n:
-        legend += f" Round {n - 1:,} is under way."
-    legend += f" Rounds are counted from 0, as in tickets; at most {counted(most, 'arm')} in one."
+        legend += f" Round {n - 1:,} is in progress."
+    legend += f" Rounds are numbered from 0, as in tickets; the largest has {counted(most, 'arm')}."
     return figure("Arms pulled in each round", picture.render(), markup.words(legend), _rounds_table(report))
 
 
@@ -55,14 +55,14 @@ def _rounds_table(report: Report) -> str:
         label = f"{start:,}" if end == start + 1 else f"{start:,} to {end - 1:,}"
         most = int(rounds.arms[start:end].max())
         rows.append([label, f"{most:,}", f"{made[end] - made[start]:,}", f"{made[end]:,}"])
-    return table("Arms and pulls of each round", ["round", "arms", "pulls made", "pulls up to then"], rows)
+    return table("Arms and pulls of each round", ["round", "arms", "pulls made", "pulls so far"], rows)
 
 
 # --- many arms ------------------------------------------------------------------------------------
 
 
 def spread_figures(report: Report) -> str:
-    """Return how means and pulls are spread over all arms, where these are too many to show each."""
+    """Return histograms of means and pulls, if there are too many arms to show each."""
     result = report.result
     if result.problem.n <= MOST_ROWS:
         return ""
@@ -80,7 +80,7 @@ def spread_figures(report: Report) -> str:
 
 
 def _cut(report: Report) -> float | None:
-    """Return the mean half way between the last arm above the cut and the first below it."""
+    """Return the mean halfway between the last arm above the cut and the first below it."""
     order, means, k = report.order, report.result.arms.means, report.n_above
     if not 0 < k < len(order):
         return None
@@ -123,7 +123,7 @@ def _from_to(low: str, high: str) -> str:
 
 
 def _columns(values: IntArray, most: int) -> IntArray:
-    """Return the values, or the largest of each of so many parts if there are more."""
+    """Return the values; if there are too many, the maximum of each of `most` parts."""
     if len(values) <= most:
         return values
     starts = np.linspace(0, len(values), most + 1).astype(np.int64)[:-1]
@@ -131,7 +131,7 @@ def _columns(values: IntArray, most: int) -> IntArray:
 
 
 def _columns_drawn(picture: Picture, values: IntArray, unit: str, kind: str) -> None:
-    """Draw columns, on a logarithmic scale if some were too low to see otherwise, and round numbers."""
+    """Draw columns and tick labels, on a logarithmic scale if some columns would be too low to see."""
     most = int(values.max())
     least = int(values[values > 0].min())
     is_log = most > 20 * least
@@ -152,7 +152,7 @@ def _columns_drawn(picture: Picture, values: IntArray, unit: str, kind: str) -> 
 
 
 def _below(picture: Picture, labels: list[str]) -> None:
-    """Write what stands below the first and the last column."""
+    """Write the labels below the first and the last column."""
     picture.text(_LEFT, _BOTTOM + 16, labels[0])
     if len(labels) > 1:
         picture.text(0.96, _BOTTOM + 16, labels[-1], anchor="end")

@@ -1,4 +1,4 @@
-"""The literature that a run rests on, as BibTeX: what its strategy, its proof and its lower bound name."""
+"""BibTeX entries for the strategy, the proof and the lower bound of a run."""
 
 import re
 from functools import lru_cache
@@ -25,9 +25,9 @@ def references() -> dict[str, str]:
 
 
 def keys_of(result: Result) -> list[str]:
-    """Return which entries a report on a result rests on, in the order in which they are named.
+    """Return the keys of the references that a result cites, in order of first mention.
 
-    Where variances are known, that includes the paper whose algorithms it is compared with.
+    If variances are known, this includes the paper whose algorithms the result is compared with.
     """
     rules = strategy_for(result.strategy, result.problem)
     promise = rules.guarantee(result.problem)
@@ -38,6 +38,6 @@ def keys_of(result: Result) -> list[str]:
 
 
 def bibtex(result: Result) -> str:
-    """Return the entries that a result rests on, and one for this software, whose proofs complete them."""
+    """Return the BibTeX entries that a result cites, and one for this software, which completes proofs."""
     entries = [references()[key] for key in keys_of(result)]
     return "\n\n".join([*entries, _OURS % version("shortlist")]) + "\n"

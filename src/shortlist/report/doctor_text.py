@@ -1,4 +1,4 @@
-"""A check-up for a terminal: what was looked at, what to do, and how long a run will take."""
+"""A diagnosis for a terminal: findings, advice, and how long a run will take."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -21,23 +21,23 @@ def diagnosis_text(diagnosis: Diagnosis) -> RenderableType:
             said.append(f"\n{finding.advice}", style="dim")
         table.add_row(Text(finding.severity, style=_STYLES[finding.severity]), finding.subject, said)
     n_errors = sum(finding.severity == "error" for finding in diagnosis.findings)
-    verdict = Text("Nothing speaks against a run.", style="green")
+    verdict = Text("No problems found.", style="green")
     if n_errors:
-        verdict = Text(f"{n_errors} error{'s' if n_errors > 1 else ''}: mend this first.", style="bold red")
+        verdict = Text(f"{n_errors} error{'s' if n_errors > 1 else ''}: fix this first.", style="bold red")
     return Group(table, Text(), Text(time_words(diagnosis)), verdict)
 
 
 def time_words(diagnosis: Diagnosis) -> str:
-    """Return how long a run will take, in words."""
+    """Return a sentence that says how long a run will take."""
     pace, most = diagnosis.seconds_per_pull, diagnosis.worst_case_pulls
     if pace is None:
-        return "No pull succeeded, so nothing is known of how long a run takes."
+        return "No pull succeeded, so the duration of a run is unknown."
     said = f"A pull takes {span(pace)}."
     if diagnosis.pilot_pulls is not None:
         pilot = diagnosis.pilot_pulls
         return (
-            f"{said} {diagnosis.strategy} begins with a pilot of {pilot:,} pulls: {span(pace * pilot)} "
-            f"with one worker. How many more it needs at most is known after that."
+            f"{said} {diagnosis.strategy} starts with a pilot of {pilot:,} pulls: {span(pace * pilot)} "
+            f"with one worker. The maximum number of further pulls is known after the pilot."
         )
     if most is None:
         return f"{said} {diagnosis.strategy} has no limit on pulls."
@@ -49,7 +49,7 @@ def time_words(diagnosis: Diagnosis) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
+    """Return a duration in a suitable unit."""
     units = [(1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (7200.0, 60.0, "min")]
     for below, unit, name in units:
         if seconds < below:

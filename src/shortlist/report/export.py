@@ -1,4 +1,4 @@
-"""Every answer of a run, for other programs."""
+"""All answers of a run as rows and as plain data, for other programs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,13 +13,13 @@ COLUMNS = (
     *("ticket", "round", "arm", "name", "pulls", "first_pull"),
     *("mean", "variance", "worker", "time"),
 )
-"""What is said of each answer; a variance only in pilots."""
+"""The columns of an answer; `variance` is empty except in pilots."""
 
 
 def answer_rows(log: RunLog) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a run, in the order in which they were told, as far as the log has been read.
+    """Yield the answers of a run in the order in which they arrived, as far as the log has been read.
 
-    Of an answer that the log has twice, the first is yielded.
+    If the log contains an answer twice, the first one is yielded.
     """
     repeated = {(one.round, one.arm) for one in log.history.repeats}
     yielded = set[tuple[int, int]]()
@@ -52,7 +52,7 @@ def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
 
 
 def export_dict(log: RunLog) -> dict[str, Any]:
-    """Return a run with all its answers as plain data, fit for JSON."""
+    """Return a run with all its answers as plain data for JSON."""
     history = log.history
     return run_dict(log) | {
         "question": history.problem.to_dict(),

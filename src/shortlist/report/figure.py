@@ -1,4 +1,4 @@
-"""What every figure of a report has: a title, a legend in words, and its numbers in a table beside it."""
+"""The frame of every figure in a report: title, caption, and a table of its numbers."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from shortlist.report import text_format as markup
 
 
 def figure(title: str, drawing: str, said: str, table: str) -> str:
-    """Return a figure: its title, the picture, a legend in words, and the numbers behind it."""
+    """Return a figure element: title, picture, caption, and a table of its numbers."""
     return (
         f'<figure aria-label="{markup.words(title)}"><h3>{markup.words(title)}</h3>'
         f"<div>{drawing}</div><figcaption>{said}</figcaption>"

@@ -1,4 +1,4 @@
-"""A result for notebooks: the verdict, the certificate, the arms and the cost, as a piece of HTML."""
+"""A result as an HTML fragment for notebooks: verdict, certificate, arms and cost."""
 
 from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
@@ -10,7 +10,7 @@ from shortlist.result import Result
 
 
 def result_html(result: Result) -> str:
-    """Return a result as HTML that brings its own style, and disturbs no other."""
+    """Return a result as HTML with its own scoped style."""
     report = report_of_result(result)
     notes = "".join(
         f"<p class='soft'>{markup.words(said)}</p>"

@@ -1,4 +1,4 @@
-"""What a report says, worked out once: of a run that is kept, or of a result alone."""
+"""The content of a report, computed once, from a stored run or from a result alone."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from shortlist.session.state import RunState
 from shortlist.store.events import Record
 from shortlist.strategies import strategy_for, strategy_named
 
-RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases stand beside the pulls made
+RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases are compared with the pulls made
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """How many arms each round asked for, and how many pulls were made in it; the last may be under way.
+    """The number of arms and of pulls in each round; the last round may be in progress.
 
-    Of that one `n_open` tickets have no answer yet.
+    `n_open` is the number of its tickets without an answer.
     """
 
     arms: IntArray
@@ -35,36 +35,36 @@ class Rounds:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What there is to say of a run; text, HTML and JSON are views of it.
+    """The content of a report on a run; text, HTML and JSON are views of it.
 
     Attributes
     ----------
     result
-        What came out, or what there is so far.
+        The result, or the interim result.
     state
-        In a word: certified, screened, unproved, suspended, stopped (the budget ended), or open.
+        One of: certified, screened, unproved, suspended, stopped (the budget was used up), open.
     promise
         What the strategy guarantees once it has ended; None if nothing is proved for it.
     cap
-        The most pulls that the strategy can take; None if that is unknown.
+        The maximum number of pulls of the strategy; None if unknown.
     rivals
-        The worst cases of the paper's algorithms, by name; None where they are beyond counting.
+        The worst cases of the paper's algorithms, by name; None if too large to compute.
     errors
         The standard error of each arm's mean, from stated variances or those of a pilot; None if unknown.
     rounds, origin
-        None for a result of which nothing is kept.
+        None for a result without a stored run.
     suspended
-        Why measuring stopped short; empty if it did not.
+        Why the run stopped early; empty if it did not.
     findings
-        What deserves attention, the gravest first.
+        Warnings, the most serious first.
     workers
-        Who measured how much, the busiest first.
+        Who measured how many pulls, the largest share first.
     resume
-        The command that goes on; empty if there is none, or nothing to go on with.
+        The command that resumes the run; empty if there is none.
     where
-        Words by which a command is told where the run is kept; none if it need not be.
+        The command-line arguments that name the store; empty if not needed.
     made_at
-        When the report was made, in seconds since 1970.
+        When the report was made, in seconds since 1970 (Unix time).
     """
 
     result: Result
@@ -89,7 +89,7 @@ class Report:
 
     @property
     def order(self) -> IntArray:
-        """All arms: those selected first, the others by falling merit, those never pulled at the end."""
+        """All arms: selected arms first, then the others by decreasing merit, arms without pulls last."""
         result = self.result
         merits = np.nan_to_num(result.problem.merits(result.arms.means), nan=-np.inf)
         merits[result.indices] = np.inf
@@ -98,12 +98,12 @@ class Report:
 
     @property
     def n_above(self) -> int:
-        """How many arms lie above the cut: those selected or, while none are, the m that are ahead."""
+        """The number of arms above the cut: the selected arms or, before selection, the m leading arms."""
         return len(self.result.indices) if self.is_finished else self.result.problem.m
 
 
 def report_of_result(result: Result) -> Report:
-    """Return what a result alone says."""
+    """Return a report on a result without a stored run."""
     return Report(
         result=result,
         state=_state(result),
@@ -124,20 +124,20 @@ def report_of_run(
     store: str = "",
     stop: Stop | None = None,
 ) -> Report:
-    """Return what the log of a run says.
+    """Return a report on a run from its log.
 
     Parameters
     ----------
     run
         Its name.
     history, records
-        What its log comes to, and the log itself.
+        The state that its log implies, and the log itself.
     resume
-        The command that goes on with it; by default as far as the log has it.
+        The command that resumes it; by default taken from the log.
     store
-        Where the run is kept, if a command must be told.
+        The store of the run, if commands need it as an argument.
     stop
-        Why it was left, if the log does not know.
+        Why the run stopped, if the log does not contain it.
     """
     kept = list(records)
     origin = origin_of(run, history, kept)
@@ -155,7 +155,7 @@ def report_of_history(
     store: str = "",
     stop: Stop | None = None,
 ) -> Report:
-    """Return what a run has come to; see `report_of_run`."""
+    """Return a report on the state of a run; see `report_of_run`."""
     result, suspended = history.result, history.suspended
     state = "suspended" if suspended is not None and not history.is_final else _state(result)
     if state == "open" and stop is Stop.BUDGET:
@@ -216,7 +216,7 @@ def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray |
 
 
 def _pilot_variances(history: RunState) -> FloatArray | None:
-    """Return the sample variances of the pilot, as far as it has been told; None if there is none."""
+    """Return the sample variances of the pilot so far; None if there is no pilot."""
     pilots = [round for round in history.rounds if round.spreads is not None and round.is_told.any()]
     if not pilots:
         return None

@@ -1,4 +1,4 @@
-"""Where a run comes from, as its log has it, and how to go on with it."""
+"""The provenance of a run as recorded in its log, and the command that resumes it."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,27 +9,27 @@ from shortlist.session.state import RunState
 from shortlist.session.transitions import NOTED
 from shortlist.store.events import Ended, Record
 
-_SOME_FILE = "FILE.toml"  # stands for the problem file where a log does not have its name
+_SOME_FILE = "FILE.toml"  # placeholder if the log does not contain the name of the problem file
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a run comes from: what is kept of it beside the answers.
+    """The provenance of a run: what is stored of it besides the answers.
 
     Attributes
     ----------
     run, code
-        Its name in the store, and the letters with which its tickets begin.
+        Its name in the store, and the prefix of its tickets.
     asked_for
-        The strategy as it was asked for; "auto" if it was chosen.
+        The strategy as requested; "auto" if Shortlist chose it.
     version
-        The version of Shortlist that began it.
+        The version of Shortlist that started the run.
     settings
-        How rewards were measured, as plain data; None if nobody but people measured.
+        How rewards were measured, as plain data; None if all were measured by hand.
     began_at, changed_at, ended_at
-        Moments, in seconds since 1970.
+        Times, in seconds since 1970 (Unix time).
     n_events
-        How many records its log has.
+        The number of records in its log.
     """
 
     run: str
@@ -44,12 +44,12 @@ class Origin:
 
     @property
     def file(self) -> str:
-        """The problem file as it was called when the run began, or what stands for it."""
+        """The name of the problem file when the run was started, or a placeholder."""
         return str((self.settings or {}).get(NOTED, _SOME_FILE))
 
 
 def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
-    """Return where a run comes from."""
+    """Return the provenance of a run."""
     began = history.began
     ended = next((record.at for record in records if isinstance(record.event, Ended)), None)
     return Origin(
@@ -59,7 +59,7 @@ def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
 
 
 def resuming(origin: Origin, seed: int, store: str = "") -> str:
-    """Return the command that goes on with a run: to measure on, or to ask for tickets."""
+    """Return the command that resumes a run: `shortlist run` or `shortlist ask`."""
     where = ["--store", store] if store else []
     if origin.settings is None or "measure" not in origin.settings:
         return shlex.join(["shortlist", "ask", origin.run, "--csv", *where])

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no network, no scripts."""
+"""A report as a single HTML file, without network access or scripts."""
 
 import platform
 from importlib.metadata import version
@@ -28,13 +28,13 @@ from shortlist.report.verdict import (
 )
 from shortlist.report.worker_text import counted, worker_words
 
-_SHORT_REASON, _LONG_REASON = 500, 10_000  # letters
+_SHORT_REASON, _LONG_REASON = 500, 10_000  # characters
 _MOST_LISTED, _MOST_WORKERS, _MOST_SHARES = 200, 20, 40
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(report: Report) -> str:
-    """Return the whole file."""
+    """Return the HTML file."""
     title = markup.words(f"{_title(report)}: {headline(report)}")
     is_urgent = any(one.is_warning for one in report.findings)
     parts = [
@@ -60,7 +60,7 @@ def page(report: Report) -> str:
 
 
 def verdict_html(report: Report, level: str = "h1") -> str:
-    """Return the verdict, with the names of a few arms, and the certificate in a sentence."""
+    """Return the verdict with the names of a few arms, and the certificate."""
     mark = "✓" if report.state == "certified" else "!"
     return (
         f'<p class="state {report.state}">{mark} {LABELS[report.state]}</p>'
@@ -92,17 +92,17 @@ def _top(report: Report) -> str:
     if report.suspended and not report.is_finished:
         said += f"<p>Why it stopped:</p>{_reason(report.suspended)}"
     if report.resume:
-        said += f"<p>To go on:</p><pre>{markup.words(report.resume)}</pre>"
+        said += f"<p>To resume:</p><pre>{markup.words(report.resume)}</pre>"
     return f"<header>{said}</header>\n"
 
 
 def _reason(text: str) -> str:
-    """Return why a run stopped: in short and, if that is not all, at length."""
+    """Return why a run stopped: in short and, if that is not everything, in full."""
     said = _lines(markup.shortened(text, _SHORT_REASON))
     if len(text) <= _SHORT_REASON:
         return f"<pre>{said}</pre>"
     whole = _lines(markup.shortened(text, _LONG_REASON))
-    return f"<pre class='brief'>{said}</pre><details><summary>All of it</summary><pre>{whole}</pre></details>"
+    return f"<pre class='brief'>{said}</pre><details><summary>Full text</summary><pre>{whole}</pre></details>"
 
 
 def _section(heading: str, body: str) -> str:
@@ -118,12 +118,12 @@ def _guarantee(report: Report) -> str:
     if left > 0:
         rest = sum(share.delta for share in promise.ledger.shares[_MOST_SHARES:])
         rows = [*rows[:_MOST_SHARES], [f"{left:,} more", f"{rest:.3g}"]]
-    rows.append(["<b>in all, of the delta that was accepted</b>", _total(report)])
-    ledger = table("Events on which delta is spent", ["what may go wrong", "probability at most"], rows)
+    rows.append(["<b>total, of the accepted delta</b>", _total(report)])
+    ledger = table("Events on which delta is spent", ["event", "probability at most"], rows)
     return _section(
-        "What the guarantee rests on",
-        f"<p>{markup.words(basis(report))}</p><p class='soft'>The failure probability delta is spent on "
-        f"these events. If none of them occurs, the statement above is true.</p>{ledger}",
+        "Basis of the guarantee",
+        f"<p>{markup.words(basis(report))}</p><p class='soft'>The failure probability delta is divided "
+        f"among these events. If none of them occurs, the statement above is true.</p>{ledger}",
     )
 
 
@@ -138,20 +138,20 @@ def _arms(report: Report) -> str:
 
 
 def _listed(report: Report) -> str:
-    """Return the names of all arms selected; of very many, the first ones."""
+    """Return the names of all selected arms; if there are very many, the first ones."""
     result = report.result
     if not report.is_finished or (names_arms(report) and len(result.indices) <= MOST_NAMED):
         return ""
     names = [markup.name(result.problem.name(int(arm))) for arm in result.indices[:_MOST_LISTED]]
     more = len(result.indices) - len(names)
-    note = f" <code>shortlist report --json</code> has the other {more:,}." if more else ""
+    note = f" <code>shortlist report --json</code> lists the other {more:,}." if more else ""
     items = "".join(f"<li>{name}</li>" for name in names)
-    order = ", the best observed mean first" if result.n_pulls else ""
+    order = ", by decreasing observed mean" if result.n_pulls else ""
     summary = f"{counted(len(result.indices), 'arm')} {kept_word(report)}{order}"
     return (
         f'<details class="listed"><summary>{summary}</summary>'
         f'<ul class="chips">{items}</ul>'
-        f'<p class="soft">The order is no part of the guarantee.{note}</p></details>'
+        f'<p class="soft">The order is not part of the guarantee.{note}</p></details>'
     )
 
 
@@ -160,14 +160,16 @@ def _pair(figures: str) -> str:
 
 
 def _effort(report: Report) -> str:
-    return _section("What it took", _pair(bounds_figure(report) + rounds_figure(report)))
+    return _section("Cost", _pair(bounds_figure(report) + rounds_figure(report)))
 
 
 def _health(report: Report) -> str:
     if not report.findings:
-        body = "<p>Nothing stands out: no conflicts between answers, no failures that were scored"
+        body = "<p>No warnings: no conflicts between answers, no scored failures"
         body += (
-            "." if report.rounds is None else ", and means that vary as stated, as far as that can be told."
+            "."
+            if report.rounds is None
+            else ", and means that vary as the stated variances imply, as far as that can be tested."
         )
         return _section("Health", body + "</p>")
     items = ""
@@ -213,12 +215,12 @@ def _provenance(report: Report) -> str:
         f"<dt>Report written</dt><dd>{universal(report.made_at)} by Shortlist {version('shortlist')}, Python "
         f"{platform.python_version()}, NumPy {version('numpy')}</dd>"
     )
-    again = f"<dt>To have it again</dt><dd><code>{markup.words(reproduction(report))}</code></dd>"
+    again = f"<dt>To reproduce</dt><dd><code>{markup.words(reproduction(report))}</code></dd>"
     return _section("Provenance", f"<dl>{entries}{again}{written}</dl>")
 
 
 def _references(report: Report) -> str:
-    said = "<p>What this run rests on, to be cited:</p>"
+    said = "<p>References to cite for this run:</p>"
     return _section("References", f"{said}<pre>{_lines(bibtex(report.result))}</pre>")
 
 

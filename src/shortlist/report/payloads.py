@@ -1,4 +1,4 @@
-"""What passes between a run and those who measure for it, as plain data, fit for JSON."""
+"""JSON payloads exchanged between a run and its workers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,13 +13,13 @@ from shortlist.tickets import Tickets
 
 
 def until(session: Session, tickets: Tickets) -> float:
-    """Return when the first of some tickets is not reserved any more."""
+    """Return when the first lease of some tickets expires."""
     round = session.history.find(tickets.round)
     return float(round.leases.until(round.places(tickets.arms, is_repeating=True)).min())
 
 
 def begun_dict(session: Session) -> dict[str, Any]:
-    """Return what a run that has just begun, or was there already, asks for."""
+    """Return the payload for a run that was created, or existed already."""
     return {
         "run": session.name,
         "code": session.code,
@@ -35,7 +35,7 @@ def begun_dict(session: Session) -> dict[str, Any]:
 
 
 def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any]:
-    """Return the tickets that a worker was given; where there are none, for whom it has to wait."""
+    """Return the payload with a worker's tickets; if there are none, with the workers to wait for."""
     others = [] if len(tickets) else awaited(session.history.round, session.log.now(), worker)
     return {
         "run": session.name,
@@ -51,12 +51,12 @@ def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any
 
 
 def holders(found: Iterable[Holding]) -> list[dict[str, Any]]:
-    """Return who holds how many tickets until when."""
+    """Return who holds how many tickets, and until when."""
     return [{"worker": one.worker, "n_tickets": one.n_tickets, "until": iso(one.until)} for one in found]
 
 
 def told_dict(session: Session, told: Taken) -> dict[str, Any]:
-    """Return what came of answers, and how far the run is now."""
+    """Return the payload that says which answers were added, and the progress of the run."""
     round = session.history.round
     return {
         "run": session.name,

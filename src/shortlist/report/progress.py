@@ -1,4 +1,4 @@
-"""How far a job is: a bar on a terminal, a line now and then elsewhere, always on the error stream."""
+"""Progress on standard error: a bar on a terminal, otherwise a line from time to time."""
 
 import sys
 import time
@@ -17,12 +17,12 @@ _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
 
 Words: TypeAlias = Callable[[], str]
 Show: TypeAlias = Callable[[int, Words], None]
-"""``show(done, words)`` shows how much is done; the words are made only if they are to be seen."""
+"""``show(done, words)`` shows progress; `words` is called only if its text is displayed."""
 
 
 @contextmanager
 def pulls_shown(session: Followed, *, quiet: bool) -> Iterator[Callable[[Followed], None] | None]:
-    """Yield a function for the `progress` of `drive`: it shows pulls, bounds, open arms and the rate."""
+    """Yield a `progress` function for `drive` that shows pulls, bounds, open arms and the rate."""
     words = pull_words(session)
     with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
         yield None if show is None else lambda now: show(now.n_made, lambda: words(now))
@@ -30,29 +30,29 @@ def pulls_shown(session: Followed, *, quiet: bool) -> Iterator[Callable[[Followe
 
 @contextmanager
 def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function for the `progress` of `simulate`: it shows the runs ended, and the pulls in all."""
+    """Yield a `progress` function for `simulate` that shows finished runs and total pulls."""
 
     def words(ended: int, pulls: int) -> Words:
-        return lambda: f"{ended:,} of {total:,} runs ended, {pulls:,} pulls"
+        return lambda: f"{ended:,} of {total:,} runs finished, {pulls:,} pulls"
 
     with _bar(name, total, quiet=quiet) as show:
         yield None if show is None else lambda ended, pulls: show(ended, words(ended, pulls))
 
 
 def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -> Callable[[Followed], str]:
-    """Return a function that says how far a session is, its rate counted from now."""
+    """Return a function that describes the progress of a session; its rate is counted from now."""
     start, before = clock(), session.n_made
     bound: list[str] = []
 
     def words(now: Followed) -> str:
-        if not bound:  # it may take a second to find
+        if not bound:  # may take a second to compute
             asked = now.problem
             bound.append(f"lower bound {lower_bound(asked).words}" if asked.knows_variances else "")
         rate = (now.n_made - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
         done = f"{now.n_made:,} pulls" if cap is None else f"{now.n_made:,} of at most {cap:,} pulls"
         if waiting := waiting_words(now.awaited()):
-            return f"{waiting}; {done}"  # where there is little room, the end is cut off
+            return f"{waiting}; {done}"  # on a narrow terminal the end is cut off
         parts = [
             done,
             bound[0],
@@ -67,7 +67,7 @@ def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: 12 s, 5 min, 3 h, or 4 days."""
+    """Return a duration as text: 12 s, 5 min, 3 h, or 4 days."""
     for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
@@ -76,7 +76,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def _bar(title: str, total: int | None, *, quiet: bool) -> Iterator[Show | None]:
-    """Yield a function that shows how far a job is; None if nothing is to be shown."""
+    """Yield a function that shows progress; None if quiet."""
     console = Console(stderr=True)
     if quiet:
         yield None
@@ -96,7 +96,7 @@ def _line(text: str) -> None:
 
 
 def _at_most_every(seconds: float, show: Show, *, first: bool = True) -> Show:
-    """Return `show` slowed down: calls within so many seconds of the last one are dropped."""
+    """Return `show` rate-limited: calls within `seconds` of the last one are dropped."""
     last = -seconds if first else time.monotonic()
 
     def throttled(done: int, words: Words) -> None:

@@ -1,4 +1,4 @@
-"""Where a run comes from and how to have it again, in words."""
+"""The provenance of a run and how to reproduce it, as text."""
 
 import shlex
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from shortlist.strategies import strategy_for
 
 
 def provenance(report: Report) -> list[tuple[str, str]]:
-    """Return what identifies a run, each with its label."""
+    """Return the facts that identify a run, each with its label."""
     result, origin = report.result, report.origin
     rules = strategy_for(result.strategy, result.problem)
     found = [
@@ -37,22 +37,22 @@ def provenance(report: Report) -> list[tuple[str, str]]:
                 f"{universal(origin.changed_at)}, {counted(origin.n_events, 'event')} in the log",
             ),
             ("Ended", _ended(origin)),
-            ("Run", f"{origin.run}, whose tickets begin with {origin.code}"),
+            ("Run", f"{origin.run}, ticket prefix {origin.code}"),
         ]
     return found
 
 
 def question_words(problem: Problem) -> str:
-    """Return what was asked, with all its numbers."""
+    """Return the question with all its parameters."""
     asked = problem.to_dict()
     best = "best" if problem.goal == "maximise" else "smallest"
     best = best if problem.m == 1 else f"{problem.m:,} {best}"
     they = "it leads" if problem.m == 1 else "they lead"
     zone = "" if problem.guarantee == "pac" else f", if {they} by epsilon (indifference zone)"
     noise = {
-        "gaussian-unknown": "Gaussian rewards of unknown variances",
-        "gaussian": "Gaussian rewards of just the stated variances",
-        "sub-gaussian": "sub-Gaussian rewards of at most the stated variances",
+        "gaussian-unknown": "Gaussian rewards with unknown variances",
+        "gaussian": "Gaussian rewards with exactly the stated variances",
+        "sub-gaussian": "sub-Gaussian rewards with at most the stated variances",
     }[asked["noise"]]
     if problem.bounds is not None:
         noise += f", declared to {declared(problem)}"
@@ -63,25 +63,25 @@ def question_words(problem: Problem) -> str:
 
 
 def why(report: Report) -> str:
-    """Return why this strategy decided: because it was asked for, or by the plan."""
+    """Return why this strategy was used: it was requested, or the plan chose it."""
     result, origin = report.result, report.origin
     if origin is not None and origin.asked_for == result.strategy:
-        return "it was asked for by name"
-    with suppress(InvalidProblem):  # no strategy may be certified for what was asked
+        return "requested by name"
+    with suppress(InvalidProblem):  # no strategy may be certified for the problem
         best = plan(result.problem)
         if best.best.strategy == result.strategy:
             return best.why
-    return "it was asked for by name, or chosen for a budget" if origin is None else "chosen for a budget"
+    return "requested by name, or chosen for a budget" if origin is None else "chosen for a budget"
 
 
 def measured_by(settings: Mapping[str, Any] | None) -> str:
-    """Return how rewards came about."""
+    """Return how rewards were measured."""
     if settings is None:
-        return "people or programs of their own, with `ask` and `tell`"
+        return "people or other programs, with `ask` and `tell`"
     measure = settings.get("measure")
     kinds = {
         "function": "a Python function of the problem file",
-        "command": "a program that the problem file names",
+        "command": "a command of the problem file",
         "table": "a table of recorded rewards",
         "simulated": "simulation",
     }
@@ -100,11 +100,13 @@ def measured_by(settings: Mapping[str, Any] | None) -> str:
 def _ended(origin: Origin) -> str:
     if origin.ended_at is None:
         return "not yet"
-    return f"{universal(origin.ended_at)}, {span(max(origin.ended_at - origin.began_at, 0.0))} after it began"
+    return (
+        f"{universal(origin.ended_at)}, {span(max(origin.ended_at - origin.began_at, 0.0))} after it started"
+    )
 
 
 def reproduction(report: Report) -> str:
-    """Return how to have the same run again, wherever it was kept."""
+    """Return the command or call that reproduces the run, independent of its store."""
     result, origin = report.result, report.origin
     call = f'shortlist.select(measure, problem, "{result.strategy}", seed={result.seed})'
     if origin is None:

@@ -1,4 +1,4 @@
-"""A report in ten lines, and as plain data."""
+"""A report as ten lines of text, and as plain data."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ def report_lines(report: Report) -> list[str]:
         _health(report),
         _workers(report),
         f"Asked: {question_words(report.result.problem)}. {_times(report)}".rstrip(),
-        f"To go on: {report.resume}" if report.resume else f"To have it again: {reproduction(report)}",
-        f"To cite: {', '.join([*keys_of(report.result), 'shortlist'])}; the HTML report has the entries.",
+        f"To resume: {report.resume}" if report.resume else f"To reproduce: {reproduction(report)}",
+        f"To cite: {', '.join([*keys_of(report.result), 'shortlist'])}; entries are in the HTML report.",
     ]
     return [line for line in lines if line]
 
@@ -60,7 +60,7 @@ def _arms(report: Report) -> str:
     ]
     more = report.n_above - len(some)
     what = "Selected" if report.state in {"certified", "unproved"} else "Kept"
-    what = what if report.is_finished else "Ahead so far"
+    what = what if report.is_finished else "Leading so far"
     return f"{what}: {', '.join(named)}" + (f" and {more:,} more." if more else ".")
 
 
@@ -71,10 +71,10 @@ def _rivals(report: Report) -> str:
 
 def _health(report: Report) -> str:
     if not report.findings:
-        return "Health: nothing stands out."
+        return "Warnings: none."
     first = report.findings[0].words
     more = len(report.findings) - 1
-    return f"Health: {first}" + (f" And {counted(more, 'finding')} more." if more else "")
+    return f"Warnings: {first}" + (f" And {counted(more, 'warning')} more." if more else "")
 
 
 def _workers(report: Report) -> str:
@@ -97,11 +97,11 @@ def _times(report: Report) -> str:
         if origin.ended_at is None
         else f"ended {universal(origin.ended_at)}"
     )
-    return f"Begun {universal(origin.began_at)}, {end}."
+    return f"Started {universal(origin.began_at)}, {end}."
 
 
 def report_dict(report: Report) -> dict[str, Any]:
-    """Return a report as plain data, fit for JSON."""
+    """Return a report as plain data for JSON."""
     origin, rounds = report.origin, report.rounds
     return {
         "run": None if origin is None else origin.run,

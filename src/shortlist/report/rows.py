@@ -1,4 +1,4 @@
-"""Which arms a report shows one by one: all of a few; of many those selected and those nearest the cut."""
+"""The arms that a report shows individually: all if there are few, else the best and those near the cut."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -7,12 +7,12 @@ from shortlist.arrays import IntArray
 from shortlist.report.model import Report
 
 MOST_ROWS = 60
-_MOST_ABOVE, _BEST = 30, 10  # rows above the cut where there are many; of these, for the very best
+_MOST_ABOVE, _BEST = 30, 10  # rows above the cut if there are many arms; of these, rows for the very best
 
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """Arms that are not shown one by one."""
+    """Arms that are not shown individually."""
 
     arms: IntArray
 
@@ -22,7 +22,7 @@ Row: TypeAlias = int | Left
 
 @dataclass(frozen=True)
 class Shown:
-    """The rows above the cut and those below it, each an arm or a number of arms left out."""
+    """The rows above and below the cut, each an arm or a group of arms that are not shown."""
 
     above: tuple[Row, ...]
     below: tuple[Row, ...]
@@ -34,12 +34,12 @@ class Shown:
 
     @property
     def arms(self) -> list[int]:
-        """The arms that are shown one by one."""
+        """The arms that are shown individually."""
         return [row for row in self.rows if isinstance(row, int)]
 
 
 def shown(report: Report) -> Shown:
-    """Return the rows of a report: at most so many, with what matters most for the decision."""
+    """Return the rows of a report: at most `most`, those most relevant to the decision."""
     order, k = report.order, report.n_above
     if len(order) <= MOST_ROWS:
         return Shown(_all(order[:k]), _all(order[k:]))

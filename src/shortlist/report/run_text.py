@@ -1,4 +1,4 @@
-"""A kept run for a terminal and as plain data: what it asks, how far it is, and who is at work on it."""
+"""The status of a stored run, for a terminal and as plain data: question, progress, workers."""
 
 from typing import Any
 
@@ -18,16 +18,16 @@ from shortlist.session.state import RunState
 from shortlist.store import Began
 from shortlist.strategies import strategy_for
 
-_MOST = 5  # conflicts and scores that are shown one by one
+_MOST = 5  # conflicts and scores shown individually
 
 
 def state_of(history: RunState) -> str:
-    """Return in a word how far a run is: open, suspended, certified, screened or unproved."""
+    """Return the state of a run: open, suspended, certified, screened or unproved."""
     return _state(history.began, history.is_final, history.suspended is not None)
 
 
 def outline_state(outline: Outline) -> str:
-    """Return how far a run is, in one of the words of `state_of`."""
+    """Return the state of a run from its outline, as `state_of` does."""
     return _state(outline.began, outline.is_final, outline.is_suspended)
 
 
@@ -67,7 +67,7 @@ def outline_dict(run: Outline) -> dict[str, Any]:
 
 
 def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
-    """Return all that there is to say of a run but its answers, as plain data, fit for JSON."""
+    """Return the status of a run without its answers, as plain data for JSON."""
     history, round = log.history, log.history.round
     held = holdings(round, log.now())
     result = {"result": history.result.to_dict() if history.is_final else None} if with_result else {}
@@ -96,7 +96,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
 
 
 def refused_dict(history: RunState) -> dict[str, Any]:
-    """Return conflicts, scored failures and repeated answers of a run as plain data, fit for JSON."""
+    """Return conflicts, scored failures and repeated answers of a run as plain data for JSON."""
     code = history.began.code
     return {
         "conflicts": [
@@ -126,7 +126,7 @@ def refused_dict(history: RunState) -> dict[str, Any]:
 
 
 def status_text(log: RunLog, asked: str) -> RenderableType:
-    """Return how far a run is, for a terminal; `asked` is its question in words."""
+    """Return the status of a run for a terminal; `asked` is its question as text."""
     history = log.history
     parts: list[RenderableType] = [Text(f"{log.run}: {asked}", style="bold"), Text(_origin(log))]
     if history.problem.bounds is not None:
@@ -152,13 +152,13 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
 def _origin(log: RunLog) -> str:
     began = log.history.began
     chosen = f" (chosen by {began.asked_for})" if began.asked_for != began.strategy else ""
-    times = f"begun on {day(log.began_at or 0.0)}, last change {moment(log.changed_at or 0.0)}"
-    return f"{began.strategy}{chosen}, seed {began.seed}; {times}; tickets begin with {began.code}"
+    times = f"started on {day(log.began_at or 0.0)}, last change {moment(log.changed_at or 0.0)}"
+    return f"{began.strategy}{chosen}, seed {began.seed}; {times}; ticket prefix {began.code}"
 
 
 def _pulls(history: RunState) -> str:
     cap = history.worst_case_pulls
-    said = f"{counted(history.n_pulls, 'pull')} told"
+    said = f"{counted(history.n_pulls, 'pull')} made"
     if cap is not None:
         said += f", of at most {cap:,}"
     if history.problem.knows_variances:
@@ -167,7 +167,7 @@ def _pulls(history: RunState) -> str:
 
 
 def _round(history: RunState, now: float) -> list[str]:
-    """Return what is open of the round under way, and who holds it."""
+    """Return the open tickets of the current round, and who holds them."""
     round, n = history.round, len(history.round.tickets)
     held = holdings(round, now)
     n_held = sum(holding.n_tickets for holding in held)
@@ -179,21 +179,23 @@ def _round(history: RunState, now: float) -> list[str]:
 
 
 def _refused(history: RunState) -> list[str]:
-    """Return conflicts, scores and repeated answers, of each kind the first few."""
+    """Return the first few conflicts, scores and repeated answers."""
     code, found = history.began.code, []
     for one in history.conflicts[:_MOST]:
         ticket = ticket_text(code, one.round, one.arm)
         by = worker_words(one.worker)
-        found.append(f"Conflict: {ticket} keeps mean {one.kept:g}; {by} told {one.refused:g} later.")
+        found.append(f"Conflict: {ticket} keeps mean {one.kept:g}; {by} sent {one.refused:g} later.")
     if len(history.conflicts) > _MOST:
         found.append(f"and {counted(len(history.conflicts) - _MOST, 'conflict')} more")
     for score in history.scored[:_MOST]:
         ticket = ticket_text(code, score.ticket.round, score.ticket.arm)
         found.append(f"Scored: a pull of {ticket} failed and counts as {score.score:g}: {score.reason}")
     if len(history.scored) > _MOST:
-        found.append(f"and {len(history.scored) - _MOST:,} more that were scored")
+        found.append(f"and {len(history.scored) - _MOST:,} more scored failures")
     if repeats := [one for one in history.repeats if one.is_same]:
         tickets = ", ".join(ticket_text(code, one.round, one.arm) for one in repeats[:_MOST])
         more = f" and {len(repeats) - _MOST:,} more" if len(repeats) > _MOST else ""
-        found.append(f"Repeated: the log has the same answer twice to {tickets}{more}; each counts once.")
+        found.append(
+            f"Repeated: the log contains the same answer twice for {tickets}{more}; each counts once."
+        )
     return found

@@ -1,6 +1,6 @@
-"""What deserves attention in a run: second answers, failures, means that move more than noise explains.
+"""Warnings about a run: conflicting answers, failures, means that vary more than noise explains.
 
-These are hints. None of them is part of a guarantee, and none is needed for one.
+Warnings are hints. They are not part of a guarantee, and no guarantee needs them.
 """
 
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from shortlist.report.worker_text import counted, worker_words
 from shortlist.result import Result
 from shortlist.session.state import RunState
 
-_FEW = 5  # findings of one kind that are told one by one
-_RARE = 1e-6  # a finding by chance in fewer runs than this
-_MORE, _LESS = 1.5, 0.25  # times the stated variance: what is worth a word
-_NOTHING = 1e-15  # times the stated variance: what rounding leaves of means that are the same
-_THIN = 5  # pulls: a mean of fewer says little by itself
+_FEW = 5  # findings of one kind that are listed individually
+_RARE = 1e-6  # probability of a false finding is below this
+_MORE, _LESS = 1.5, 0.25  # times the stated variance: worth a warning
+_NOTHING = 1e-15  # times the stated variance: rounding error between equal means
+_THIN = 5  # pulls: a mean of fewer is a poor estimate
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that deserves attention: whether it may void the guarantee, and what it is."""
+    """A warning: whether it may void the guarantee, and its text."""
 
     is_warning: bool
     words: str
 
 
 def findings_of(result: Result, history: RunState | None = None) -> tuple[Finding, ...]:
-    """Return what deserves attention in a run, the gravest first."""
+    """Return the warnings about a run, the most serious first."""
     found = _reissued(result) + _scored(result, history)
     if history is not None:
         found += _waiting(history) + _conflicts(history) + _repeats(history)
@@ -38,7 +38,7 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
 
 
 def _reissued(result: Result) -> list[Finding]:
-    """Return that tickets were issued or tried more than once, if that may have chosen among rewards."""
+    """Warn if tickets were issued or tried more than once, since that may have selected among rewards."""
     if not result.reissued:
         return []
     declare = "If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."
@@ -46,56 +46,55 @@ def _reissued(result: Result) -> list[Finding]:
 
 
 def _suspended(history: RunState) -> list[Finding]:
-    """Return that measuring stopped short, if it has not gone on since."""
+    """Warn if the run stopped early and has not resumed since."""
     if history.suspended is None or history.is_final:
         return []
     by = f" by {worker_words(history.suspended.worker)}" if history.suspended.worker else ""
     return [
         Finding(
             True,
-            f"Scheduler was suspended{by}; the reason stands at the beginning. Whatever was told before is "
-            f"kept, and counts.",
+            f"The run was suspended{by}; the reason is at the top of this report. Answers recorded before "
+            f"are kept, and count.",
         )
     ]
 
 
 def _waiting(history: RunState) -> list[Finding]:
-    """Return that a driver waits to try something again, and why."""
+    """Warn if a driver waits before a retry, with the reason."""
     if history.waiting is None or history.is_final:
         return []
-    return [Finding(True, f"Scheduler waits. {history.waiting.reason}")]
+    return [Finding(True, f"The run is waiting. {history.waiting.reason}")]
 
 
 def _conflicts(history: RunState) -> list[Finding]:
-    """Return the second answers that differ from the first, a few of them one by one."""
+    """Warn about second answers that differ from the first, and list a few."""
     conflicts = history.conflicts
     if not conflicts:
         return []
     one = "answer contradicts" if len(conflicts) == 1 else "answers contradict"
     said = [
         f"{plain_name(history.problem.name(each.arm))} in round {each.round}: "
-        f"{each.kept:g} stands, {worker_words(each.worker)} told {each.refused:g} later"
+        f"{each.kept:g} is kept, {worker_words(each.worker)} sent {each.refused:g} later"
         for each in conflicts[:_FEW]
     ]
     more = [] if len(conflicts) <= _FEW else [f"and {len(conflicts) - _FEW:,} more"]
     return [
         Finding(
             True,
-            f"{len(conflicts):,} {one} an earlier one, which stands: {'; '.join(said + more)}. Find out how "
-            f"one ticket came to be measured twice: the guarantee needs the first answer to be as good as "
-            f"any.",
+            f"{len(conflicts):,} {one} an earlier one, which is kept: {'; '.join(said + more)}. Find out "
+            f"why a ticket was measured twice: the guarantee needs the first answer to be as good as any.",
         )
     ]
 
 
 def _repeats(history: RunState) -> list[Finding]:
-    """Return whether the log has answers twice; those that differ are conflicts."""
+    """Warn if the log contains answers twice; answers that differ are conflicts."""
     n = sum(one.is_same for one in history.repeats)
     if not n:
         return []
     words = (
-        f"The log has {counted(n, 'answer')} twice, with the same value; each counts once. Version 0.1.0 "
-        f"could write answers twice when a write failed, as on a full disk."
+        f"The log contains {counted(n, 'answer')} twice, with the same value; each counts once. Version "
+        f"0.1.0 could write answers twice after a failed write, such as on a full disk."
     )
     return [Finding(False, words)]
 
@@ -109,13 +108,13 @@ def _scored(result: Result, history: RunState | None) -> list[Finding]:
         scores = sorted({one.score for one in history.scored})
         said += f" as {', '.join(f'{score:g}' for score in scores[:_FEW])}"
         last = plain_name(history.scored[-1].reason, 300)
-        said += f"; the last one because: {last}"
-    words = f"{said}. The guarantee is about rewards so defined: their variances must be the stated ones."
+        said += f"; reason of the last one: {last}"
+    words = f"{said}. The guarantee applies to rewards so defined: their variances must be the stated ones."
     return [Finding(True, words)]
 
 
 def _variation(history: RunState) -> list[Finding]:
-    """Return whether means of the same arms differ between rounds as stated variances say."""
+    """Warn if the means of an arm vary between rounds more, or much less, than the stated variances allow."""
     problem = history.problem
     rounds = [round for round in history.rounds if round.n_missing == 0 and len(round.tickets)]
     if not problem.knows_variances or len(rounds) < 2:
@@ -141,7 +140,7 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
             Finding(
                 True,
                 "Every arm gave exactly the same mean in every round. Rewards are constant, or a cache "
-                "repeats them; repeated rewards are not independent, and nothing is guaranteed with them.",
+                "repeats them. Repeated rewards are not independent, and void the guarantee.",
             )
         ]
     if ratio > _MORE and gammaincc(freedom / 2, squares / 2) < _RARE:
@@ -149,7 +148,7 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
             Finding(
                 True,
                 f"{said} as the stated variances allow. Either they are too small, or rewards drift; the "
-                f"guarantee holds in neither case. `shortlist doctor` looks closer.",
+                f"guarantee holds in neither case. Run `shortlist doctor` to find out.",
             )
         ]
     if ratio < _LESS and gammainc(freedom / 2, squares / 2) < _RARE:
@@ -159,14 +158,16 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
 
 
 def _thin(result: Result) -> list[Finding]:
-    """Return whether means of arms that were selected rest on very few pulls."""
+    """Warn if the means of selected arms are based on very few pulls."""
     pulls = result.arms.pulls[result.indices]
     n = int((pulls < _THIN).sum())
     if not n or not result.n_pulls:
         return []
-    means = "The mean of one selected arm rests" if n == 1 else f"The means of {n:,} selected arms rest"
+    means = (
+        "The mean of one selected arm is based" if n == 1 else f"The means of {n:,} selected arms are based"
+    )
     words = (
-        f"{means} on fewer than {_THIN} pulls. That was enough to decide, by the stated variances; as an "
-        f"estimate it is rough."
+        f"{means} on fewer than {_THIN} pulls. Given the stated variances that was enough to decide, but it "
+        f"is a rough estimate."
     )
     return [Finding(False, words)]

@@ -7,10 +7,10 @@ PAGE_STYLE = (
     "html{background:#fff}@media (prefers-color-scheme:dark){html{background:#14171b}}"
     "@media print{html{background:#fff}}body{margin:0}@page{margin:16mm}"
 )
-"""What holds for the whole page, where a report is one."""
+"""Style of the whole page, if the report is a page of its own."""
 
 
 @lru_cache(maxsize=1)
 def style() -> str:
-    """Return the rules for elements of class `shortlist`."""
+    """Return the CSS rules for elements of class `shortlist`."""
     return (files("shortlist.report") / "report.css").read_text(encoding="utf-8")

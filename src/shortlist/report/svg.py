@@ -1,7 +1,7 @@
-"""Pictures in SVG that fit any width: across they are laid out in percent, downwards in pixels.
+"""SVG pictures that fit any width: horizontal positions are percentages, vertical ones pixels.
 
-So letters keep their size on every screen. Colours come from the style sheet, by class. A picture has a title
-and a description, for those who cannot see it.
+So text keeps its size on every screen. Colours come from the style sheet, by class. Every picture has a title
+and a description for screen readers.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ import numpy as np
 
 from shortlist.report.text_format import power_words, powers, tick_words, ticks
 
-_MARGIN = 0.04  # of the width, on both sides, so that marks at the edge are whole
-_EDGE = 0.12  # of the width: a label nearer to the side than this ends or begins at its tick
+_MARGIN = 0.04  # share of the width, on both sides, so that marks at the edge are not cut off
+_EDGE = 0.12  # share of the width: a label closer to the side than this ends or begins at its tick
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a value lies across a picture, from `left` on; 0 is its left side and 1 its right one."""
+    """Maps values to horizontal positions, from `left` on; 0 is the left side of the picture, 1 the right."""
 
     low: float
     high: float
@@ -26,7 +26,7 @@ class Scale:
     left: float = _MARGIN
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value; what lies beyond the ends is put at the edge."""
+        """Return the position of a value; values beyond the ends are moved to the edge."""
         low, high, value = self.low, self.high, min(max(value, self.low), self.high)
         if self.is_log:
             low, high, value = (float(np.log(one)) for one in (low, high, value))
@@ -34,7 +34,7 @@ class Scale:
         return self.left + (1 - _MARGIN - self.left) * share
 
     def ticks(self, room: int = 30) -> list[tuple[float, str]]:
-        """Return round values and their labels, which take no more than so many letters together."""
+        """Return round values and their labels, which together have at most so many characters."""
         for most in (5, 4, 3, 2, 1):
             values = powers(self.low, self.high, most) if self.is_log else ticks(self.low, self.high, most)
             labels = [power_words(value) for value in values] if self.is_log else tick_words(values)
@@ -44,7 +44,7 @@ class Scale:
 
 
 class Picture:
-    """A picture to be drawn on; places across are shares of its width, places downwards pixels."""
+    """A picture to draw on; horizontal positions are shares of its width, vertical ones pixels."""
 
     def __init__(self, height: float, title: str, description: str) -> None:
         self.height = height
@@ -57,7 +57,7 @@ class Picture:
         self._add(f'<line class="{kind}" x1="{_at(x1)}" y1="{y1:g}" x2="{_at(x2)}" y2="{y2:g}"/>')
 
     def bar(self, start: float, end: float, top: float, height: float, kind: str) -> None:
-        """Draw a rectangle from one place across to another."""
+        """Draw a rectangle between two horizontal positions."""
         left, width = min(start, end), abs(end - start)
         size = f'width="{_at(width)}" height="{height:g}"'
         self._add(f'<rect class="{kind}" x="{_at(left)}" y="{top:g}" {size}/>')
@@ -72,12 +72,12 @@ class Picture:
         self._add(f'<rect class="{kind}" {place} transform="translate({-side / 2:g} {-side / 2:g})"/>')
 
     def text(self, x: float, y: float, said: str, kind: str = "label", anchor: str = "start") -> None:
-        """Write words."""
+        """Draw text."""
         place = f'x="{_at(x)}" y="{y:g}" text-anchor="{anchor}"'
         self._add(f'<text class="{kind}" {place}>{escape(said)}</text>')
 
     def steps(self, heights: Sequence[float], left: float, edges: tuple[float, float], kind: str) -> None:
-        """Draw columns of equal width without gaps, of heights from 0 to 1, between a top and a bottom."""
+        """Draw columns of equal width without gaps, with heights from 0 to 1, between `top` and `bottom`."""
         top, bottom = edges
         n, path = len(heights), ["M0 100"]
         for place, height in enumerate(heights):
@@ -91,7 +91,7 @@ class Picture:
         )
 
     def axis(self, scale: Scale, top: float, bottom: float, room: int = 30) -> None:
-        """Draw lines downwards at round values, with their labels below, of so many letters at most."""
+        """Draw vertical lines at round values, with labels of at most so many characters below."""
         for value, label in scale.ticks(room):
             x = scale(value)
             self.line((x, top), (x, bottom), "grid")
@@ -100,7 +100,7 @@ class Picture:
             self.text(x + shift, bottom + 16, label, anchor=anchor)
 
     def render(self) -> str:
-        """Return the picture as an element of HTML."""
+        """Return the picture as an HTML element."""
         said = escape(f"{self._title}. {self._description}", quote=True)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="{self.height:g}" role="img" '

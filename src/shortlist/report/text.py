@@ -1,4 +1,4 @@
-"""Results for a terminal: the verdict first, then what supports it."""
+"""Results, plans and simulations as text for a terminal."""
 
 import math
 
@@ -16,9 +16,9 @@ _MOST_ROWS = 20
 
 
 def result_text(result: Result, true_means: FloatArray | None = None) -> RenderableType:
-    """Return a result as a table of the selected arms, the guarantee in words, and the cost.
+    """Return a result as text: a table of the selected arms, the guarantee, and the cost.
 
-    With the true means of simulated arms it also says whether the answer is right.
+    Given the true means of simulated arms, it also says whether the answer is right.
     """
     is_screen = result.guarantee is not None and result.guarantee.scope is Scope.SCREENING
     deed = "kept (a screen, not yet a selection)" if is_screen else "selected"
@@ -34,7 +34,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
         if not result.is_answer:
-            parts.append(Text("That is less than was asked for.", style="yellow"))
+            parts.append(Text("This is weaker than requested.", style="yellow"))
     parts.append(Text(result.cost))
     if result.reissued:
         parts.append(Text(result.reissued, style="yellow"))
@@ -48,7 +48,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
 def _selected(result: Result, true_means: FloatArray | None) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("arm")
-    for heading in ["mean observed", "pulls"] + (["true mean"] if true_means is not None else []):
+    for heading in ["observed mean", "pulls"] + (["true mean"] if true_means is not None else []):
         table.add_column(heading, justify="right")
     decimals = max(0, 2 - math.floor(math.log10(result.problem.epsilon)))
     for arm in result.indices[:_MOST_ROWS]:
@@ -75,7 +75,7 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
 
 
 def plan_text(plan: Plan) -> RenderableType:
-    """Return a plan as a table of strategies, the lower bound, and why the first one is recommended."""
+    """Return a plan as text: a table of strategies, the lower bound, and why the first is recommended."""
     if not plan.problem.knows_variances and plan.problem.m < plan.problem.n:
         return _plan_before_the_pilot(plan)
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -101,7 +101,7 @@ def plan_text(plan: Plan) -> RenderableType:
 
 
 def _plan_before_the_pilot(plan: Plan) -> RenderableType:
-    """Return what is known while variances are not: who could answer, and what the pilot takes."""
+    """Return what is known before the variances are: the strategies, and the pulls of the pilot."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
     table.add_column("proof, or why not")
@@ -113,7 +113,7 @@ def _plan_before_the_pilot(plan: Plan) -> RenderableType:
 
 
 def _promised(plan: Plan) -> list[RenderableType]:
-    """Return what the best strategy promises, and how it spends delta."""
+    """Return the guarantee of the recommended strategy, and how it divides delta."""
     parts: list[RenderableType] = []
     if (promise := plan.best.guarantee) is not None:
         parts.append(Text(promise.sentence, style="green"))
@@ -149,7 +149,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     )
     notes += [
         Text(
-            f"{one.strategy}: {one.unfinished} of {len(one.pulls)} ran out of budget; left out.",
+            f"{one.strategy}: {one.unfinished} of {len(one.pulls)} used up the budget; not counted.",
             style="yellow",
         )
         for one in simulations
@@ -157,9 +157,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     ]
     for one in simulations:
         if one.guarantee is None:
-            notes.append(Text(f"{one.strategy} carries no guarantee.", style="yellow"))
+            notes.append(Text(f"{one.strategy} has no guarantee.", style="yellow"))
         elif one.guarantee.scope is Scope.SCREENING:
-            notes.append(
-                Text(f"{one.strategy} only screens: an error there is a screen that lost the m best.")
-            )
+            notes.append(Text(f"{one.strategy} only screens: an error is a screen that lost the m best."))
     return Group(table, *notes)

@@ -1,4 +1,4 @@
-"""Numbers, times and names as people read them, in text and in HTML."""
+"""Formatting of numbers, times and names, in text and in HTML."""
 
 import math
 import time
@@ -14,12 +14,12 @@ _MOST_DECIMALS = 6
 
 
 def decimals_for(epsilon: float) -> int:
-    """Return how many decimals of a mean matter: two more than epsilon has."""
+    """Return the number of decimals to show of a mean: two more than epsilon has."""
     return max(0, 2 - math.floor(math.log10(epsilon)))
 
 
 def mean_words(value: float, epsilon: float) -> str:
-    """Return a mean with as many decimals as matter; a dash where there is none."""
+    """Return a mean with the relevant decimals; a dash for nan."""
     if math.isnan(value):
         return "–"
     decimals = decimals_for(epsilon)
@@ -29,7 +29,7 @@ def mean_words(value: float, epsilon: float) -> str:
 
 
 def large(count: float) -> str:
-    """Return a number of pulls; beyond a hundred thousand million only its size."""
+    """Return a number of pulls; above 10^11 rounded."""
     return f"{count:,.0f}" if count < 1e11 else f"{count:.4g}"
 
 
@@ -41,14 +41,14 @@ def percent(share: float) -> str:
 
 
 def compact(count: float) -> str:
-    """Return a number where there is little room: 1,500, 20k or 3M."""
+    """Return a number in short form: 1,500, 20k or 3M."""
     if abs(count) < 10_000:
         return f"{count:,.0f}"
     return f"{count / 1e3:g}k" if abs(count) < 1e6 else f"{count / 1e6:g}M"
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most so many round numbers, evenly spaced, that lie between two others."""
+    """Return at most so many evenly spaced round numbers between two numbers."""
     if not (high > low and math.isfinite(high - low)):
         return [low]
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -60,7 +60,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def tick_words(values: list[float]) -> list[str]:
-    """Return the labels of round numbers, all with the same number of decimals."""
+    """Return labels of round numbers, all with the same number of decimals."""
     if len(values) < 2:
         return [f"{value:g}" for value in values]
     step = values[1] - values[0]
@@ -71,7 +71,7 @@ def tick_words(values: list[float]) -> list[str]:
 
 
 def powers(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most so many powers of ten that lie between two numbers; twice and five times one, if few."""
+    """Return at most so many powers of ten between two numbers; with their multiples by 2 and 5, if few."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first < 1:
         finer = [k * 10.0**exponent for exponent in (first - 1, last, last + 1) for k in (1, 2, 5)]
@@ -81,7 +81,7 @@ def powers(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def power_words(value: float) -> str:
-    """Return a number of a logarithmic scale: 1,000, or 10⁴ from ten thousand on."""
+    """Return the label of a number on a logarithmic scale: 1,000, or 10⁴ from ten thousand on."""
     exponent = math.log10(value)
     if abs(exponent - round(exponent)) > 1e-9 or 0 <= round(exponent) < 4:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
@@ -92,13 +92,13 @@ def power_words(value: float) -> str:
 
 
 def day(at: float) -> str:
-    """Return the date of a moment: 15 November 2026."""
+    """Return the date of a time: 15 November 2026."""
     local = datetime.fromtimestamp(at)
     return f"{local.day} {local:%B %Y}"
 
 
 def moment(at: float, now: float | None = None) -> str:
-    """Return the time of a moment, with its date unless that is today: 14:05, or 16 November, 14:05."""
+    """Return a local time, with its date unless that is today: 14:05, or 16 November, 14:05."""
     local, today = datetime.fromtimestamp(at), datetime.fromtimestamp(time.time() if now is None else now)
     if local.date() == today.date():
         return f"{local:%H:%M}"
@@ -107,17 +107,17 @@ def moment(at: float, now: float | None = None) -> str:
 
 
 def in_table(at: float) -> str:
-    """Return a moment for a column of a table: 2026-11-15 14:05."""
+    """Return a local time for a table: 2026-11-15 14:05."""
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
 
 
 def iso(at: float) -> str:
-    """Return a moment for programs, in universal time: 2026-11-15T13:05:09.250000+00:00."""
+    """Return a time in ISO format, in UTC: 2026-11-15T13:05:09.250000+00:00."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
 
 
 def universal(at: float) -> str:
-    """Return a moment for readers anywhere: 15 November 2026, 13:05 UTC."""
+    """Return a time in UTC: 15 November 2026, 13:05 UTC."""
     utc = datetime.fromtimestamp(at, UTC)
     return f"{utc.day} {utc:%B %Y}, {utc:%H:%M} UTC"
 
@@ -129,7 +129,7 @@ _GAP = "…"
 
 
 def visible(text: str) -> str:
-    r"""Return text in which characters that control something, or are none, are shown as such: \n, \x00."""
+    r"""Return text with control characters and invalid characters escaped: \n, \x00."""
     return text if text.isprintable() else "".join(map(_sign, text))
 
 
@@ -141,7 +141,7 @@ def _sign(letter: str) -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return text of at most so many characters: what is too long loses its middle."""
+    """Return text of at most so many characters; the middle of a longer text is left out."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2
@@ -149,14 +149,14 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def words(text: str) -> str:
-    """Return words for the text, or for an attribute, of an element."""
+    """Return text escaped for an HTML element or attribute."""
     return escape(visible(text), quote=True)
 
 
 def name(text: str, most: int = 40, *, titled: bool = False) -> str:
-    """Return a name given by others: kept apart from the direction of what stands around it.
+    """Return a user-supplied name as HTML, isolated from the text direction around it.
 
-    If it was shortened, a title has all of it, where that is wanted.
+    If `titled` and the name is shortened, the title attribute contains the full name.
     """
     seen = visible(text)
     title = ""
@@ -166,11 +166,11 @@ def name(text: str, most: int = 40, *, titled: bool = False) -> str:
 
 
 def plain_name(text: str, most: int = 40) -> str:
-    """Return a name for a terminal or a description: what controls something is shown as a sign."""
+    """Return a name for a terminal or a description, with control characters escaped."""
     return shortened("".join(map(_harmless, visible(text))), most)
 
 
 def _harmless(letter: str) -> str:
-    """Return a sign for what would change the direction of the words that follow."""
+    """Return a replacement for a character that changes the text direction."""
     is_turning = "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
     return "\N{REPLACEMENT CHARACTER}" if is_turning or letter in "\u200e\u200f\u061c" else letter

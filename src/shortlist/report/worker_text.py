@@ -1,4 +1,4 @@
-"""Who is at work on a run, in words."""
+"""Workers of a run and their leases, as text."""
 
 import re
 import time
@@ -10,11 +10,11 @@ from shortlist.session.holders import Holding
 from shortlist.session.worker_names import HERE, OVER_HTTP
 
 _DRIVER = re.compile(rf"({HERE}|{OVER_HTTP})@(.*):([0-9]+):[0-9a-f]{{6}}(?:~[0-9]+)?")
-_MOST = 3  # workers named in one line
+_MOST = 3  # workers listed in one line
 
 
 def worker_words(worker: str) -> str:
-    """Return who a worker is: a name as it was given, or which process of which machine."""
+    """Return the name of a worker as given, or the process and machine of a driver."""
     driver = _DRIVER.fullmatch(worker)
     if driver is None:
         return printable(worker) or "somebody"
@@ -23,14 +23,14 @@ def worker_words(worker: str) -> str:
 
 
 def holding_words(holding: Holding, now: float | None = None) -> str:
-    """Return who holds how many tickets until when."""
+    """Return who holds how many tickets, and until when."""
     tickets, now = counted(holding.n_tickets, "ticket"), time.time() if now is None else now
     end = "until" if holding.until > now else "overdue since"
     return f"{worker_words(holding.worker)} ({tickets} {end} {moment(holding.until, now)})"
 
 
 def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
-    """Return for whom one waits; empty if for nobody."""
+    """Return which workers to wait for; empty if none."""
     if not holdings:
         return ""
     named = [holding_words(holding, now) for holding in holdings[:_MOST]]
@@ -39,5 +39,5 @@ def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
 
 
 def counted(n: int, thing: str) -> str:
-    """Return a number of things: 1 ticket, 2 tickets."""
+    """Return a number with its noun: 1 ticket, 2 tickets."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Who measured how much of a run."""
+"""The share of each worker in a run."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from shortlist.store.events import Answered, Record, Told
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker did: tickets answered, pulls made, and the share of all pulls."""
+    """The work of one worker: tickets answered, pulls made, and the share of all pulls."""
 
     worker: str
     n_answers: int
@@ -22,15 +22,15 @@ class Work:
 
 
 class Credits:
-    """Who answered how many tickets and made how many pulls, as far as the log has been counted.
+    """Tickets and pulls by worker, as far as the log has been counted.
 
-    Whoever tells a ticket may have made only the last of its pulls: those of parts that were answered before
-    are credited to whoever made them. So parts are to be counted before tickets.
+    The worker who answers a ticket may have made only the last of its pulls: parts that were answered before
+    are credited to the worker who answered them. So count parts before tickets.
     """
 
     def __init__(self) -> None:
         self._done: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # tickets and pulls
-        self._in_parts: dict[int, IntArray] = {}  # by round: of each ticket, the pulls answered in parts
+        self._in_parts: dict[int, IntArray] = {}  # by round: for each ticket, the pulls answered in parts
 
     def count_part(self, answered: Answered, round: Round) -> None:
         """Count answers to parts of tickets."""

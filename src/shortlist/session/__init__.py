@@ -1,4 +1,4 @@
-"""A run as a log of events: asking, telling, leases, and the state that the log leads to."""
+"""A run as a log of events: sessions, leases, answers, and the state that the log implies."""
 
 from shortlist.session.session import Session
 from shortlist.store.events import Scored

@@ -1,4 +1,4 @@
-"""Answers as users give them, for one ticket or for many, checked and brought into one form."""
+"""Validation of answers to one ticket or to several, and their conversion into one form."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from shortlist.problem import Problem
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 
-_PILOT = "variances are unknown, and a pilot is to show them"
-_MOST_EPSILONS = 2.0**45  # in doubles, eight bits are then left below epsilon
+_PILOT = "variances are unknown, and this round is the pilot that estimates them"
+_MOST_EPSILONS = 2.0**45  # double precision then leaves eight bits below epsilon
 
 
 def tickets_of(problem: Problem, given: object) -> Tickets:
@@ -24,21 +24,19 @@ def tickets_of(problem: Problem, given: object) -> Tickets:
     several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
     rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
     if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
-        raise NotAsked("tell takes what `ask` returned: one ticket, or several of the same round.")
+        raise NotAsked("`tell` takes tickets that `ask` returned: one ticket, or several of the same round.")
     columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
     arms, counts, first_pulls = (np.array(column) for column in columns)
     return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
 
 
 def means_of(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
-    """Return the mean reward of each ticket, from whichever of the two was given."""
+    """Return the mean reward of each ticket, from `rewards` or `means`."""
     given = rewards if means is None else means
     if given is None or (rewards is not None and means is not None):
-        raise MeasurementFailed("give either `rewards` or `means` for the tickets, and not both.")
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
     if not hasattr(given, "__len__") or len(given) != len(tickets):
-        raise MeasurementFailed(
-            f"there must be one answer for each of the {len(tickets)} tickets, in a list."
-        )
+        raise MeasurementFailed(f"give a list with one answer for each of the {len(tickets)} tickets.")
     if means is None:
         answers = (summary_of(answer, t.count, t.name).mean for t, answer in zip(tickets, given, strict=True))
         return np.fromiter(answers, np.float64, len(tickets))
@@ -53,25 +51,25 @@ def means_of(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
 
 
 def variances_of(tickets: Tickets, rewards: Any) -> FloatArray:
-    """Return the sample variance of each ticket's rewards, where the strategy has to have it."""
+    """Return the sample variance of each ticket's rewards, if the strategy needs it."""
     if rewards is None:
-        raise MeasurementFailed(
-            f"{_PILOT}: tell `rewards`, or summaries with `variance`, and not means alone."
-        )
+        raise MeasurementFailed(f"{_PILOT}: give `rewards`, or summaries with `variance`, not means alone.")
     answers = zip(tickets, rewards, strict=True)
     found = [summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in answers]
     return check_variances(tickets, np.array([np.nan if one is None else one for one in found]))
 
 
 def check_parts(calls: Tickets, answers: Summaries) -> None:
-    """Refuse answers to parts of tickets of a pilot that leave its sample variances unknown."""
+    """Refuse answers to parts of a pilot's tickets if their sample variances are missing."""
     is_lot = calls.counts > 1
-    known = np.where(np.isnan(answers.variances[is_lot]), np.nan, 1.0)  # whether it is 0 is seen at the end
+    known = np.where(
+        np.isnan(answers.variances[is_lot]), np.nan, 1.0
+    )  # a variance of 0 is checked when the ticket is complete
     check_variances(calls.take(np.flatnonzero(is_lot)), known)
 
 
 def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
-    """Return sample variances, NaN where they are unknown, if a pilot can use them."""
+    """Return sample variances if a pilot can use them; NaN means unknown."""
     is_wrong = ~(variances > 0)
     if not is_wrong.any():
         return variances
@@ -84,7 +82,7 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
         )
     raise MeasurementFailed(
         f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
-        f"nothing would be guaranteed. For rewards in [a, b] ask a `Problem` with variances "
+        f"the guarantee would not hold. For rewards in [a, b] use a `Problem` with variances "
         f"(b - a)**2 / 4."
     )
 
@@ -92,14 +90,14 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
 def check_bounds(
     problem: Problem, tickets: Tickets, rewards: Any, means: FloatArray, scored: Sequence[Scored] = ()
 ) -> None:
-    """Refuse what the declared bounds rule out: rewards, or means without them, and scores of failures."""
+    """Refuse rewards, means and scores of failures that violate the declared bounds."""
     if problem.bounds is None:
         return
     for failed in scored:
         if not is_reward(problem, failed.score):
             raise MeasurementFailed(
                 f"a failed pull of {failed.ticket.name} was scored as {failed.score:g}, but rewards were "
-                f"declared to {declared(problem)}. Choose a score among these."
+                f"declared to {declared(problem)}. Choose a score that satisfies this."
             )
     if rewards is None:
         check_summaries(problem, tickets.arms, Summaries(tickets.counts, means, np.full(len(means), np.nan)))
@@ -109,9 +107,9 @@ def check_bounds(
 
 
 def check_rounding(problem: Problem, means: FloatArray) -> None:
-    """Refuse means so large that differences of epsilon would drown in rounding."""
+    """Refuse means so large that rounding errors would hide differences of epsilon."""
     if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
         raise MeasurementFailed(
-            f"a mean of {np.abs(means).max():g} is too large beside epsilon = {problem.epsilon:g}: "
-            f"differences would be lost in rounding. Subtract a constant from all rewards."
+            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
+            f"rounding errors would hide differences. Subtract a constant from all rewards."
         )

@@ -1,4 +1,4 @@
-"""What differs between a run as it began and as it is to go on, field by field, in words."""
+"""Differences between a stored run and the current request, field by field, as text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ _MOST_SHOWN = 60  # characters of a value
 def changes_of_question(
     began: Began, problem: Problem, strategy: str, seed: int, reissue: bool | None = None
 ) -> list[str]:
-    """Return how a question, a strategy as asked for and a seed differ from those a run began with.
+    """Return how question, requested strategy and seed differ from those of a stored run.
 
-    So for whether tickets may be issued again, unless that is left open.
+    `reissue` is compared as well, unless it is None.
     """
     found = [] if began.problem.digest == problem.digest else _changes_of_problem(began.problem, problem)
     if strategy not in {began.asked_for, began.strategy}:
@@ -28,7 +28,7 @@ def changes_of_question(
 
 
 def changes_of_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Return how measuring is arranged otherwise than before; entries of tables one by one."""
+    """Return how the measurement settings differ from the stored ones; tables are compared by entry."""
     found = []
     for key in sorted(before.keys() | now.keys()):
         was, is_now = before.get(key), now.get(key)

@@ -1,4 +1,4 @@
-"""Who holds the tickets of the round under way, at some time."""
+"""The workers who hold tickets of the current round at a given time."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from shortlist.session.worker_names import is_gone
 
 @dataclass(frozen=True)
 class Holding:
-    """A worker who has open tickets: how many, and until when the last of them is reserved.
+    """A worker with open tickets: how many, and when the last lease expires.
 
-    In a run without reissue that time may be over.
+    In a run without reissue that time may be in the past.
     """
 
     worker: str
@@ -21,7 +21,7 @@ class Holding:
 
 
 def holdings(round: Round, now: float) -> list[Holding]:
-    """Return who holds open tickets of a round, those with most of them first."""
+    """Return the workers who hold open tickets of a round, those with most tickets first."""
     found = []
     for worker, places in round.leases.by_worker(np.flatnonzero(~round.is_told)).items():
         until = round.leases.until(places)
@@ -32,6 +32,6 @@ def holdings(round: Round, now: float) -> list[Holding]:
 
 
 def awaited(round: Round, now: float, worker: str) -> list[Holding]:
-    """Return for whom a worker has to wait, if all open tickets are with others; nobody otherwise."""
+    """Return the workers to wait for, if others hold all open tickets; otherwise none."""
     others = [holding for holding in holdings(round, now) if holding.worker != worker]
     return others if sum(holding.n_tickets for holding in others) == round.n_missing else []

@@ -1,29 +1,29 @@
-"""Who holds which tickets of a round, and until when."""
+"""Leases: which worker holds which tickets of a round, and until when."""
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 
 _NOBODY = -1
-_TAKEN = -2  # nobody, but the worker who had the ticket may be measuring it still
+_TAKEN = -2  # no worker, but the previous one may still be measuring the ticket
 
 
 class Leases:
-    """The holders of a round's tickets, by place.
+    """The leases of a round's tickets, by position.
 
-    A lease says who is measuring, so that others need not. An answer counts whoever it comes from, and
-    whenever. Of a ticket that two workers measure the quicker answer counts, so such tickets are noted.
+    A lease says which worker is measuring a ticket, so that others need not. An answer counts regardless of
+    its worker and time. If two workers measure a ticket, the first answer counts; such tickets are recorded.
     """
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._holders: IntArray | None = None  # made when the first ticket is handed out
+        self._holders: IntArray | None = None  # allocated when the first ticket is leased
         self._until: FloatArray | None = None
-        self._is_again: BoolArray | None = None  # made when the first ticket is handed out again
+        self._is_again: BoolArray | None = None  # allocated when the first ticket is leased again
         self._numbers: dict[str, int] = {}
 
     def copy(self) -> "Leases":
-        """Return leases that can change without changing these."""
+        """Return an independent copy."""
         other = Leases(self._n)
         if self._holders is not None and self._until is not None:
             other._holders, other._until = self._holders.copy(), self._until.copy()
@@ -33,11 +33,11 @@ class Leases:
 
     @property
     def workers(self) -> list[str]:
-        """All who have held a ticket of this round."""
+        """All workers who have held a ticket of this round."""
         return list(self._numbers)
 
     def note(self, places: IntArray, workers: list[str], sizes: list[int], until: FloatArray) -> None:
-        """Take in that workers hold so many tickets each until some time; the latest word on one counts."""
+        """Record leases of workers until given times; the latest lease of a ticket counts."""
         holders, ends = self._arrays()
         numbers = [self._numbers.setdefault(worker, len(self._numbers)) for worker in workers]
         new = np.repeat(numbers, sizes)
@@ -45,14 +45,14 @@ class Leases:
         sorted_places, after = places[order], new[order]
         before = np.where(np.diff(sorted_places, prepend=-1) != 0, holders[sorted_places], np.roll(after, 1))
         self.note_again(sorted_places[(before != _NOBODY) & (before != after)])
-        holders[places] = new  # of several values for one place the last stays
+        holders[places] = new  # for several values at one position the last one stays
         ends[places] = until
 
     def release(self, places: IntArray, worker: str, by: str = "") -> None:
-        """Take in that a worker's tickets were given back, unless others hold them by now.
+        """Record that a worker's tickets were released, unless other workers hold them by now.
 
-        `by` says who ended the work on them, if it may have begun. Whoever gets a ticket next that was taken
-        from a worker measures it a second time; and so does a worker that broke off and tries again.
+        `by` is the worker who ended the work on them, if it may have started. The next worker to get such a
+        ticket measures it a second time; so does a worker that aborted a measurement and retries it.
         """
         holders, ends = self._arrays()
         own = places[holders[places] == self._numbers.get(worker, _NOBODY)]
@@ -61,17 +61,17 @@ class Leases:
             self.note_again(places)
 
     def is_again(self, places: IntArray) -> BoolArray:
-        """Return which tickets were issued, or begun, more than once."""
+        """Return which tickets were issued, or started, more than once."""
         return np.zeros(len(places), dtype=bool) if self._is_again is None else self._is_again[places]
 
     def note_again(self, places: IntArray) -> None:
-        """Take in that tickets were issued, or calls of them begun, more than once."""
+        """Record that tickets were issued, or their calls started, more than once."""
         if len(places):
             self._is_again = np.zeros(self._n, dtype=bool) if self._is_again is None else self._is_again
             self._is_again[places] = True
 
     def is_held_by(self, worker: str) -> BoolArray:
-        """Return which tickets a worker holds, or held last if nobody has held them since."""
+        """Return which tickets a worker holds, or was the last to hold."""
         number = self._numbers.get(worker)
         if self._holders is None or number is None:
             return np.zeros(self._n, dtype=bool)
@@ -79,7 +79,7 @@ class Leases:
         return found
 
     def is_held(self, now: float, gone: frozenset[str] = frozenset()) -> BoolArray:
-        """Return which tickets somebody holds at this time, other than workers known to be gone."""
+        """Return which tickets are leased at this time, ignoring workers known to be gone."""
         if self._until is None or self._holders is None:
             return np.zeros(self._n, dtype=bool)
         held: BoolArray = self._until > now
@@ -88,11 +88,11 @@ class Leases:
         return held
 
     def until(self, places: IntArray) -> FloatArray:
-        """Return until when tickets are held; minus infinity where they are not."""
+        """Return when the lease of each ticket expires; minus infinity without a lease."""
         return np.full(len(places), -np.inf) if self._until is None else self._until[places]
 
     def by_worker(self, places: IntArray) -> dict[str, IntArray]:
-        """Return which of some places each worker holds, or held last."""
+        """Return the positions that each worker holds, or was the last to hold."""
         if self._holders is None:
             return {}
         found = {worker: places[self._holders[places] == number] for worker, number in self._numbers.items()}

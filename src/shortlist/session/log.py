@@ -1,4 +1,4 @@
-"""A log that is followed: read as far as it goes, and added to."""
+"""The log of one run: reads new records, keeps the state up to date, and appends events."""
 
 import threading
 from collections import deque
@@ -10,31 +10,31 @@ from shortlist.errors import CorruptLog, NoSuchRun, StoreTrouble
 from shortlist.session.state import RunState
 from shortlist.store import Began, Ended, Event, Record, Store
 
-_AT_ONCE = 1 << 16  # records taken in together
+_AT_ONCE = 1 << 16  # records processed together
 
 Choose: TypeAlias = Callable[[RunState, float], Sequence[Event]]
-"""``decide(history, now)`` returns what to append to a log that has come to `history` at that time.
+"""``decide(history, now)`` returns the events to append, given the state of the log at that time.
 
-It must depend on nothing else that the log may change: what was read before may be out of date by then.
+It must not depend on any earlier state of the log, which may be out of date by then.
 """
 
 
 class RunLog:
-    """The log of one run, with what it comes to so far. May be used by several threads.
+    """The log of one run and its current state. Thread-safe.
 
-    What several threads append at the same time is written in one transaction: a disk takes as long for many
-    events as for one. They are decided one after the other, each by what those before it have led to; but
-    that is a copy, which becomes the history when the transaction has succeeded. So `history` never holds
-    what is not in the log.
+    Events that several threads append at the same time are written in one transaction, since a disk takes as
+    long for many events as for one. The requests are decided one after the other, each given the state after
+    the previous one. They work on a copy, which becomes the state when the transaction has succeeded. So
+    `history` never contains anything that is not in the log.
 
     Attributes
     ----------
     began_at, changed_at, ended_at
-        When the run began, when the last of those events was appended, and when the run ended, in seconds
-        since 1970; None for what has not been.
+        When the run started, when its last event was appended, and when it ended, in seconds since 1970
+        (Unix time); None for what has not happened.
     on_records
-        Called with records after they were taken in, one call after the other; if a log has to be read
-        again, from its first record on.
+        Called with records after they were processed, never concurrently. If the log has to be read again,
+        calls start again with its first record.
     """
 
     def __init__(self, store: Store, run: str) -> None:
@@ -50,38 +50,38 @@ class RunLog:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is such a run."""
+        """Whether the run exists."""
         return self._history is not None
 
     @property
     def last(self) -> Record | None:
-        """The last record that has been read; None if there is none."""
+        """The last record read; None if there is none."""
         return self._last
 
     @property
     def n_events(self) -> int:
-        """How many events have been read."""
+        """The number of events read."""
         return 0 if self._last is None else self._last.number
 
     @property
     def history(self) -> RunState:
-        """What the log comes to, as far as it has been read."""
+        """The state of the run, as far as the log has been read."""
         if self._history is None:
-            self.catch_up()  # it was forgotten when reading was interrupted
+            self.catch_up()  # it was reset when reading was interrupted
         if self._history is None:
             known = self.store.runs()
-            others = f"There are: {', '.join(known[:10])}." if known else "There are none yet."
+            others = f"Existing runs: {', '.join(known[:10])}." if known else "The store is empty."
             raise NoSuchRun(
-                f"there is no run {self.run!r} in the store. {others} `shortlist begin FILE` begins one."
+                f"there is no run {self.run!r} in the store. {others} `shortlist begin FILE` creates one."
             )
         return self._history
 
     def now(self) -> float:
-        """Return the time by which leases of this run end: that of the store, not of this process."""
+        """Return the time that leases refer to: the clock of the store, not of this process."""
         return self.store.now(self.run)
 
     def catch_up(self, records: Iterable[Record] | None = None) -> None:
-        """Read what has been appended since; or take these records, if that has been read already."""
+        """Read new records of the log; or process the given records, if they have been read already."""
         with self.lock:
             some: list[Record] = []
             for record in self.store.read(self.run, self._last or 0) if records is None else records:
@@ -92,14 +92,14 @@ class RunLog:
             self._take(some)
 
     def begin(self, began: Began) -> None:
-        """Begin the log with this event, unless it has begun."""
+        """Start the log with this event, unless it exists."""
         self._append(lambda history, _: [] if history is not None else [began])
 
     def append(self, decide: Choose) -> Sequence[Event]:
-        """Append to the log what `decide` makes of it as it stands, and return that.
+        """Append the events that `decide` returns for the current state, and return them.
 
         If `decide` raises, nothing is appended for it, and the error is raised here. After a StoreTrouble the
-        events may be in the log or not; the next call decides by what is there.
+        events may or may not be in the log; the next call uses the actual content of the log.
         """
 
         def decided(history: RunState | None, now: float) -> Sequence[Event]:
@@ -112,18 +112,18 @@ class RunLog:
         try:
             self._waiting.append(pending)
             with self.lock:
-                if not pending.is_over:  # otherwise a thread that had the lock before wrote it, too
+                if not pending.is_over:  # otherwise the previous owner of the lock wrote it as well
                     self._append_all([self._waiting.popleft() for _ in range(len(self._waiting))])
-        except BaseException:  # nobody may write later what its caller has given up
+        except BaseException:  # nothing may be written later that its caller has given up
             with suppress(ValueError):
                 self._waiting.remove(pending)
             raise
         return pending.written()
 
     def _append_all(self, group: "Sequence[_PendingAppend]") -> None:
-        """Append what several callers decide, in one transaction; each learns what became of it."""
+        """Append the events of several callers in one transaction, and set the outcome for each."""
         events: list[Event] = []
-        draft: RunState | None = None  # what the first of these events lead to, once they are written
+        draft: RunState | None = None  # the state after the first of these events, once they are written
         n_drafted = 0
 
         def decide_all(news: Sequence[Record], now: float) -> Sequence[Event]:
@@ -150,9 +150,9 @@ class RunLog:
                 pending.end(failure)
 
     def _take(self, records: Sequence[Record], draft: RunState | None = None, n_drafted: int = 0) -> None:
-        """Take in records that are in the log; the first few may be in a draft of the history already.
+        """Process records of the log; the first few may already be in a draft of the state.
 
-        If that is interrupted, all is forgotten, to be read again.
+        If this is interrupted, the state is reset, to be read again.
         """
         if not records:
             return
@@ -169,7 +169,7 @@ class RunLog:
             raise
 
     def _folded(self, history: RunState | None, events: Sequence[Event]) -> RunState:
-        """Return a history after it has taken events, the first of which begins it if there is none."""
+        """Return a state after some events; the first event creates it if there is none."""
         if history is None:
             first, *events = events
             if not isinstance(first, Began):
@@ -183,7 +183,7 @@ _Decide: TypeAlias = Callable[[RunState | None, float], Sequence[Event]]
 
 
 class _PendingAppend:
-    """What a caller waits to have appended, and what became of it."""
+    """A request of one caller to append events, and its outcome."""
 
     def __init__(self, decide: _Decide) -> None:
         self._decide = decide
@@ -193,7 +193,7 @@ class _PendingAppend:
         self.is_over = False
 
     def decided(self, history: RunState | None, now: float) -> Sequence[Event]:
-        """Return the events; none if deciding failed, which concerns nobody else."""
+        """Return the events; none if `decide` failed, which does not affect other callers."""
         try:
             self._events = self._decide(history, now)
         except Exception as error:
@@ -201,9 +201,9 @@ class _PendingAppend:
         return self._events
 
     def end(self, failure: Exception | None) -> None:
-        """Note that the transaction has succeeded, or why it has failed.
+        """Record that the transaction has succeeded, or why it failed.
 
-        An error in deciding then does not count: it may be due to events that were not written.
+        In that case an error of `decide` is dropped: it may be due to events that were not written.
         """
         self.is_over, self._is_written = True, failure is None
         self._error = failure or self._error

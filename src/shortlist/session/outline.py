@@ -1,9 +1,8 @@
-"""How far a run is, for lists of many runs: without making its decisions again, where its log says enough.
+"""The progress of a run for lists of many runs, without recomputing its decisions if the log says enough.
 
-Every record is read and held against its checksum, so damage is found as it always is. Records that a list
-does not depend on are not unpacked: of a round that is over, all that it asked for was told. Decisions are
-made again where the log leaves something open, and in runs that another version began: it may have decided
-otherwise.
+Every record is read and checked against its checksum, so damage is found. Records that a list does not need
+are not decoded: in a finished round, every ticket was answered. Decisions are recomputed if the log leaves
+something open, and for runs that another version started, since that version may have decided differently.
 """
 
 from collections.abc import Iterable
@@ -23,24 +22,24 @@ from shortlist.store.chain import Row, record
 from shortlist.store.codec import decoded
 from shortlist.store.sql import SqlStore
 
-_FEW = 50  # records that are kept while they are read, so as not to be read again
+_FEW = 50  # records kept in memory while reading, to avoid reading them again
 _UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
-_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged"})  # a list says nothing of these
+_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged"})  # not needed for a list
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes
     ----------
     n_pulls, n_rounds
-        How many pulls have been told, and how many rounds are whole.
+        The number of pulls answered, and of complete rounds.
     is_final, is_suspended
-        Whether the run has ended by its own rule; and whether a driver has stopped short, and nothing was
-        told since.
+        Whether the run has ended by its own rule; and whether a driver stopped early and no answer arrived
+        since.
     began_at, changed_at, ended_at
-        As `RunLog` has them.
+        As in `RunLog`.
     """
 
     run: str
@@ -55,7 +54,7 @@ class Outline:
 
 
 def outline(store: Store, run: str) -> Outline | None:
-    """Return how far a run is; None if there is none.
+    """Return the progress of a run; None if there is no such run.
 
     Raises
     ------
@@ -64,7 +63,7 @@ def outline(store: Store, run: str) -> Outline | None:
     """
     log, found, first = RunLog(store, run), None, list[Row]()
     if isinstance(store, SqlStore):
-        with suppress(StoreTrouble):  # which shows again below
+        with suppress(StoreTrouble):  # raised again below
             rows = store.rows(run)
             first = list(islice(rows, _FEW))
             found = _read(run, chain(first, rows))
@@ -76,7 +75,7 @@ def outline(store: Store, run: str) -> Outline | None:
 
 
 def outline_of(log: RunLog) -> Outline:
-    """Return how far a run is whose log has been followed."""
+    """Return the progress of a run whose log has been read."""
     history = log.history
     return Outline(
         *(log.run, history.began, history.n_pulls, len(history.rounds) - 1),
@@ -86,10 +85,10 @@ def outline_of(log: RunLog) -> Outline:
 
 
 def _read(run: str, rows: Iterable[Row]) -> Outline | None:
-    """Return how far a run is; None if only its decisions, made again, can say so."""
+    """Return the progress of a run; None if its decisions must be recomputed to know it."""
     began, asked, ended_at = None, None, None
     n_pulls, is_suspended, began_at, changed_at = 0, False, 0.0, 0.0
-    answers: list[bytes] = []  # of the last round that was asked for
+    answers: list[bytes] = []  # of the last round
     for number, kind, at, body, _ in rows:
         changed_at = at
         if kind == "told":
@@ -117,14 +116,14 @@ def _read(run: str, rows: Iterable[Row]) -> Outline | None:
     is_final = ended_at is not None
     is_told = np.ones(len(asked.arms), dtype=bool) if is_final else _told(asked, answers)
     if is_told is None or (is_told.all() and not is_final):
-        return None  # a round that is whole may have been the last
+        return None  # a complete round may have been the last
     n_pulls += int(asked.counts[is_told].sum())
     n_rounds = asked.round + is_final
     return Outline(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
 
 
 def _told(asked: Asked, answers: Iterable[bytes]) -> BoolArray | None:
-    """Return which tickets of a round have an answer; None unless all answers are its own, one for each."""
+    """Return which tickets of a round have an answer; None unless each answer belongs to one ticket of it."""
     told = [one for body in answers if isinstance(one := decoded("told", body), Told)]
     if any(one.round != asked.round for one in told):
         return None

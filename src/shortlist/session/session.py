@@ -1,8 +1,8 @@
-"""A live run: it asks for pulls, is told rewards, and ends with a result.
+"""A live run: `ask` returns tickets, `tell` records rewards, and `result` is the outcome.
 
-Whatever happens in a run is an event of its log, appended first and counted then; so a session is what its
-log says. A round counts only when it is whole, so neither the order in which answers arrive nor their number
-per call has any effect.
+Everything that happens in a run is an event. Events are appended to the log before they take effect, so the
+log determines the state of a session. A round counts only when it is complete, so neither the order in which
+answers arrive nor their number per call has any effect.
 """
 
 import secrets
@@ -52,50 +52,50 @@ from shortlist.tickets import Ticket, Tickets
 DAY = 86_400.0  # seconds
 _LONGEST = 1e10  # seconds; three centuries
 _MANY_ARMS = 20_000
-_MOST_LETTERS = 200  # of the name of a run
-_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # of a run's code; none that is easily mistaken for another
-_CODE = 6  # letters: two runs, of this store or another, have the same one time in 148 million
+_MOST_LETTERS = 200  # in the name of a run
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"  # in a run's code; without letters that are easily confused
+_CODE = 6  # letters: two runs, in any store, have the same code with probability 1 in 148 million
 
 
 class Session:
-    """A run that asks for pulls and is told rewards.
+    """A run that you measure yourself: `ask` returns tickets, and `tell` records their rewards.
 
     Parameters
     ----------
     problem
-        What is asked.
+        The question.
     strategy
         A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
     seed
         The seed from which measurements derive their randomness.
     store
-        Where the run is kept: the path of an SQLite file, which is made if there is none; the address of a
-        PostgreSQL database, ``postgresql://user@host/name``; or None to keep it in memory only. If the run
-        is there already, the session goes on with it; others may be doing the same.
+        Where the run is stored: the path of an SQLite file, which is created if needed; the address of a
+        PostgreSQL database, ``postgresql://user@host/name``; or None for memory only. If the run exists, the
+        session resumes it; other processes may work on it at the same time.
     name
         The name of the run in the store.
     budget
-        Of pulls; only the choice of a strategy by "auto" depends on it.
+        The number of pulls for which "auto" chooses a strategy; it has no other effect.
     reissue
-        Whether a ticket may go to another worker when its lease has run out. If not, it stays with its worker
-        until that answers, gives it back or, being a process of this machine, is gone; or until somebody
-        takes it away with `release`. It is settled when the run begins: True unless said otherwise.
+        Whether a ticket may go to another worker when its lease expires. If not, it stays with its worker
+        until the worker answers or releases it or, if the worker is a process of this machine, has ended;
+        or until someone calls `release`. It is fixed when the run is created; the default is True.
     reproducible
-        True declares that a ticket measured again with its seed gives the same rewards, whoever measures it.
-        Otherwise the result says how many tickets were issued or tried more than once, since their quicker
-        answers count. A declaration may come at any time, and stays.
+        True declares that measuring a ticket again with its seed gives the same rewards, for any worker.
+        Otherwise the result says how many tickets were issued or tried more than once, since their first
+        answers count. It can be declared at any time, and cannot be withdrawn.
 
     Attributes
     ----------
     is_private
-        Whether the run is kept in memory only.
+        Whether the run exists in memory only.
     is_new
-        Whether the run began with this session.
+        Whether this session created the run.
 
     Raises
     ------
     ChangedRun
-        If the run in the store began with another question, strategy or seed.
+        If the run in the store has another question, strategy or seed.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Session:
         self._settle()
 
     def _compare(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
-        """Refuse to go on with another question. Bounds that the log lacks are added to it."""
+        """Refuse to resume with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
             self._append(lambda history, _: deciding.declaration(self.name, history, problem))
@@ -148,13 +148,13 @@ class Session:
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
             raise ChangedRun(
-                f"run {self.name!r} began with another question: {'; '.join(changes)}. To go on with it, ask "
-                f"as before; to ask this question, give the run another name. Nothing was changed."
+                f"run {self.name!r} exists with another question: {'; '.join(changes)}. To resume it, use "
+                f"the same question; for this question, give the run another name. Nothing was changed."
             )
 
     @classmethod
     def resume(cls, store: Where, name: str = "main") -> "Session":
-        """Return the session of a run that is in a store already, whatever it asks."""
+        """Return the session of an existing run in a store, whatever its question."""
         log = RunLog(open_store(store, must_exist=True), name)
         log.catch_up()
         session = cls.following(log)
@@ -163,7 +163,7 @@ class Session:
 
     @classmethod
     def following(cls, log: RunLog) -> "Session":
-        """Return the session of a run whose log is followed already; closing it leaves the store open."""
+        """Return the session of a run whose log is open already; closing it leaves the store open."""
         session = cls.__new__(cls)
         session.is_private = session.is_new = session._is_own_store = False
         session._log = log
@@ -172,7 +172,7 @@ class Session:
 
     @classmethod
     def replay(cls, problem: Problem, strategy: str, events: Iterable[Event], *, seed: int = 0) -> "Session":
-        """Return the session, in memory, that these events lead to: answers, conflicts and scores."""
+        """Return a session in memory after these events: answers, conflicts and scores."""
         session = cls(problem, strategy, seed=seed)
         for event in events:
             if isinstance(event, Told):
@@ -185,7 +185,7 @@ class Session:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
 
     def close(self) -> None:
-        """Let go of the store, unless it was open before. Whatever was told is there already."""
+        """Close the store, unless it was open before. All answers are already saved."""
         if self._is_own_store:
             self._log.store.close()
 
@@ -204,17 +204,17 @@ class Session:
 
     @property
     def code(self) -> str:
-        """The letters by which tickets of this run are told from those of others."""
+        """The prefix of this run's tickets, which distinguishes them from those of other runs."""
         return self._history.began.code
 
     @property
     def problem(self) -> Problem:
-        """What is asked."""
+        """The question."""
         return self._history.problem
 
     @property
     def strategy(self) -> str:
-        """The name of the strategy that decides."""
+        """The name of the strategy."""
         return self._history.began.strategy
 
     @property
@@ -229,22 +229,22 @@ class Session:
 
     @property
     def events(self) -> list[Told]:
-        """The answers of the log, as they were told."""
+        """The answers in the log, as given."""
         return [record.event for record in self.records if isinstance(record.event, Told)]
 
     @property
     def conflicts(self) -> list[Conflict]:
-        """Second answers to tickets that differ from the first, which stands."""
+        """Second answers to tickets that differ from the first, which is kept."""
         return self._history.conflicts
 
     @property
     def scored(self) -> list[Scored]:
-        """Pulls that failed every time they were tried, and count as a value chosen for that."""
+        """Pulls that failed at every attempt, and count as the value chosen for failures."""
         return self._history.scored
 
     @property
     def worst_case_pulls(self) -> int | None:
-        """The most pulls that the strategy can take; None where that is unknown."""
+        """The maximum number of pulls of the strategy; None if unknown."""
         return self._history.worst_case_pulls
 
     @property
@@ -254,43 +254,43 @@ class Session:
 
     @property
     def n_pulls(self) -> int:
-        """How many pulls have been told so far."""
+        """The number of pulls in answered tickets so far."""
         return self._history.n_pulls
 
     @property
     def n_made(self) -> int:
-        """How many pulls have been answered, also of tickets that lack others."""
+        """The number of pulls answered, including those of incomplete tickets."""
         return self._history.n_made
 
     @property
     def asked(self) -> Tickets:
-        """All requests of the round under way, told or not."""
+        """All tickets of the current round, answered or not."""
         return self._history.round.tickets
 
     @property
     def result(self) -> Result:
-        """What the run has led to so far."""
+        """The result so far."""
         with self._log.lock:
             return self._history.result
 
     @property
     def history(self) -> RunState:
-        """What the log comes to, in detail; for those who report on it."""
+        """The detailed state of the run; for reports."""
         return self._log.history
 
     @property
     def log(self) -> RunLog:
-        """The log that it follows and adds to; for those who report on it."""
+        """The log of the run; for reports."""
         return self._log
 
     @property
     def settings(self) -> dict[str, Any] | None:
-        """How measuring was arranged; None if no driver has begun."""
+        """The measurement settings; None if no driver has started."""
         return self._history.settings
 
     @property
     def ended_at(self) -> float | None:
-        """When the run ended, in seconds since 1970; None if it has not."""
+        """When the run ended, in seconds since 1970 (Unix time); None if it has not."""
         return self._log.ended_at
 
     @property
@@ -304,22 +304,22 @@ class Session:
     # --- asking and telling ---------------------------------------------------------------------------
 
     def ask(self, limit: int | None = None, *, worker: str | None = None, lease: float = DAY) -> Tickets:
-        """Return the requests of this round that have not been told, at most `limit` of them.
+        """Return the open tickets of this round, at most `limit` of them.
 
-        Asking again returns the same. There are none once the strategy has ended.
+        Asking again returns the same tickets. There are none once the strategy has ended.
 
         Parameters
         ----------
         limit
-            The most tickets to return; None for all.
+            The maximum number of tickets; None for all.
         worker
-            Who will measure. What is asked under a name is reserved for it: others are given other tickets.
-            So there may be none to be had before the round ends; `is_done` tells that from the end of the
-            run. Without a name all open tickets are returned, and none is reserved; in a run without reissue,
-            all that nobody holds.
+            The name of the worker. Its tickets are leased to it: other workers get other tickets. So there
+            may be none available before the round ends; `is_done` distinguishes that from the end of the
+            run. Without a name all open tickets are returned, and none is leased; in a run without reissue,
+            all that are not leased.
         lease
-            For how many seconds to reserve them. What was not told by then may go to others, unless the run
-            began without reissue; the answer will still be taken.
+            The duration of the lease in seconds. Afterwards unanswered tickets may go to other workers,
+            unless the run was created without reissue; an answer is still accepted.
         """
         if limit is not None:
             limit = whole_number(limit, "limit", 0)
@@ -353,36 +353,36 @@ class Session:
         scored: Sequence[Scored] = (),
         again: Sequence[int] = (),
     ) -> None:
-        """Take the answers to one ticket or to several, in any order.
+        """Record the answers to one ticket or to several, in any order.
 
-        A ticket told again with the same rewards changes nothing. With other rewards the first answer
-        stands; the second is kept in `conflicts`, and a Contradiction warning says so. It does not matter
-        whose tickets they are. If they have been given to others in the meantime, the result says so.
+        Telling a ticket again with the same rewards changes nothing. With other rewards the first answer is
+        kept; the second is recorded in `conflicts`, and a Contradiction warning is issued. Any worker may
+        answer any ticket. If a ticket was issued to another worker in the meantime, the result says so.
 
         Parameters
         ----------
         tickets
-            What `ask` returned, some of it, or one ticket.
+            Tickets that `ask` returned, or one of them.
         rewards
-            For one ticket all its `count` rewards or a `Summary` of them; for several, one such answer each.
+            For one ticket: its `count` rewards, or a `Summary` of them. For several: a list of such answers.
         means
             Instead of `rewards`: the mean of each ticket's rewards; for one ticket a number.
         worker
-            Who measured; goes into the log.
+            The worker who measured; recorded in the log.
         scored
-            Which of the pulls failed, and what they are counted as in the answers given.
+            The pulls that failed, and the values that the answers contain for them.
         again
             The arms for which a measurement was made, or tried, more than once.
 
         Raises
         ------
         MeasurementFailed
-            If an answer is not `count` finite real numbers. Nothing of the call is then counted.
+            If an answer is not `count` finite real numbers. Then nothing of the call is counted.
         NotAsked
-            If something was not asked for. Nothing of the call is then counted.
+            If a ticket was not asked for. Then nothing of the call is counted.
         StoreTrouble
-            If the log could not be written. All of the call is then counted or nothing, which shows when the
-            store can be read again; tell the same once more.
+            If the log could not be written. Then either all of the call is counted or nothing. Repeat the
+            call with the same answers when the store works again.
         """
         self._warn(self.take(tickets, rewards, means=means, worker=worker, scored=scored, again=again))
 
@@ -390,8 +390,8 @@ class Session:
         for event in events:
             if isinstance(event, Conflict):
                 warnings.warn(
-                    f"{self.problem.name(event.arm)} in round {event.round} was told before with mean "
-                    f"{event.kept:g} and now with {event.refused:g}; the first answer stands.",
+                    f"{self.problem.name(event.arm)} in round {event.round} already has the mean "
+                    f"{event.kept:g}, and the new answer is {event.refused:g}; the first answer is kept.",
                     Contradiction,
                     stacklevel=3,
                 )
@@ -407,10 +407,10 @@ class Session:
         sizes: FloatArray | None = None,
         again: Sequence[int] = (),
     ) -> Sequence[Event]:
-        """Take answers as `tell` does; return what that added to the log: what is new, and conflicts.
+        """Record answers like `tell`; return the events added to the log: new answers and conflicts.
 
-        It does not warn of conflicts. If `sizes` has the largest reward of each ticket, by its absolute
-        value, an answer that differs from an earlier one by rounding only is taken to be the same.
+        It issues no warning about conflicts. If `sizes` gives the largest absolute reward of each ticket, an
+        answer that differs from an earlier one only by rounding counts as the same.
         """
         worker = worker and checked_worker(worker)
         if isinstance(tickets, Ticket):
@@ -432,9 +432,9 @@ class Session:
         return self._accept(decide)
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
-        """Return all requests of the round under way, and which of them have not been told.
+        """Return all tickets of the current round, and which of them are open.
 
-        For a worker, and in a run without reissue for anybody, those that others hold do not count.
+        Tickets that other workers hold are not counted if `worker` is given, or in a run without reissue.
         """
         self.refresh()
         with self._log.lock:
@@ -444,17 +444,17 @@ class Session:
             return round.tickets, deciding.free_for(round, worker or "", self._log.now())
 
     def refresh(self) -> None:
-        """Take in what others have told in the meantime."""
+        """Read the answers that others have recorded in the meantime."""
         if not self.is_private:
             self._log.catch_up()
             self._settle()
 
-    # --- for those who measure ------------------------------------------------------------------------
+    # --- for drivers ----------------------------------------------------------------------------------
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
-        """Reserve tickets for a worker, if they are not told or held by others; return which it has.
+        """Lease tickets to a worker, unless they are answered or held by others; return which it holds.
 
-        They may be parts of tickets, as drivers measure them: parts that are answered are not claimed.
+        They may be parts of tickets, as drivers measure them: answered parts are not leased.
         """
         found = np.full(len(tickets), True)
 
@@ -467,7 +467,7 @@ class Session:
         return found
 
     def renew(self, worker: str, lease: float) -> None:
-        """Reserve what a worker has for longer."""
+        """Extend the leases of a worker."""
         if not self.is_private:
             self._append(lambda history, now: deciding.renewal(history.round, worker, now + lease))
 
@@ -481,9 +481,9 @@ class Session:
         again: Sequence[int] = (),
         released: IntArray | None = None,
     ) -> None:
-        """Take the answers to parts of tickets; a ticket is told when all its parts have been answered.
+        """Record the answers to parts of tickets; a ticket is answered when all its parts are.
 
-        `released` are arms of which the worker makes no other calls now: others may go on with them. See
+        `released` are arms for which the worker makes no more calls now: others may continue with them. See
         `tell` for the rest.
         """
         worker = worker and checked_worker(worker)
@@ -502,22 +502,22 @@ class Session:
         self._warn(self._accept(decide))
 
     def answered(self) -> Tickets:
-        """Return the parts of open tickets of this round that have been answered."""
+        """Return the answered parts of open tickets of this round."""
         with self._log.lock:
             return self._history.answered
 
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
-        """Give back what a worker has and will not answer now.
+        """Release tickets that a worker holds and will not answer now.
 
         Parameters
         ----------
         worker
-            Whose tickets.
+            The worker who holds the tickets.
         by
-            Who takes them away, if it is not the worker that gives them back. The worker may be measuring
-            them: if another one is given such a ticket, it counts as issued twice.
+            Who releases them, if not the worker itself. The worker may still be measuring them: if another
+            worker gets such a ticket, it counts as issued twice.
         begun
-            Instead of all that it has: tickets that the worker itself, named in `by`, began and broke off.
+            Instead of all its tickets: those that the worker itself, named in `by`, started and aborted.
         """
 
         def decide(history: RunState, _: float) -> list[Event]:
@@ -527,37 +527,37 @@ class Session:
         self._append(decide)
 
     def awaited(self) -> list[Holding]:
-        """Return for whom this process has to wait, if all open tickets are with others."""
+        """Return the workers that this process must wait for, if others hold all open tickets."""
         return [] if self.is_private else awaited(self._history.round, self._log.now(), own_name())
 
     def others(self, worker: str) -> dict[str, IntArray]:
-        """Return which arms of this round other workers hold, by worker."""
+        """Return the arms of this round that other workers hold, by worker."""
         round = self._history.round
         held = round.leases.by_worker(np.flatnonzero(~round.is_told))
         return {name: round.tickets.arms[places] for name, places in held.items() if name != worker}
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured, as plain data; `drive` does so.
+        """Record the measurement settings, as plain data; `drive` calls this.
 
         Raises
         ------
         InvalidProblem
-            If the settings make no sense.
+            If the settings are invalid.
         ChangedRun
-            If rewards were measured otherwise before.
+            If rewards were measured with other settings before.
         """
         given = deciding.checked_settings(settings, self.problem.n)
         self._append(lambda history, _: deciding.arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
-        """Note why measuring stopped short; or why it waits, and until when (seconds since 1970)."""
+        """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
         if not self.is_private:
             self._log.append(lambda *_: [Suspended(reason, worker, until)])
 
     # --- the log --------------------------------------------------------------------------------------
 
     def _append(self, decide: Choose) -> Sequence[Event]:
-        """Append to the log. Decisions among many arms take time: most of it before others have to wait."""
+        """Append to the log. Decisions on many arms take time; most of it is spent before taking the lock."""
         if self.problem.n >= _MANY_ARMS and not self.is_private:
             self._log.catch_up()
         return self._log.append(decide)
@@ -567,19 +567,19 @@ class Session:
     ) -> None:
         if len(self.name) > _MOST_LETTERS:
             raise InvalidProblem(
-                f"the name of the run has {len(self.name):,} letters; it must have {_MOST_LETTERS} at most."
+                f"the name of the run has {len(self.name):,} letters; it must have at most {_MOST_LETTERS}."
             )
         code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), version("shortlist")
         self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
         self.is_new = self.code == code
 
     def _settle(self) -> None:
-        """See to it that the log says so when the run has ended."""
+        """Append the end of the run to the log, if it has ended."""
         if deciding.end(self._history):
             self._append(lambda history, _: deciding.end(history))
 
     def _accept(self, decide: Choose) -> Sequence[Event]:
-        """Append what is decided about answers and, if they end the run, that it has ended."""
+        """Append answers and, if they end the run, its end."""
         events = self._append(decide)
         self._settle()
         return events

@@ -1,6 +1,6 @@
-"""Sheets of tickets and of answers, as people and programs pass them on: CSV or JSON.
+"""Sheets of tickets and answers, as CSV or JSON.
 
-A sheet is read here as it stands. Whether its answers fit the run is for `answering` to say.
+This module only parses a sheet. `told_sheets` checks its answers against the run.
 """
 
 import csv
@@ -18,7 +18,7 @@ from shortlist.measure.source import Call
 from shortlist.tickets import Tickets
 
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
-"""What a sheet of tickets says of each."""
+"""The columns of a sheet of tickets."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
@@ -29,20 +29,20 @@ _KNOWN = ("ticket", *_ANSWERS, *_LABELS)
 
 @dataclass(frozen=True)
 class Entry:
-    """What a sheet says of one ticket.
+    """The answer to one ticket in a sheet.
 
     Attributes
     ----------
     where
         The place in the sheet, for messages: "line 3".
     ticket
-        The ticket, as it is written there.
+        The text of the ticket.
     rewards
         All its rewards; None if a summary is given instead, or nothing.
     mean, variance, count
-        A summary of its rewards; None for what is not given.
+        A summary of its rewards; None for values that are not given.
     labels
-        What is said beside the ticket of its `arm`, `name` and `pulls`, each with its place in the sheet.
+        The values of `arm`, `name` and `pulls` beside the ticket, each with its place in the sheet.
     """
 
     where: str
@@ -60,12 +60,12 @@ class Entry:
 
 
 def ticket_text(code: str, round: int, arm: int) -> str:
-    """Return the text that stands for a ticket of a run with this code."""
+    """Return the text of a ticket of a run with this code."""
     return f"{code}-r{round}-a{arm}"
 
 
 def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield what a sheet says of each ticket; its seed is the one that a program would be given."""
+    """Yield the row of each ticket; the seed is the one that a command would get."""
     for ticket in tickets:
         call = Call(seed, ticket.arm, ticket.count, ticket.first_pull)
         values = (ticket_text(code, ticket.round, ticket.arm), ticket.arm, ticket.name, ticket.count)
@@ -73,12 +73,12 @@ def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, An
 
 
 def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
-    """Return the entries of a sheet of answers, also those without an answer yet.
+    """Return the entries of a sheet of answers, including those without an answer.
 
     Raises
     ------
     InvalidAnswers
-        If it cannot be read as such. The message names the line.
+        If it cannot be parsed. The message names the line.
     """
     text = _text(data)
     if form is None:
@@ -87,7 +87,7 @@ def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
 
 
 def _text(data: bytes) -> str:
-    """Return the text of a file. Tickets and numbers are plain letters; what else is there need not be."""
+    """Return the text of a file. Tickets and numbers are ASCII; other text may have any encoding."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8-sig", "replace")
@@ -101,9 +101,7 @@ def _of_csv(text: str) -> list[Entry]:
     try:
         _, header = next(rows)
     except StopIteration:
-        raise InvalidAnswers(
-            "there is nothing in it; it needs a header and a line for each answer."
-        ) from None
+        raise InvalidAnswers("it is empty; it needs a header and one line per answer.") from None
     columns = _columns(header)
     if "reward" in columns:
         return _with_rewards(rows, columns, len(header))
@@ -111,9 +109,9 @@ def _of_csv(text: str) -> list[Entry]:
 
 
 def _rows(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the lines that have something in them, cell by cell, each with its place."""
+    """Yield the non-empty lines as lists of cells, each with its place."""
     skipped = 0
-    if text[:4].lower() == "sep=":  # some spreadsheets say so which delimiter they use
+    if text[:4].lower() == "sep=":  # some spreadsheets declare their delimiter this way
         text, skipped = text.partition("\n")[2], 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
@@ -126,7 +124,7 @@ def _rows(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return what separates the cells of the first line that has any."""
+    """Return the delimiter, detected from the first non-empty line."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(_DELIMITERS, key=first.count)
 
@@ -135,29 +133,29 @@ def _columns(header: list[str]) -> dict[str, int]:
     names = [name.lower() for name in header]
     for name in _KNOWN:
         if names.count(name) > 1:
-            raise InvalidAnswers(f"the column `{name}` is there {names.count(name)} times; leave one.")
+            raise InvalidAnswers(f"the column `{name}` occurs {names.count(name)} times; keep one.")
     found = {name: names.index(name) for name in _KNOWN if name in names}
     if "ticket" not in found:
         raise InvalidAnswers(
-            f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets of the "
-            f"sheet that `shortlist ask --csv` printed."
+            f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets that "
+            f"`shortlist ask --csv` printed."
         )
     if ("reward" in found) == ("mean" in found):
         has = (
             "both a column `reward` and a column `mean`" if "mean" in found else "neither `reward` nor `mean`"
         )
         raise InvalidAnswers(
-            f"there is {has}. Add a column `reward` with one line for each pull, or a column `mean` with the "
+            f"there is {has}. Add a column `reward` with one line per pull, or a column `mean` with the "
             f"mean of each ticket's pulls."
         )
     return found
 
 
 def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int], width: int) -> list[Entry]:
-    """Return one entry for each ticket, with the rewards of all its lines."""
+    """Return one entry per ticket, with the rewards of all its lines."""
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
-    blank: dict[str, str] = {}  # tickets with a line that has no reward: where that is
+    blank: dict[str, str] = {}  # for tickets with a line without a reward: the place of that line
     labels: dict[str, dict[tuple[str, str], str]] = {}
     for where, row in rows:
         ticket, cell = (_cell(where, row, columns, name, width) for name in ("ticket", "reward"))
@@ -171,8 +169,8 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
             blank.setdefault(key, where)
     for key in blank.keys() & rewards.keys():
         raise InvalidAnswers(
-            f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. A ticket is told "
-            f"whole: fill in all its lines, or leave all of them empty."
+            f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. Answer the "
+            f"whole ticket: fill in all its lines, or leave all of them empty."
         )
     return [Entry(where, key, rewards.get(key), labels=labels.get(key, {})) for key, where in places.items()]
 
@@ -188,7 +186,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int) ->
 
 
 def _labels(where: str, row: list[str], columns: dict[str, int], width: int) -> list[tuple[str, str]]:
-    """Return what a line says of its ticket beside the answer."""
+    """Return the labels of a ticket in a line."""
     cells = ((name, _cell(where, row, columns, name, width)) for name in _LABELS if name in columns)
     return [(name, cell) for name, cell in cells if cell]
 
@@ -196,8 +194,8 @@ def _labels(where: str, row: list[str], columns: dict[str, int], width: int) -> 
 def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width: int) -> str:
     if len(row) > width and any(row[width:]):
         raise InvalidAnswers(
-            f"{where} has {len(row)} cells, but the header has {width}. If a number has a decimal comma, "
-            f"write a point; put quotes around text that has commas."
+            f"{where} has {len(row)} cells, but the header has {width}. Use a decimal point, not a "
+            f"decimal comma; put quotes around text that contains commas."
         )
     return row[columns[name]] if columns[name] < len(row) else ""
 
@@ -216,7 +214,7 @@ def _number(where: str, name: str, text: str) -> float:
 def _of_json(text: str) -> list[Entry]:
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # also for a number with thousands of digits
         raise InvalidAnswers(f"it is not valid JSON: {error}.") from None
     entries = data.get("tickets") if isinstance(data, dict) else data
     if not isinstance(entries, list):
@@ -228,7 +226,7 @@ def _of_json(text: str) -> list[Entry]:
 
 
 def entries_of(given: Iterable[Any]) -> list[Entry]:
-    """Return the entries of a list of answers that was read as JSON; raise InvalidAnswers as above."""
+    """Return the entries of a parsed JSON list of answers; raise InvalidAnswers as `read_sheet` does."""
     return [_of_object(f"entry {number}", entry) for number, entry in enumerate(given, 1)]
 
 
@@ -241,7 +239,7 @@ def _of_object(where: str, entry: Any) -> Entry:
         if any(number is not None for number in numbers.values()):
             raise InvalidAnswers(f'{where} has "rewards" and a summary of them; give one or the other.')
         if not isinstance(rewards, list):
-            raise InvalidAnswers(f'{where}: "rewards" must be a list of numbers, one for each pull.')
+            raise InvalidAnswers(f'{where}: "rewards" must be a list of numbers, one per pull.')
         rewards = [_real(where, f"reward {place}", reward) for place, reward in enumerate(rewards, 1)]
         if None in rewards:
             raise InvalidAnswers(f"{where}: reward {rewards.index(None) + 1} is null; it must be a number.")
@@ -264,7 +262,7 @@ def _real(where: str, name: str, value: Any) -> float | None:
 
 
 def _refuse_constant(name: str) -> float:
-    raise InvalidAnswers(f"it holds {name}, which is no reward. Leave out measurements that failed.")
+    raise InvalidAnswers(f"it contains {name}, which is not a reward; leave out failed measurements")
 
 
 # --- both -----------------------------------------------------------------------------------------
@@ -272,12 +270,12 @@ def _refuse_constant(name: str) -> float:
 
 def _ticket(where: str, text: str) -> str:
     if not text.strip():
-        raise InvalidAnswers(f"{where} has no ticket; copy it from the sheet that `shortlist ask` printed.")
+        raise InvalidAnswers(f"{where} has no ticket; copy it from the output of `shortlist ask`.")
     return text.strip()
 
 
 def _whole(entry: Entry) -> Entry:
-    """Return an entry, if it is no half of a summary."""
+    """Return an entry, unless its summary is incomplete."""
     half = entry.variance is not None or entry.count is not None
     if half and entry.is_open:
         raise InvalidAnswers(f"{entry.where}: there is no mean. Fill it in, or leave the whole answer empty.")

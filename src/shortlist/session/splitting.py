@@ -1,16 +1,16 @@
-"""A round as calls: its tickets split into calls, these put in order, bundled into blocks, and pooled again.
+"""Splits the tickets of a round into calls, orders the calls, groups them into blocks, and pools the answers.
 
-How a round is split, and in which order its calls are made, depends on its tickets, the seed and the run's
-settings alone, never on which tickets have been told, on the workers, or on the order in which answers come.
-So the answers do not either.
+The split and the order of calls depend only on the tickets, the seed and the settings of the run. They do not
+depend on which tickets have been answered, on the workers, or on the order in which answers arrive. So the
+answers do not either.
 
 Interleaving
 ------------
-A machine that warms up, a service that slows down at noon: the level of rewards may move during a round. If
-one arm after the other is measured, that movement looks like a difference between arms. So each ticket is
-split into up to `turns` calls of about equal size, and call j of k takes place at the time ``(j + u) / k`` of
-the round, where u is uniform on [0, 1). Every odd call takes ``1 - u`` of the call before it: a level that
-moves steadily then moves the mean of every arm by the same amount.
+The level of rewards may drift during a round: a machine warms up, a service slows down at noon. If the arms
+are measured one after the other, drift looks like a difference between arms. So each ticket is split into up
+to `turns` calls of about equal size, and call j of k takes place at the time ``(j + u) / k`` of the round,
+where u is uniform on [0, 1). Every odd call uses ``1 - u`` of the call before it: a steady drift then moves
+the mean of every arm by the same amount.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,11 +27,13 @@ from shortlist.measure import Calls, pooled
 from shortlist.tickets import Tickets
 
 TURNS = 8
-"""In how many calls a ticket is measured, unless the user says otherwise. A level that jumps once in a round
-moves an arm's mean by up to the jump divided by this, against all other arms."""
+"""The default number of calls per ticket. If the level jumps once in a round, an arm's mean moves by up to
+the jump divided by this number, relative to all other arms."""
 
-_MOST_CALLS = 1 << 21  # that turns may lead to in a round of very many arms; two turns are always kept
-_ORDER = 1  # sets the randomness of the order apart from that of rewards
+_MOST_CALLS = (
+    1 << 21
+)  # maximum number of calls in a round with very many arms; there are always at least two turns
+_ORDER = 1  # separates the random numbers of the order from those of the rewards
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +43,15 @@ class CallSplit:
     Attributes
     ----------
     tickets
-        All tickets of the round, told or not.
+        All tickets of the round, answered or not.
     together
-        How many calls make a block, which is measured as a whole.
+        The number of calls in a block, which is measured as a unit.
     pulls_per_call
-        The most pulls in one call; None for no limit.
+        The maximum number of pulls per call; None for no limit.
     ends
-        For each ticket, how many calls there are up to its last one; None where each is one call.
+        For each ticket, the number of calls up to its last one; None if each ticket is one call.
     is_interleaved
-        Whether calls are made in random order; otherwise by their numbers.
+        Whether calls are made in random order; otherwise in the order of their numbers.
     """
 
     tickets: Tickets
@@ -63,10 +65,10 @@ class CallSplit:
     def of(
         cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
     ) -> "CallSplit":
-        """Return a round split into calls of at most so many pulls, for each arm in so many turns or more."""
+        """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm."""
         counts = tickets.counts
         n_calls = np.ones_like(counts) if pulls_per_call is None else -(-counts // pulls_per_call)
-        is_one_block = n_calls.sum() <= together  # then no arm comes before another
+        is_one_block = n_calls.sum() <= together  # a single arm needs no interleaving
         is_interleaved = turns > 1 and len(tickets) > 1 and not is_one_block
         if is_interleaved:
             turns = min(turns, max(2, _MOST_CALLS // len(tickets)))
@@ -76,7 +78,7 @@ class CallSplit:
 
     @classmethod
     def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallSplit":
-        """Return a round split as a run's settings say; runs of version 0.1.0 do not speak of turns."""
+        """Return a round split by a run's settings; runs of version 0.1.0 have no `turns`."""
         size = settings.get("pulls_per_call")
         return cls.of(
             tickets,
@@ -90,20 +92,20 @@ class CallSplit:
 
     @property
     def n_calls(self) -> int:
-        """How many calls the round has."""
+        """The number of calls of the round."""
         return len(self.tickets) if self.ends is None else int(self.ends[-1])
 
     @cached_property
     def n_by_ticket(self) -> IntArray:
-        """How many calls each ticket has."""
+        """The number of calls of each ticket."""
         return np.ones_like(self.tickets.counts) if self.ends is None else np.diff(self.ends, prepend=0)
 
     def places(self, numbers: IntArray) -> IntArray:
-        """Return which ticket each of some calls belongs to."""
+        """Return the position of the ticket that each call belongs to."""
         return numbers if self.ends is None else np.searchsorted(self.ends, numbers, side="right")
 
     def parts(self, numbers: IntArray) -> Tickets:
-        """Return some calls as tickets for their own pulls only."""
+        """Return calls as tickets for only their own pulls."""
         places = self.places(numbers)
         of = self.tickets.take(places)
         if self.ends is None:
@@ -115,7 +117,7 @@ class CallSplit:
         )
 
     def find(self, parts: Tickets) -> IntArray:
-        """Return the numbers of calls that are given as parts of tickets; -1 for what is no call."""
+        """Return the numbers of calls that are given as parts of tickets; -1 for parts that are not calls."""
         if not self.n_calls:
             return np.full(len(parts), -1)
         arms = self.tickets.arms
@@ -137,11 +139,11 @@ class CallSplit:
         return np.argsort(self.tickets.arms)
 
     def by_call(self, by_ticket: BoolArray) -> BoolArray:
-        """Return for each call what holds for its ticket."""
+        """Return per-ticket values repeated for each call."""
         return by_ticket.copy() if self.ends is None else np.repeat(by_ticket, self.n_by_ticket)
 
     def _starts(self, places: IntArray, turn: IntArray) -> IntArray:
-        """Return how many pulls of its ticket come before a call."""
+        """Return the number of pulls of the same ticket before a call."""
         counts = self.tickets.counts[places]
         if self.is_interleaved:
             return turn * counts // self.n_by_ticket[places]
@@ -163,11 +165,11 @@ class CallSplit:
         return np.argsort(times, kind="stable")
 
     def numbers(self, first: int, stop: int) -> IntArray:
-        """Return the numbers of the calls that are made at some places of the order."""
+        """Return the numbers of the calls at some positions of the order."""
         return self._order[first:stop] if self.is_interleaved else np.arange(first, stop)
 
     def calls(self, first: int, stop: int) -> Calls:
-        """Return the calls that are made at some places of the order."""
+        """Return the calls at some positions of the order."""
         parts = self.parts(self.numbers(first, stop))
         return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
 
@@ -179,7 +181,7 @@ class CallSplit:
     def blocks(
         self, is_wanted: BoolArray, is_barred: BoolArray | None = None, within: range | None = None
     ) -> Iterator[range]:
-        """Yield the blocks that have a call wanted and none barred, in order, as ranges of them."""
+        """Yield ranges of the blocks, in order, that contain a wanted call and no barred one."""
         within = self.all_blocks if within is None else within
         if not within:
             return
@@ -193,19 +195,19 @@ class CallSplit:
             yield range(begin, end)
 
     def bounds(self, blocks: range) -> tuple[int, int]:
-        """Return where some blocks begin in the order of calls, and where they end."""
+        """Return where a range of blocks starts and ends in the order of calls."""
         return blocks.start * self.together, min(blocks.stop * self.together, self.n_calls)
 
 
 class PartialAnswers:
-    """The answers to single calls of a round, of which tickets are put together.
+    """The answers to single calls of a round, from which answers to tickets are pooled.
 
     Attributes
     ----------
     means, variances
-        By the number of the call; NaN where nothing is known.
+        By the number of the call; NaN if unknown.
     n_pulls
-        By ticket, how many of its pulls have been answered so.
+        By ticket, the number of its pulls answered this way.
     """
 
     def __init__(self, cut: CallSplit) -> None:
@@ -215,7 +217,7 @@ class PartialAnswers:
         self._n_missing = cut.n_by_ticket.copy()
 
     def copy(self) -> "PartialAnswers":
-        """Return what can take answers without changing this."""
+        """Return an independent copy."""
         other = copy(self)
         other.means, other.variances = self.means.copy(), self.variances.copy()
         other.n_pulls, other._n_missing = self.n_pulls.copy(), self._n_missing.copy()
@@ -227,7 +229,7 @@ class PartialAnswers:
         return answered
 
     def take(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
-        """Take the answers to calls that had none."""
+        """Add answers to calls that had none."""
         self.means[numbers], self.variances[numbers] = means, variances
         places = self.cut.places(numbers)
         np.add.at(self.n_pulls, places, self.cut.parts(numbers).counts)
@@ -236,9 +238,9 @@ class PartialAnswers:
     def whole(
         self, numbers: IntArray, means: FloatArray, variances: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return which tickets these answers would complete, with the means and spreads of all their pulls.
+        """Return which tickets these answers would complete, with the means and variances of all their pulls.
 
-        The calls must be unanswered and rising. Nothing is changed.
+        The calls must be unanswered and in ascending order. Nothing is changed.
         """
         places, n_new = np.unique(self.cut.places(numbers), return_counts=True)
         places = places[n_new == self._n_missing[places]]

@@ -1,7 +1,6 @@
-"""What the events of a log come to: the rounds told, the round under way, and the strategy's state.
+"""The state of a run, computed from the events of its log: rounds, answers, leases, and the strategy's state.
 
-A history takes events one by one and never asks where they come from; so a run that goes on and a run that
-is replayed are the same thing.
+Events are applied one by one, wherever they come from; so a live run and a replayed run are the same.
 """
 
 from collections.abc import Iterable
@@ -38,28 +37,28 @@ from shortlist.strategies.protocol import Batch
 from shortlist.tickets import Tickets
 
 REPRODUCIBLE = "reproducible"
-"""The entry of settings that declares that a ticket measured again gives the same rewards."""
+"""The settings key that declares that measuring a ticket again gives the same rewards."""
 
 
 class Round:
-    """What a round asked for, and the answers so far.
+    """The tickets of a round, and the answers so far.
 
     Attributes
     ----------
     tickets
-        All its requests.
+        All its tickets.
     means, spreads
-        By ticket: the mean told and, in a pilot, the sample variance; NaN where nothing has been told.
+        By ticket: the mean and, in a pilot, the sample variance; NaN without an answer.
     n_missing
-        How many tickets have not been told.
+        The number of tickets without an answer.
     leases
-        Who holds them.
+        The leases of the tickets.
     parts
-        What is known of single calls of tickets; None where nothing is.
+        The answers to single calls of tickets; None if there are none.
     is_logged
-        Whether the log says already what this round asked for.
+        Whether the log already contains the tickets of this round.
     reissue
-        Whether a ticket may go to another worker when its lease has run out.
+        Whether a ticket may go to another worker when its lease expires.
     """
 
     def __init__(self, tickets: Tickets, *, reissue: bool = True) -> None:
@@ -73,7 +72,7 @@ class Round:
         self._order = np.argsort(tickets.arms)
 
     def copy(self) -> "Round":
-        """Return a round that can take answers and leases without changing this one."""
+        """Return an independent copy."""
         other = copy(self)
         other.means, other.leases = self.means.copy(), self.leases.copy()
         other.spreads = None if self.spreads is None else self.spreads.copy()
@@ -82,36 +81,36 @@ class Round:
 
     @property
     def number(self) -> int:
-        """Which round it is, from 0."""
+        """The number of the round, from 0."""
         return self.tickets.round
 
     @property
     def is_told(self) -> BoolArray:
-        """Which tickets have been told."""
+        """Which tickets have an answer."""
         told: BoolArray = ~np.isnan(self.means)
         return told
 
     def asked(self) -> Asked:
-        """Return what the round asked for, as an event."""
+        """Return the tickets of the round as an event."""
         tickets = self.tickets
         return Asked(self.number, tickets.arms, tickets.counts, tickets.needs_variances)
 
     def places(self, arms: IntArray, *, is_repeating: bool = False) -> IntArray:
-        """Return where among the tickets these arms stand; each may be named once, unless said otherwise."""
+        """Return the positions of these arms among the tickets; by default each arm may occur once."""
         asked = self.tickets.arms
         nearest = np.searchsorted(asked, arms, sorter=self._order)
         is_asked = nearest < len(asked)
         places = self._order[nearest[is_asked]]
         if not is_asked.all() or (asked[places] != arms).any():
             raise NotAsked(
-                f"round {self.number} did not ask for every arm that was told; tell only what `ask` returned."
+                f"round {self.number} did not ask for all these arms; tell only tickets that `ask` returned."
             )
         if not is_repeating and len(places) > 1 and len(np.unique(places)) < len(places):
             raise NotAsked("an arm appears twice in one call; tell each ticket once.")
         return places
 
     def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
-        """Take answers to tickets that had none."""
+        """Record answers to tickets that had none."""
         self.means[places] = means
         if self.spreads is not None and variances is not None:
             self.spreads[places] = variances
@@ -120,9 +119,9 @@ class Round:
 
 @dataclass(frozen=True)
 class Repeat:
-    """An answer that a log has although it has an earlier one to the same ticket, which stands.
+    """A second answer to a ticket that is in the log although the first one counts.
 
-    Version 0.1.0 could write answers twice when a write failed. If the two differ, they are a conflict, too.
+    Version 0.1.0 could write answers twice after a failed write. If the two differ, they are also a conflict.
     """
 
     round: int
@@ -132,27 +131,28 @@ class Repeat:
 
 
 class RunState:
-    """A run as its log tells it.
+    """The state of a run, computed from its log.
 
     Attributes
     ----------
     began
-        What is asked, who decides, and the seed.
+        The question, the strategy and the seed.
     rounds
-        All rounds, of which the last is under way.
+        All rounds; the last one is current.
     settings
-        How measuring was arranged; None if no driver has begun.
+        The measurement settings; None if no driver has started.
     conflicts, scored
-        Second answers that were refused, and failures that were scored, of tickets that have been told.
+        Refused second answers, and scored failures, of answered tickets.
     repeats
-        Second answers that are in the log nevertheless; they are ignored.
+        Second answers that are in the log although the first ones count; they are ignored.
     n_pulls, n_partial
-        How many pulls have been told; and how many more were answered of tickets that were not.
+        The number of pulls of answered tickets; and of further pulls, answered in parts of open tickets.
     suspended, waiting
-        Why a driver stopped last, and why one waits to try something again, if nothing was answered since;
-        None otherwise.
+        Why a driver stopped last, and why one waits before a retry, if no answer arrived since; otherwise
+        None.
     n_again
-        How many of the tickets told were issued to a second worker, or measured or tried more than once.
+        The number of answered tickets that were issued to a second worker, or measured or tried more than
+        once.
     """
 
     def __init__(self, began: Began) -> None:
@@ -164,7 +164,7 @@ class RunState:
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
         self.scored: list[Scored] = []
-        self._scored: list[Scored] = []  # of tickets that have not been told
+        self._scored: list[Scored] = []  # of open tickets
         self.repeats: list[Repeat] = []
         self.suspended: Suspended | None = None
         self.waiting: Suspended | None = None
@@ -177,9 +177,9 @@ class RunState:
         self._open_round()
 
     def copy(self) -> "RunState":
-        """Return a history that can take events without changing this one.
+        """Return a copy that can process events without changing this one.
 
-        They share the rounds that are complete, which do not change any more.
+        The two share complete rounds, which do not change any more.
         """
         other = copy(self)
         other.rounds = [*self.rounds[:-1], self.round.copy()]
@@ -190,12 +190,12 @@ class RunState:
 
     @property
     def n_made(self) -> int:
-        """How many pulls have been answered, also of tickets that lack others."""
+        """The number of pulls answered, including those of incomplete tickets."""
         return self.n_pulls + self.n_partial
 
     @property
     def round(self) -> Round:
-        """The round under way; it asks for nothing once the strategy has ended."""
+        """The current round; it has no tickets once the strategy has ended."""
         return self.rounds[-1]
 
     @property
@@ -206,11 +206,11 @@ class RunState:
     def find(self, number: int) -> Round:
         """Return a round by its number."""
         if not 0 <= number < len(self.rounds):
-            raise NotAsked(f"round {number} has not begun; the session is at round {len(self.rounds) - 1}.")
+            raise NotAsked(f"round {number} has not started; the session is in round {len(self.rounds) - 1}.")
         return self.rounds[number]
 
     def parts_of(self, round: Round) -> PartialAnswers:
-        """Return what is known of single calls of a round, which the settings say how to split."""
+        """Return the answers to single calls of a round, split according to the settings."""
         if round.parts is None:
             round.parts = PartialAnswers(
                 CallSplit.arranged(round.tickets, self.began.seed, self.settings or {})
@@ -219,13 +219,13 @@ class RunState:
 
     @property
     def answered(self) -> Tickets:
-        """The parts of open tickets of this round that have been answered."""
+        """The answered parts of open tickets of this round."""
         parts, round = self.parts_of(self.round), self.round
         is_known = parts.is_answered(np.arange(parts.cut.n_calls)) & parts.cut.by_call(~round.is_told)
         return parts.cut.parts(np.flatnonzero(is_known))
 
     def take(self, events: Iterable[Event]) -> None:
-        """Take events in, in order. Tells and leases of a round are gathered, and counted together."""
+        """Apply events in order. Answers and leases of a round are collected and applied together."""
         gathered: list[Told] = []
         leases: list[Leased] = []
         missing = self.round.n_missing
@@ -278,22 +278,22 @@ class RunState:
             case Ended():
                 self._compare_end(event)
             case Leased() | Released():
-                pass  # of a round that is over
+                pass  # of a finished round
             case _:
-                raise CorruptLog(f"a log has {type(event).__name__} where it does not belong.")
+                raise CorruptLog(f"the log contains a {type(event).__name__} event at an invalid position.")
 
     def _declare(self, declared: Bounded) -> None:
-        """Take in bounds that were declared after the run began: the question is the same, with bounds."""
+        """Apply bounds that were declared after the run started: the question is the same, with bounds."""
         if not self.problem.knows_variances:
-            raise CorruptLog("a log has bounds where variances are unknown.")
+            raise CorruptLog("the log contains bounds, but the variances are unknown.")
         self.problem = self.problem.changed(bounds=declared.bounds, rewards=declared.rewards)
         self.began = replace(self.began, problem=self.problem)
-        self.rounds = [copy(round) for round in self.rounds]  # copies of this history have them, too
+        self.rounds = [copy(round) for round in self.rounds]  # copies of this state have them as well
         for round in self.rounds:
             round.tickets = replace(round.tickets, problem=self.problem)
 
     def _count(self, gathered: list[Told]) -> None:
-        """Count answers of the round under way."""
+        """Count answers of the current round."""
         told, round = _together(gathered), self.round
         places = _places(round, told)
         if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
@@ -303,7 +303,7 @@ class RunState:
                 self._count_first(one)
 
     def _count_first(self, told: Told) -> None:
-        """Count what is new of an answer; note, and otherwise ignore, what the log has already."""
+        """Count the new part of an answer; record, and otherwise ignore, repeated answers."""
         round = self.find(told.round)
         places = _places(round, told)
         if len(np.unique(places)) < len(places):
@@ -317,13 +317,13 @@ class RunState:
             self.repeats.append(Repeat(told.round, arm, told.worker, bool(is_same[place])))
             if not is_same[place]:
                 self.conflicts.append(Conflict(told.round, arm, float(kept), float(refused), told.worker))
-        self._scores_of(told.round, told.arms[~is_new])  # which came with a second answer
+        self._scores_of(told.round, told.arms[~is_new])  # these came with a second answer
         if is_new.any():
             variances = None if told.variances is None else told.variances[is_new]
             self._count_new(round, places[is_new], told.means[is_new], variances, told.again)
 
     def _scores_of(self, round: int, arms: IntArray) -> list[Scored]:
-        """Return the scores of tickets that had not been told, and keep those of the others."""
+        """Return the scores of tickets that were open, and keep those of the others."""
         if not self._scored:
             return []
         told = set(arms.tolist())
@@ -354,7 +354,7 @@ class RunState:
             self._close_round()
 
     def _keep(self, answered: Answered) -> None:
-        """Keep answers to parts of tickets of the round under way."""
+        """Record answers to parts of tickets of the current round."""
         calls = Tickets(self.problem, answered.round, answered.arms, answered.counts, answered.first_pulls)
         parts = self.parts_of(self.round)
         numbers = parts.cut.find(calls)
@@ -368,7 +368,7 @@ class RunState:
         self.suspended = self.waiting = None
 
     def _arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured; how tickets are split can change only before the first reward."""
+        """Record the measurement settings; the split of tickets can change only before the first reward."""
         self.settings = settings
         if not self.n_made:
             self.round.parts = None
@@ -406,7 +406,7 @@ class RunState:
         self._open_round()
 
     def _compare(self, asked: Asked) -> None:
-        """Make sure that what a round asked for, by the log, is what it asks for now."""
+        """Check that the tickets of a round in the log are those that the strategy asks for now."""
         round = self.find(asked.round)
         own = round.tickets
         is_own = asked.arms is own.arms or (
@@ -424,13 +424,13 @@ class RunState:
 
     @property
     def selected(self) -> IntArray:
-        """The arms selected, in no particular order; none before the end."""
+        """The selected arms, in no particular order; none before the end."""
         selected: IntArray = self._rules.verdict(self.state).selected
         return selected
 
     @property
     def is_reproducible(self) -> bool:
-        """Whether a ticket measured again gives the same rewards, by construction or as was declared."""
+        """Whether measuring a ticket again gives the same rewards, by construction or by declaration."""
         settings = self.settings or {}
         measure = settings.get("measure")
         kind = measure.get("kind") if isinstance(measure, dict) else None
@@ -438,12 +438,12 @@ class RunState:
 
     @property
     def n_reissued(self) -> int:
-        """How many answers may have been chosen among several, by which of them came first."""
+        """The number of answers that may have been selected from several because they arrived first."""
         return 0 if self.is_reproducible else self.n_again
 
     @property
     def result(self) -> Result:
-        """What the run has led to so far."""
+        """The result so far."""
         is_final, n_reissued = self.is_final, self.n_reissued
         promise = self._rules.guarantee(self.problem) if is_final else None
         stop = Stop.OPEN
@@ -465,7 +465,7 @@ class RunState:
         )
 
     def _measured(self) -> Arms:
-        """Return what is known of every arm, including what was told of the round under way."""
+        """Return means and pulls of every arm, including answers of the current round."""
         pulls, sums = self._pulls.copy(), self._sums.copy()
         places = np.flatnonzero(self.round.is_told)
         told = self.round.tickets.take(places)
@@ -476,7 +476,7 @@ class RunState:
 
 
 def _places(round: Round, told: Told) -> IntArray:
-    """Return where the tickets of an answer stand; raise CorruptLog if the round did not ask for it."""
+    """Return the positions of an answer's tickets; raise CorruptLog if the round did not ask for them."""
     if (told.variances is None) != (round.spreads is None):
         raise _unfit(told)
     try:
@@ -486,11 +486,11 @@ def _places(round: Round, told: Told) -> IntArray:
 
 
 def _unfit(told: Told | Answered) -> CorruptLog:
-    return CorruptLog(f"an answer in round {told.round} does not fit what that round asked for.")
+    return CorruptLog(f"an answer in round {told.round} does not match the tickets of that round.")
 
 
 def _together(told: list[Told]) -> Told:
-    """Return several answers of one round as one."""
+    """Return several answers of one round, merged into one."""
     if len(told) == 1:
         return told[0]
     spreads = [one.variances for one in told if one.variances is not None]

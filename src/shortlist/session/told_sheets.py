@@ -1,4 +1,4 @@
-"""Sheets of answers: checked against what a run asked for, and told to it, all or nothing."""
+"""Sheets of answers: checked against the tickets of a run, and added to it, all or nothing."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ class Answers:
     asked
         All tickets of the round.
     places
-        Which of them are answered.
+        The positions of the answered tickets.
     summaries
         The answers.
     sizes
-        The largest reward of each answer, by its absolute value, as far as it is known.
+        The largest absolute reward of each answer, if known.
     """
 
     asked: Tickets
@@ -47,12 +47,12 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The entries of a sheet by round and arm; all are of one run, and no ticket is there twice.
+    """The entries of a sheet by round and arm; all belong to one run, and no ticket occurs twice.
 
     Attributes
     ----------
     rounds
-        For each round, in order, what is said of each arm.
+        For each round, in order, the entry of each arm.
     """
 
     rounds: dict[int, dict[int, Entry]]
@@ -66,16 +66,16 @@ class Sheet:
         Parameters
         ----------
         entries
-            What `read_sheet` returned.
+            The entries that `read_sheet` returned.
         code
-            The first letters of the run's tickets.
+            The prefix of the run's tickets.
         run_of
-            Returns the run whose tickets have a code, if that can be found out.
+            Returns the run whose tickets have a given prefix, if known.
 
         Raises
         ------
         InvalidAnswers
-            If a ticket is none of this run, or is there twice; the message names the line.
+            If a ticket does not belong to this run, or occurs twice; the message names the line.
         """
         rounds: dict[int, dict[int, Entry]] = {}
         for entry in entries:
@@ -83,20 +83,20 @@ class Sheet:
             seen = rounds.setdefault(number, {}).setdefault(arm, entry)
             if seen is not entry:
                 raise InvalidAnswers(
-                    f"{entry.where}: ticket {entry.ticket} has an answer at {seen.where} already; leave one."
+                    f"{entry.where}: ticket {entry.ticket} already has an answer at {seen.where}; keep one."
                 )
         return cls({number: rounds[number] for number in sorted(rounds)})
 
     def answers(self, session: Session) -> Iterator[Answers]:
-        """Yield the answers round by round, held against what the session asks by then.
+        """Yield the answers round by round, checked against the tickets that the session has by then.
 
-        If those yielded are told, the session may go on to the round of the next ones. Entries without an
-        answer are left out.
+        The caller tells the answers of one round before it gets the next. Entries without an answer are
+        skipped.
 
         Raises
         ------
         InvalidAnswers
-            If something does not fit what was asked; the message names the line.
+            If an answer does not match its ticket; the message names the line.
         """
         for number, entries in self.rounds.items():
             rounds = session.history.rounds
@@ -125,63 +125,63 @@ def _fitted(entries: dict[int, Entry], asked: Tickets) -> Answers:
 
 def _never_asked(entry: Entry) -> InvalidAnswers:
     return InvalidAnswers(
-        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the sheet that "
-        f"`shortlist ask` printed. After an answer that was corrected a run may ask for other tickets: leave "
-        f"out the rounds after it."
+        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the output of "
+        f"`shortlist ask`. After a corrected answer a run may ask for other tickets: leave out the rounds "
+        f"after it."
     )
 
 
 def _check_labels(entry: Entry, asked: Tickets, place: int) -> None:
-    """Refuse an entry that speaks of another arm than its ticket, as if a column had been sorted alone."""
+    """Refuse an entry whose labels do not match its ticket, as if a single column had been sorted."""
     (ticket,) = asked.take(slice(place, place + 1))
     for (label, cell), where in entry.labels.items():
         wanted = {"arm": str(ticket.arm), "name": ticket.name, "pulls": str(ticket.count)}[label]
         if not is_name(cell, wanted):
             raise InvalidAnswers(
-                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. Whose "
-                f"answer it is cannot be known: put ticket and answer side by side again. If only the "
-                f"column `{label}` is wrong, leave it out."
+                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. So it "
+                f"is unclear which ticket the answer belongs to. Put ticket and answer side by side again. "
+                f"If only the column `{label}` is wrong, remove it."
             )
 
 
 def ticket_numbers(
     entry: Entry, own: str, run_of: Callable[[str], str | None] = lambda _: None
 ) -> tuple[int, int]:
-    """Return the round and the arm of a ticket, if it is one of this run."""
+    """Return the round and the arm of a ticket, if it belongs to this run."""
     parts = _TICKET.fullmatch(entry.ticket.lower())
     if parts is None:
         raise InvalidAnswers(
-            f"{entry.where}: {entry.ticket!r} is no ticket; those of this run look like "
+            f"{entry.where}: {entry.ticket!r} is not a ticket; tickets of this run look like "
             f"{ticket_text(own, 0, 12)}."
         )
     if parts[1] != own:
         other = run_of(parts[1])
         whose = "another run" if other is None else f"run {other!r}"
         raise InvalidAnswers(
-            f"{entry.where}: ticket {entry.ticket} belongs to {whose}; tickets of this one begin with {own}. "
+            f"{entry.where}: ticket {entry.ticket} belongs to {whose}; tickets of this run start with {own}. "
             f"Tell each run its own answers."
         )
     return int(parts[2]), int(parts[3])
 
 
 def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
-    """Return an answer as a summary, if the session will take it."""
+    """Return an answer as a summary, if the session can accept it."""
     tickets = asked.take(slice(place, place + 1))
     (ticket,) = tickets
     if entry.rewards is not None and len(entry.rewards) != ticket.count:
         raise InvalidAnswers(
             f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but "
-            f"there are {len(entry.rewards):,} rewards. Give one for each pull, or the `mean` of all."
+            f"there are {len(entry.rewards):,} rewards. Give one per pull, or the `mean` of all."
         )
     if entry.count is not None and entry.count != ticket.count:
         raise InvalidAnswers(
             f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but the "
-            f"count is {entry.count:,.15g}. Pull exactly as often as was asked."
+            f"count is {entry.count:,.15g}. Make exactly as many pulls as the ticket asks for."
         )
     if tickets.needs_variances and entry.rewards is None and entry.variance is None:
         raise InvalidAnswers(
-            f"{entry.where}: variances are unknown, and this round is the pilot that shows them. Give all "
-            f"{ticket.count:,} rewards of {ticket.name}, or beside the `mean` their sample `variance`."
+            f"{entry.where}: variances are unknown, and this round is the pilot that estimates them. Give "
+            f"all {ticket.count:,} rewards of {ticket.name}, or their `mean` and sample `variance`."
         )
     try:
         told = entry.rewards or Summary(ticket.count, entry.mean or 0.0, entry.variance)
@@ -201,16 +201,16 @@ def _pulls(count: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What came of the answers of a sheet, in numbers of tickets.
+    """The outcome of telling a sheet, in numbers of tickets.
 
     Attributes
     ----------
     taken, known
-        Answers that are new, and those that were known already.
+        New answers, and those that were already known.
     left_open
         Tickets of the sheet without an answer.
     conflicts
-        Answers that differ from earlier ones, which stand.
+        Answers that differ from earlier ones, which are kept.
     """
 
     taken: int
@@ -220,7 +220,7 @@ class Taken:
 
     @property
     def counts(self) -> dict[str, int]:
-        """All of it in numbers."""
+        """All numbers, by name."""
         return {
             "taken": self.taken,
             "known": self.known,
@@ -239,27 +239,27 @@ def tell_sheet(
     scored: Sequence[Scored] = (),
     again: Sequence[tuple[int, int]] = (),
 ) -> Taken:
-    """Tell a session the answers of a sheet, which may be of several rounds.
+    """Tell a session the answers of a sheet, which may cover several rounds.
 
     Parameters
     ----------
     session, store
-        The run, and where it is kept.
+        The run, and its store.
     entries
-        What `read_sheet` returned.
+        The entries that `read_sheet` returned.
     worker
-        Who measured.
+        The worker who measured.
     run_of
-        Returns the run whose tickets have a code, for the message if one does not belong here.
+        Returns the run whose tickets have a given prefix, for error messages.
     scored
-        Which of the pulls failed, and what they are counted as in these answers.
+        The pulls that failed, and the values that the answers contain for them.
     again
         Rounds and arms of tickets that were measured, or tried, more than once.
 
     Raises
     ------
     InvalidAnswers
-        If something does not fit what was asked. Nothing is taken then, as the message says.
+        If an answer does not match its ticket. Then nothing is added, and the message says so.
     """
     try:
         sheet = Sheet.of(entries, session.code, run_of)
@@ -271,32 +271,34 @@ def tell_sheet(
         else:
             list(sheet.answers(session))
     except InvalidAnswers as error:
-        raise InvalidAnswers(f"{error} Nothing was taken.") from None
+        raise InvalidAnswers(f"{error} Nothing was added.") from None
     try:
         told = _told(session, sheet, worker, scored, again)
-    except InvalidAnswers as error:  # others have told something else since
-        raise InvalidAnswers(f"{error} The rounds before that were taken.") from None
+    except InvalidAnswers as error:  # others have told other answers since
+        raise InvalidAnswers(f"{error} The rounds before it were added.") from None
     return replace(told, left_open=sum(entry.is_open for entry in entries))
 
 
 def run_with_code(store: Store, code: str) -> str | None:
-    """Return the run whose tickets begin with this code; None if there is no such run, or several."""
+    """Return the run whose tickets start with this code; None if there is no such run, or several."""
     firsts = {run: next(iter(store.read(run)), None) for run in store.runs()}
     found = [run for run, first in firsts.items() if first and getattr(first.event, "code", None) == code]
     return found[0] if len(found) == 1 else None
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:
-    """Refuse failures of rounds without an answer; those of other rounds are compared with the answers."""
+    """Refuse failures of rounds without an answer; those of other rounds are checked with the answers."""
     answered = {
         round for round, entries in sheet.rounds.items() if not all(e.is_open for e in entries.values())
     }
     if stray := {one.ticket.round for one in scored} - answered:
-        raise InvalidAnswers(f"failed pulls of round {min(stray)} were scored, but no answer to it is here.")
+        raise InvalidAnswers(
+            f"failed pulls of round {min(stray)} were scored, but there is no answer for that round."
+        )
 
 
 def _rehearse(session: Session, store: Store, sheet: Sheet, scored: Sequence[Scored]) -> None:
-    """Tell a copy of the run first, where rounds follow on each other: nothing is taken if any is wrong."""
+    """Tell a copy of the run first, if there are several rounds: if any is invalid, nothing is added."""
     memory = MemoryStore()
     copy_run(store, memory, session.name)
     _told(Session.resume(memory, session.name), sheet, "", scored, ())
@@ -322,7 +324,7 @@ def _each(
     scored: Sequence[Scored],
     again: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[int, int, list[Conflict]]]:
-    """Tell a session round by round; yield how many answers there were, how many new ones, and conflicts."""
+    """Tell a session round by round; yield the number of answers, the number of new ones, and conflicts."""
     for one in sheet.answers(session):
         own = [score for score in scored if score.ticket.round == one.asked.round]
         arms = [arm for number, arm in again if number == one.asked.round]

@@ -1,4 +1,4 @@
-"""What goes into a log next: events, by what it has come to and by what is wanted of it."""
+"""Pure functions that turn a request and the state of a run into events to append."""
 
 import json
 import math
@@ -32,34 +32,37 @@ from shortlist.tickets import Tickets
 
 _SCORE, _NO_SCORE, _MEASURE = "on_failure", "suspend", "measure"
 _SIZE, _TOGETHER, _TURNS = "pulls_per_call", "together", "turns"
-_MOST_LETTERS, _LETTERS_PER_ARM = 100_000, 30  # of settings; a table has a number of rows for each arm
-_ROUNDING = 1e-13  # of the largest reward
+_MOST_LETTERS, _LETTERS_PER_ARM = (
+    100_000,
+    30,
+)  # characters of settings; a table of rewards has a row count for each arm
+_ROUNDING = 1e-13  # relative to the largest reward
 FOLLOWS = "follows"
-"""The entry of settings that says which earlier ones they may take the place of, by their keys."""
+"""The settings key that says which earlier settings the new ones may replace."""
 NOTED = "file"
-"""The entry that names the problem file, as it was first called: for people, and nothing depends on it."""
+"""The settings key with the original name of the problem file; for information only."""
 
 
-# --- who measures what ----------------------------------------------------------------------------------
+# --- leases ---------------------------------------------------------------------------------------------
 
 
 def reservation(
     round: Round, worker: str, now: float, lease: float, limit: int | None
 ) -> tuple[Tickets, list[Event]]:
-    """Return tickets for a worker: what it has already, and then others that are free."""
+    """Return tickets for a worker, those it already holds first, and the event that leases them."""
     is_free = free_for(round, worker, now)
     is_own = is_free & round.leases.is_held_by(worker)
     chosen = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(is_free & ~is_own)])[:limit]
     tickets = round.tickets.take(np.sort(chosen))
     if is_own[chosen].all() and (round.leases.until(chosen) >= now + lease / 2).all():
-        return tickets, []  # the worker asks again, soon
+        return tickets, []  # the worker asks again soon after
     return tickets, _leased(round, chosen, worker, now + lease)
 
 
 def claim(
     history: RunState, calls: Tickets, worker: str, now: float, lease: float
 ) -> tuple[BoolArray, list[Event]]:
-    """Return which of some tickets, or of the calls they are split into, are a worker's to measure now."""
+    """Return which of some tickets, or of their calls, a worker may measure now, and the events."""
     round = history.find(calls.round)
     places = round.places(calls.arms, is_repeating=True)
     parts = history.parts_of(round)
@@ -70,12 +73,12 @@ def claim(
 
 
 def renewal(round: Round, worker: str, until: float) -> list[Event]:
-    """Return that a worker has for longer what it has."""
+    """Return the event that extends the leases of a worker."""
     return _leased(round, _unanswered(round, worker), worker, until)
 
 
 def return_of_tickets(round: Round, worker: str, by: str = "", begun: IntArray | None = None) -> list[Event]:
-    """Return that a worker's unanswered tickets are given back: all that it holds, or some that it began."""
+    """Return the event that releases a worker's open tickets: all that it holds, or some that it started."""
     places = _unanswered(round, worker)
     if begun is not None:
         places = round.places(begun)
@@ -86,7 +89,7 @@ def return_of_tickets(round: Round, worker: str, by: str = "", begun: IntArray |
 
 
 def handed_on(round: Round, worker: str, arms: IntArray, events: Sequence[Event]) -> list[Event]:
-    """Return that others may go on with arms that a worker holds, unless these events tell their tickets."""
+    """Return the event that releases arms of a worker to others, unless these events answer their tickets."""
     told = [event.arms for event in events if isinstance(event, Told)]
     left = np.setdiff1d(arms, np.concatenate(told)) if told else arms
     places = _unanswered(round, worker)
@@ -95,9 +98,9 @@ def handed_on(round: Round, worker: str, arms: IntArray, events: Sequence[Event]
 
 
 def free_for(round: Round, worker: str, now: float) -> BoolArray:
-    """Return which tickets a worker may measure: not told, and held by nobody else who is still there.
+    """Return which tickets a worker may measure: open, and not held by another worker that is still running.
 
-    In a run without reissue a lease does not run out.
+    In a run without reissue leases do not expire.
     """
     now = now if round.reissue else -np.inf
     gone = frozenset(other for other in round.leases.workers if is_gone(other))
@@ -124,28 +127,28 @@ def answers(
     scored: Sequence[Scored] = (),
     sizes: FloatArray | None = None,
 ) -> list[Event]:
-    """Return what is new of some answers, and what differs from what was told before.
+    """Return the events for some answers: new answers, and conflicts with earlier ones.
 
     Parameters
     ----------
     history
-        What the log comes to.
+        The state of the run.
     given
-        The answers, of which some may be known.
+        The answers; some may be known already.
     tickets
-        What they answer, if that is to be compared with what the round asked for.
+        The tickets that they answer, if these are to be compared with those of the round.
     scored
-        Which of the pulls failed, and what they are counted as in the answers.
+        The pulls that failed, and the values that the answers contain for them.
     sizes
-        The largest reward of each answer, by its absolute value, if answers that differ by rounding only are
-        the same: spreadsheets keep fifteen digits, and a mean of rewards in another order has other ones.
+        The largest absolute reward of each answer, if answers that differ only by rounding count as the
+        same: spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
 
     Raises
     ------
     NotAsked
-        If the round did not ask for that, or pulls that failed are not among those answered.
+        If the round did not ask for it, or failed pulls are not among those answered.
     ChangedRun
-        If failed pulls count as something else in this run.
+        If failed pulls count as another value in this run.
     """
     round = history.find(given.round)
     places = _answered(round, given, tickets)
@@ -172,14 +175,14 @@ def answers(
 
 
 def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
-    """Return where the tickets stand that are answered, if the round asked for just these."""
+    """Return the positions of the answered tickets, if the round asked for exactly these."""
     places = round.places(given.arms)
     issued = round.tickets.take(places)
     if tickets is not None and not (
         np.array_equal(issued.counts, tickets.counts)
         and np.array_equal(issued.first_pulls, tickets.first_pulls)
     ):
-        raise NotAsked("these tickets ask for other pulls than the session did; tell what `ask` returned.")
+        raise NotAsked("these tickets are not those of the session; tell tickets that `ask` returned.")
     if (round.spreads is None) != (given.variances is None):
         what = "needs" if given.variances is None else "has no"
         raise NotAsked(f"round {round.number} {what} sample variances.")
@@ -187,7 +190,7 @@ def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
 
 
 def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
-    """Refuse failed pulls that are not among those answered, or are not counted as the run counts them."""
+    """Refuse failed pulls that are not among those answered, or have another score than the run uses."""
     first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
     stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
     for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
@@ -199,25 +202,25 @@ def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]
         if not is_answered or not first[arm] <= begins < ends <= stop[arm]:
             raise NotAsked(
                 f"pulls {begins} to {ends - 1} of {ticket.name or f'arm {arm}'} were scored as failed, but "
-                f"are not answered in this call, or were scored twice. Score pulls that are told, each once."
+                f"are not answered in this call, or were scored twice. Score only answered pulls, each once."
             )
-        first[arm] = ends  # what follows of this arm must begin there or later
+        first[arm] = ends  # the next score of this arm must start there or later
         _check_value(history, one)
 
 
 def _check_scored_calls(history: RunState, calls: Tickets, scored: Sequence[Scored]) -> None:
-    """Refuse failed pulls that are not one of these calls each, or are not counted as the run counts them."""
+    """Refuse failed pulls that are not calls answered here, or have another score than the run uses."""
     failed = [one.ticket for one in scored]
     if not set(failed) <= set(calls if scored else ()) or len(set(failed)) < len(failed):
         raise NotAsked(
-            "some pulls were scored as failed that are not a call answered here, or were so twice."
+            "some pulls were scored as failed that are not answered in this call, or were scored twice."
         )
     for one in scored:
         _check_value(history, one)
 
 
 def _check_value(history: RunState, one: Scored) -> None:
-    """Refuse what a failed pull is counted as, if the run counts them otherwise."""
+    """Refuse the score of a failed pull if the run uses another one."""
     name, setting = one.ticket.name, (history.settings or {}).get(_SCORE)
     if not math.isfinite(one.score):
         raise MeasurementFailed(
@@ -227,7 +230,7 @@ def _check_value(history: RunState, one: Scored) -> None:
         said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
         raise ChangedRun(
             f"a failed pull of {name} was scored as {one.score:g}, but this run {said} "
-            f"(`{_SCORE}` of its settings). Nothing was taken."
+            f"(`{_SCORE}` of its settings). Nothing was added."
         )
 
 
@@ -240,15 +243,15 @@ def answers_to_calls(
     scored: Sequence[Scored] = (),
     again: Sequence[int] = (),
 ) -> list[Event]:
-    """Return what is new of answers to calls: tickets that they complete are told, other calls are kept.
+    """Return the events for answers to calls: answers to completed tickets, and partial answers.
 
-    `again` are arms of which some of these calls were tried more than once.
+    `again` are arms for which some of these calls were tried more than once.
     """
     round = history.find(calls.round)
     parts = history.parts_of(round)
     numbers = parts.cut.find(calls)
     if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
-        raise NotAsked("these are not calls that the run asks for, each once; it is measured otherwise.")
+        raise NotAsked("these are not calls of this run, each once; the run splits its tickets differently.")
     order = np.argsort(numbers)
     numbers, means, variances = numbers[order], given.means[order], given.variances[order]
     places = parts.cut.places(numbers)
@@ -286,27 +289,27 @@ def answers_to_calls(
 
 
 def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
-    """Return those of some arms that are among others."""
+    """Return the arms that are also among `others`."""
     return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
 
 
 def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> FloatArray | None:
-    """Return the sample variances of whole tickets, if they are of a pilot."""
+    """Return the sample variances of complete tickets, if they belong to a pilot."""
     return None if round.spreads is None else check_variances(round.tickets.take(places), variances)
 
 
 def end(history: RunState) -> list[Event]:
-    """Return that the strategy has ended, if it has and the log does not say so yet."""
+    """Return the end event, if the strategy has ended and the log does not contain it yet."""
     return [Ended(history.selected)] if history.is_final and not history.is_ended else []
 
 
 def _opening(round: Round) -> list[Event]:
-    """Return the event that says what a round asked for, unless the log has it."""
+    """Return the event with the tickets of a round, unless the log contains it."""
     return [] if round.is_logged else [round.asked()]
 
 
 def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
-    """Return that bounds were declared of a run that has none; raise ChangedRun if its answers break them."""
+    """Return the event that declares bounds of a run; raise ChangedRun if its answers violate them."""
     if problem.bounds is None or history.problem.bounds is not None:
         return []
     for round in history.rounds:
@@ -317,7 +320,7 @@ def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
             check_summaries(problem, round.tickets.arms[told], given)
         except FinalFailure as error:
             raise ChangedRun(
-                f"run {run!r} has an answer from before its bounds were stored, and they rule it out: "
+                f"run {run!r} has an answer that was recorded before the bounds, and violates them: "
                 f"{error} Nothing was changed."
             ) from None
     return [Bounded(problem.bounds, problem.declared_rewards)]
@@ -327,26 +330,25 @@ def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
 
 
 def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
-    """Return how rewards are measured, as it will be when it comes back from a log.
+    """Return validated measurement settings, as they will be when read back from a log.
 
-    `drive` says how many pulls it makes in a call, in how many calls together, and what becomes of a pull
-    that failed. What else there is describes the measurement, in words of whoever measures. That measurements
-    are reproducible may be declared by itself.
+    `drive` sets the number of pulls per call, the number of calls per block, and the score of failures.
+    Other keys describe the measurement, and the user chooses them. `reproducible` may be given alone.
 
     Raises
     ------
     InvalidProblem
-        If one of these is missing or makes no sense, or all is too long to be kept.
+        If one of these is missing or invalid, or the settings are too long to be stored.
     """
     found = plain(settings)
     size, most = len(json.dumps(found)), _MOST_LETTERS + _LETTERS_PER_ARM * n_arms
     if size > most:
-        raise InvalidProblem(f"settings of {size:,} letters were given; {most:,} is the most.")
+        raise InvalidProblem(f"the settings have {size:,} characters; the maximum is {most:,}.")
     if found.keys() == {REPRODUCIBLE}:
         return found
     missing = [key for key in (_SIZE, _TOGETHER, _SCORE) if key not in found]
     if missing:
-        raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for what it means.")
+        raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for its meaning.")
     together, pulls, score = found[_TOGETHER], found[_SIZE], found[_SCORE]
     whole_number(together, _TOGETHER, 1)
     whole_number(found.get(_TURNS, 1), _TURNS, 1)
@@ -366,17 +368,17 @@ def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
         if not isinstance(found.get(key, kind()), kind):
             raise InvalidProblem(f"`{key}` of the settings is {found[key]!r:.60}; it must be {words}.")
     if not found.get(FOLLOWS, {}).keys() <= found.keys():
-        raise InvalidProblem(f"`{FOLLOWS}` must be a table of settings that are there, too.")
+        raise InvalidProblem(f"`{FOLLOWS}` must be a table whose keys are settings.")
     return found
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as they will be when they come back from a log."""
+    """Return settings as they will be when read back from a log."""
     try:
         found: dict[str, Any] = json.loads(json.dumps(settings, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidProblem(
-            f"`about` must be plain data, fit for JSON: numbers, words, lists and tables of these. {error}."
+            f"`about` must be plain data for JSON: numbers, strings, lists and dicts of these. {error}."
         ) from None
     if not isinstance(found.get(REPRODUCIBLE, True), bool):
         raise InvalidProblem(f"`{REPRODUCIBLE}` is {found[REPRODUCIBLE]!r}; it must be true or false.")
@@ -384,13 +386,12 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def arrangement(run: str, history: RunState, settings: dict[str, Any]) -> list[Event]:
-    """Return how rewards are measured from now on; raise ChangedRun if they were measured otherwise.
+    """Return the event with the new measurement settings; raise ChangedRun if they differ from the old ones.
 
-    The score of failures, and with it the size of calls, may change until the first reward is in the log: a
-    score that is chosen by what the rewards are like would be part of no proof. What has been found to be the
-    same as before, only more of it, takes the place of what it follows: see `FOLLOWS`. The problem file may
-    be called otherwise. That measurements are reproducible may be declared at any time, also by itself, and
-    then stays declared.
+    The score of failures, and with it the size of calls, may change until the first reward is in the log: no
+    proof covers a score that was chosen after seeing rewards. Settings that extend earlier ones replace them:
+    see `FOLLOWS`. The problem file may have another name. `reproducible` may be declared at any time, also
+    alone, and then stays declared.
     """
     before, given = history.settings, {key: value for key, value in settings.items() if key != FOLLOWS}
     is_declaration = given.keys() == {REPRODUCIBLE}
@@ -407,23 +408,23 @@ def arrangement(run: str, history: RunState, settings: dict[str, Any]) -> list[E
     compared |= {key: given[key] for key, old in settings.get(FOLLOWS, {}).items() if before.get(key) == old}
     if changes := changes_of_settings(compared, given):
         raise ChangedRun(
-            f"run {run!r} has been measured otherwise: {'; '.join(changes)}. Go on as before, or begin "
-            f"another run. Nothing was changed."
+            f"run {run!r} was measured with other settings: {'; '.join(changes)}. Resume with the same "
+            f"settings, or start another run. Nothing was changed."
         )
     return [Arranged(compared)] if compared != before else []
 
 
 def _check_score(run: str, history: RunState, score: Any) -> None:
-    """Refuse a score of failures that the declared bounds rule out, or that comes after the first reward."""
+    """Refuse a score of failures that violates the declared bounds, or comes after the first reward."""
     if score != _NO_SCORE and not is_reward(history.problem, score):
         raise InvalidProblem(
             f"`on_failure` is {score:g}, but rewards were declared to {declared(history.problem)}. A failed "
-            f"pull counts as a reward: choose a score among these."
+            f"pull counts as a reward: choose a score that satisfies this."
         )
     before = (history.settings or {}).get(_SCORE, _NO_SCORE)
     if history.n_made and score != before:
         raise ChangedRun(
             f"`on_failure` of run {run!r} is {before}, and it has rewards already: the score of failures is "
-            f"fixed before the first reward, so it cannot become {score}. Go on as before, or begin another "
-            f"run. Nothing was changed."
+            f"fixed before the first reward, so it cannot become {score}. Resume with the same score, or "
+            f"start another run. Nothing was changed."
         )

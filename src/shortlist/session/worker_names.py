@@ -1,4 +1,4 @@
-"""What a driver calls itself, so that others on the same machine can tell whether it is still there."""
+"""Names of drivers, from which other processes on the same machine can tell whether they still run."""
 
 import hashlib
 import os
@@ -10,9 +10,9 @@ from shortlist.checks import shortened
 from shortlist.errors import InvalidProblem
 
 HERE, OVER_HTTP = "run", "http"
-"""What names begin with: of those who use a store themselves, and of those who ask a server.
+"""Prefixes of driver names: for drivers that open the store, and for clients of a server.
 
-Whether one of the latter has ended is nothing that the server could find out; its leases run out.
+The server cannot find out whether a client has ended; its leases expire.
 """
 
 
@@ -20,24 +20,24 @@ _MOST_LETTERS = 200
 
 
 def checked_worker(worker: object, option: str = "`worker`") -> str:
-    """Return the name of a worker, if it can be one; raise InvalidProblem if not."""
+    """Return the name of a worker if it is valid; otherwise raise InvalidProblem."""
     is_name = isinstance(worker, str) and worker.strip() and worker.isprintable()
     if not is_name or len(str(worker)) > _MOST_LETTERS:
         raise InvalidProblem(
-            f"{option} is {shortened(worker)}; it must be a name of 1 to {_MOST_LETTERS} letters that can be "
-            f"printed."
+            f"{option} is {shortened(worker)}; it must be a name of 1 to {_MOST_LETTERS} printable "
+            f"characters."
         )
     return str(worker)
 
 
 def own_name(number: int = 0, prefix: str = HERE) -> str:
-    """Return the name under which this process measures; those after the first driver in it have numbers."""
+    """Return the worker name of this process; further drivers in it are numbered."""
     which = f"~{number}" if number else ""
     return f"{prefix}@{socket.gethostname()}:{os.getpid()}:{_place()}{which}"
 
 
 def is_gone(worker: str) -> bool:
-    """Return whether a worker is surely gone: a process of this machine, as named above, that has ended."""
+    """Return whether a worker is certainly gone: a process of this machine, so named, that has ended."""
     prefix, _, rest = worker.partition("@")
     if prefix != HERE:
         return False
@@ -56,18 +56,18 @@ def is_gone(worker: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _place() -> str:
-    """Return letters that two processes share only if they can see each other's process numbers."""
+    """Return a code that two processes share only if they can see each other's process ids."""
     seen = [socket.gethostname()]
     try:
         seen.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
         seen.append(os.readlink("/proc/self/ns/pid"))
     except OSError:
-        pass  # not Linux: the name of the machine must do
+        pass  # not Linux: use the name of the machine
     return hashlib.sha256("\0".join(seen).encode()).hexdigest()[:6]
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and only waits to be noticed by its parent."""
+    """Return whether a process is a zombie: it has ended and waits for its parent."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
