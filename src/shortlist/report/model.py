@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class Report:
         """Whether the strategy ended by its own rule."""
         return self.state in {"certified", "screened", "unproved"}
 
-    @property
+    @cached_property
     def order(self) -> IntArray:
         """All arms: selected arms first, then the others by decreasing merit, arms without pulls last."""
         result = self.result
