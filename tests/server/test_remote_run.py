@@ -34,6 +34,7 @@ scales = [1.0, 0.5, 1.0, 0.5, 1.0, 0.5, 1.0, 0.5]
 kind = "function"
 function = "score.py:measure"
 reproducible = true
+turns = 2
 """
 SCORE = """
 import os, pathlib, time
