@@ -38,7 +38,7 @@ from tests.store.server import Server, programs
 import shortlist as sl
 from benchmarks.server import Connection
 from shortlist.errors import ShortlistError
-from shortlist.session.sheets import ticket_text
+from shortlist.session.sheet_format import ticket_text
 from shortlist.store import open_store
 
 RESULTS = Path(__file__).parent / "results" / "outages.md"

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.session.sheets import ticket_text
+from shortlist.session.sheet_format import ticket_text
 from shortlist.store import Began, Told, open_store
 
 RESULTS = Path(__file__).parent / "results" / "server.md"

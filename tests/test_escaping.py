@@ -8,7 +8,7 @@ import pytest
 
 from shortlist.errors import InvalidAnswers
 from shortlist.escaping import is_name
-from shortlist.session.sheets import read_sheet
+from shortlist.session.sheet_format import read_sheet
 
 LOST = "\ufffd"
 LONG = 20_000

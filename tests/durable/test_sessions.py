@@ -15,7 +15,7 @@ import sqlalchemy
 
 import shortlist as sl
 from shortlist.errors import ChangedRun, CorruptLog, NoSuchRun, StoreTrouble
-from shortlist.session.splitting import TURNS
+from shortlist.session.call_plan import TURNS
 from shortlist.session.state import RunState
 from shortlist.session.worker_names import is_gone, own_name
 from shortlist.store import (

@@ -24,7 +24,7 @@ from shortlist.arrays import IntArray
 from shortlist.execution.scheduler import Pace
 from shortlist.measure import Calls, FunctionSource, generator_for, pooled, summary_of
 from shortlist.report.progress import pull_words
-from shortlist.session.splitting import CallSplit, PartialAnswers
+from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.tickets import Tickets
 from tests.execution.measures import MEANS, N, Once, exact, noisy, noisy_block, problem
 from tests.questions import unknown
@@ -173,7 +173,7 @@ def test_a_dear_call_is_a_task_of_its_own_and_no_round_is_one_task() -> None:
     assert cheap.blocks(1, 10**9, 1000, 2) == 1, "more pulls take longer"
 
 
-# --- how a round is cut ---------------------------------------------------------------------------
+# --- how a round is call_plan ---------------------------------------------------------------------------
 
 
 def tickets(counts: list[int]) -> Tickets:
@@ -193,26 +193,28 @@ def tickets(counts: list[int]) -> Tickets:
 def test_calls_cover_every_pull_once_and_blocks_every_call_wanted(
     counts: list[int], per_call: int | None, together: int, turns: int, data: st.DataObject
 ) -> None:
-    cut = CallSplit.of(tickets(counts), 7, together, per_call, turns)
-    calls = cut.calls(0, cut.n_calls)
+    call_plan = CallPlan.of(tickets(counts), 7, together, per_call, turns)
+    calls = call_plan.calls(0, call_plan.n_calls)
     pulls = [(c.arm, c.first_pull + pull) for c in calls for pull in range(c.count)]
     every = [(arm, 10 * arm + pull) for arm, count in enumerate(counts) for pull in range(count)]
     assert sorted(pulls) == every
-    assert pulls == every or cut.is_interleaved
+    assert pulls == every or call_plan.is_interleaved
     assert max(call.count for call in calls) <= (per_call or 20)
-    numbers = cut.numbers(0, cut.n_calls)
-    owners = cut.places(numbers)
+    numbers = call_plan.numbers(0, call_plan.n_calls)
+    owners = call_plan.places(numbers)
     assert owners.tolist() == [call.arm for call in calls]
-    assert cut.find(cut.parts(numbers)).tolist() == numbers.tolist()
-    wrong = Tickets(cut.tickets.problem, 0, calls.arms, calls.counts + 1, calls.first_pulls)
-    assert (cut.find(wrong) == -1).all()
-    first, stop = sorted(data.draw(st.tuples(*[st.integers(0, cut.n_calls)] * 2)))
-    assert list(cut.calls(first, stop)) == list(calls)[first:stop]
+    assert call_plan.find(call_plan.parts(numbers)).tolist() == numbers.tolist()
+    wrong = Tickets(call_plan.tickets.problem, 0, calls.arms, calls.counts + 1, calls.first_pulls)
+    assert (call_plan.find(wrong) == -1).all()
+    first, stop = sorted(data.draw(st.tuples(*[st.integers(0, call_plan.n_calls)] * 2)))
+    assert list(call_plan.calls(first, stop)) == list(calls)[first:stop]
     wanted, barred = np.array(
         data.draw(st.lists(st.tuples(*[st.booleans()] * 2), min_size=20, max_size=20))
     ).T
-    found = cut.blocks(cut.by_call(wanted[: len(counts)]), cut.by_call(barred[: len(counts)]))
-    of = [set(owners[first : first + together].tolist()) for first in range(0, cut.n_calls, together)]
+    found = call_plan.blocks(
+        call_plan.by_call(wanted[: len(counts)]), call_plan.by_call(barred[: len(counts)])
+    )
+    of = [set(owners[first : first + together].tolist()) for first in range(0, call_plan.n_calls, together)]
     expected = [
         block for block, arms in enumerate(of) if wanted[list(arms)].any() and not barred[list(arms)].any()
     ]
@@ -229,21 +231,24 @@ def test_calls_cover_every_pull_once_and_blocks_every_call_wanted(
 def test_answers_in_any_order_are_pooled_in_the_order_of_their_numbers(
     counts: list[int], per_call: int, turns: int, data: st.DataObject
 ) -> None:
-    cut = CallSplit.of(tickets(counts), 7, 1, per_call, turns)
-    every = np.arange(cut.n_calls)
-    means, spreads = np.random.default_rng(0).normal(size=cut.n_calls), np.full(cut.n_calls, np.nan)
+    call_plan = CallPlan.of(tickets(counts), 7, 1, per_call, turns)
+    every = np.arange(call_plan.n_calls)
+    means, spreads = (
+        np.random.default_rng(0).normal(size=call_plan.n_calls),
+        np.full(call_plan.n_calls, np.nan),
+    )
     found: dict[int, float] = {}
-    parts = PartialAnswers(cut)
-    for number in data.draw(st.permutations(range(cut.n_calls))):
+    parts = PartialAnswers(call_plan)
+    for number in data.draw(st.permutations(range(call_plan.n_calls))):
         one = slice(number, number + 1)
         places, told, _ = parts.whole(every[one], means[one], spreads[one])
         parts.take(every[one], means[one], spreads[one])
         found |= dict(zip(places.tolist(), told.tolist(), strict=True))
     for arm in range(len(counts)):
-        mine = np.flatnonzero(cut.places(every) == arm)
-        sizes = cut.parts(mine).counts
+        mine = np.flatnonzero(call_plan.places(every) == arm)
+        sizes = call_plan.parts(mine).counts
         assert found[arm] == pytest.approx(np.average(means[mine], weights=sizes), abs=1e-12)
-    again = PartialAnswers(cut).whole(every, means, spreads)
+    again = PartialAnswers(call_plan).whole(every, means, spreads)
     assert dict(zip(again[0].tolist(), again[1].tolist(), strict=True)) == found, "bit for bit"
     assert parts.n_pulls.tolist() == counts
 

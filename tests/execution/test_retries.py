@@ -21,9 +21,9 @@ from shortlist.files.problem_file import read_problem_file
 from shortlist.measure import CommandSource
 from shortlist.report.run_text import status_dict
 from shortlist.report.run_warnings import findings_of
-from shortlist.session.splitting import TURNS
+from shortlist.session.call_plan import TURNS
 from shortlist.store import MemoryStore, Record, Suspended
-from shortlist.store.log import After, Decide
+from shortlist.store.protocol import After, Decide
 from tests.cli.calling import Calls
 from tests.execution.measures import N, Once, exact, noisy, problem
 
@@ -174,7 +174,7 @@ def test_the_reason_is_said_at_once_and_not_again_and_again(caplog: pytest.LogCa
         sl.select(measure, problem(m=1, variances=[1.0, 1.0]), "wnelim", **about)
     (record,) = caplog.records
     assert said[1] == 1, "before anything else is tried"
-    assert record.message.startswith("Scheduler arm-0 (arm 0, round 0, pulls 0 to ")
+    assert record.message.startswith("Measuring arm-0 (arm 0, round 0, pulls 0 to ")
     assert "failed: OSError: the sensor is offline. Trying again in 0.0 s (retry 1 of 2)." in record.message
 
 

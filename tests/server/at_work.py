@@ -38,7 +38,7 @@ def serving(folder: Path, *options: str, token: str | None = None) -> Iterator[S
 def main() -> None:
     """Call the command line with other leases."""
     from shortlist import cli
-    from shortlist.execution import renewal as company
+    from shortlist.execution import lease_keeping as company
     from shortlist.execution import scheduler as round
 
     company.LEASE = round.LEASE = float(sys.argv.pop(1))  # type: ignore[attr-defined]

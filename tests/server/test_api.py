@@ -398,7 +398,7 @@ def test_fifty_threads_ask_and_tell(place: Place) -> None:
 
 
 def sl_rows(session: sl.Session, tickets: sl.Tickets) -> list[dict[str, Any]]:
-    from shortlist.session.sheets import ticket_rows
+    from shortlist.session.sheet_format import ticket_rows
 
     return list(ticket_rows(tickets, session.code, session.seed))
 

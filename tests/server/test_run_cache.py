@@ -18,7 +18,7 @@ from shortlist.server.snapshot import glance
 from shortlist.session.log import RunLog
 from shortlist.session.worker_names import own_name
 from shortlist.store import MemoryStore, Record
-from shortlist.store.log import After
+from shortlist.store.protocol import After
 
 
 class Counting(MemoryStore):

@@ -13,8 +13,8 @@ import shortlist as sl
 from shortlist.errors import ChangedRun, InvalidAnswers
 from shortlist.files.problem_file import read_problem
 from shortlist.measure import BoundedSource, Call, Summaries
-from shortlist.session.sheets import read_sheet
-from shortlist.session.told_sheets import tell_sheet
+from shortlist.session.sheet_format import read_sheet
+from shortlist.session.tell_sheet import tell_sheet
 from shortlist.store import Began, Bounded, MemoryStore
 from tests.compat.cases import SQLITE
 

@@ -15,7 +15,7 @@ import shortlist as sl
 from shortlist.execution.scheduler import Pace
 from shortlist.report.provenance import measured_by
 from shortlist.report.workload import workload
-from shortlist.session.splitting import CallSplit
+from shortlist.session.call_plan import CallPlan
 from shortlist.store import Answered, Released
 from shortlist.tickets import Tickets
 from tests.execution.measures import N, exact, noisy, problem
@@ -64,15 +64,15 @@ def test_the_turns_of_every_arm_are_spread_over_the_whole_round() -> None:
     counts = np.array([3, 100, 8, 1000, 50, 20, 7, 2, 900, 1] * 20)
     asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(len(counts)))
     arms = np.arange(len(counts))
-    cut = CallSplit.of(Tickets(asked, 4, arms, counts, 0 * arms), 7, 1, None, 8)
-    calls = cut.calls(0, cut.n_calls)
+    call_plan = CallPlan.of(Tickets(asked, 4, arms, counts, 0 * arms), 7, 1, None, 8)
+    calls = call_plan.calls(0, call_plan.n_calls)
     for arm in arms:
         mine = np.flatnonzero(calls.arms == arm)
         assert len(mine) == min(counts[arm], 8)
         assert (np.diff(calls.first_pulls[mine]) > 0).all()
         assert np.ptp(calls.counts[mine]) <= 1, "turns are of about equal size"
         turns = np.arange(len(mine))
-        shares = mine / cut.n_calls * len(mine)
+        shares = mine / call_plan.n_calls * len(mine)
         assert (shares > turns - 0.5).all()
         assert (shares < turns + 1.5).all()
 
@@ -92,14 +92,14 @@ def test_a_million_arms_have_few_turns() -> None:
     n = 1_000_000
     asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(n))
     arms = np.arange(n)
-    cut = CallSplit.of(Tickets(asked, 0, arms, np.full(n, 100), 0 * arms), 7, 1, None, 8)
-    assert cut.n_calls == 2 * n
+    call_plan = CallPlan.of(Tickets(asked, 0, arms, np.full(n, 100), 0 * arms), 7, 1, None, 8)
+    assert call_plan.n_calls == 2 * n
 
 
 def test_one_arm_alone_and_simulated_or_recorded_arms_need_no_turns(tmp_path: Path) -> None:
     asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(2))
     one = Tickets(asked, 0, np.array([1]), np.array([50]), np.array([0]))
-    assert CallSplit.of(one, 7, 1, None, 8).n_calls == 1
+    assert CallPlan.of(one, 7, 1, None, 8).n_calls == 1
     session = sl.Session(asked, "wnelim")
     sl.drive(session, sl.simulated_measure(asked, [0.0, 1.0]))
     assert session.settings is not None
@@ -214,9 +214,11 @@ def test_what_a_copy_of_a_history_learns_of_calls_stays_there() -> None:
         sl.drive(session, noting([], stop_after=5))
     history, before = session.history, session.n_made
     known = {(call.arm, call.first_pull) for call in history.answered}
-    cut = history.parts_of(history.round).cut
+    call_plan = history.parts_of(history.round).call_plan
     some = next(
-        call for call in cut.parts(np.arange(cut.n_calls)) if (call.arm, call.first_pull) not in known
+        call
+        for call in call_plan.parts(np.arange(call_plan.n_calls))
+        if (call.arm, call.first_pull) not in known
     )
     one = (np.array([some.arm]), np.array([some.first_pull]), np.array([some.count]), np.array([1.0]))
     history.copy().take([Answered(0, *one)])

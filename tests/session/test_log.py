@@ -12,11 +12,11 @@ import pytest
 
 from shortlist import Problem, Session
 from shortlist.errors import Contradiction, StoreTrouble
-from shortlist.session.sheets import read_sheet, ticket_text
+from shortlist.session.sheet_format import read_sheet, ticket_text
 from shortlist.session.state import RunState
-from shortlist.session.told_sheets import tell_sheet
+from shortlist.session.tell_sheet import tell_sheet
 from shortlist.store import Conflict, Event, Leased, MemoryStore, Record, Scored, Suspended, Told
-from shortlist.store.log import After, Decide
+from shortlist.store.protocol import After, Decide
 from shortlist.store.sqlite import SqliteStore
 from shortlist.tickets import Tickets
 

@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Fault(
         "bounds: not checked for each line of a sheet",
-        "session/told_sheets.py",
+        "session/tell_sheet.py",
         "        check_answer(tickets.problem, ticket.arm, told, answer)\n",
         "",
     ),
@@ -222,7 +222,7 @@ FAULTS = (
     Fault(
         "round: calls that were tried again are not told of",
         "execution/scheduler.py",
-        'said |= {"again": self.cut.parts(again).arms.tolist()}',
+        'said |= {"again": self.call_plan.parts(again).arms.tolist()}',
         "pass",
     ),
     Fault(
@@ -437,37 +437,37 @@ FAULTS = (
     ),
     Fault(
         "calls: one arm is measured after the other",
-        "session/splitting.py",
+        "session/call_plan.py",
         "return self._order[first:stop] if self.is_interleaved else np.arange(first, stop)",
         "return np.arange(first, stop)",
     ),
     Fault(
         "calls: the order does not depend on the seed",
-        "session/splitting.py",
+        "session/call_plan.py",
         "np.random.SeedSequence(self.seed, spawn_key",
         "np.random.SeedSequence(0, spawn_key",
     ),
     Fault(
         "calls: the order does not balance a steady drift",
-        "session/splitting.py",
+        "session/call_plan.py",
         "times[odd] = 1 - times[odd - 1]",
         "times[odd] = times[odd - 1]",
     ),
     Fault(
         "calls: turns are not spread over the round",
-        "session/splitting.py",
+        "session/call_plan.py",
         "        times /= np.repeat(n_by_ticket, n_by_ticket)\n",
         "",
     ),
     Fault(
         "calls: a ticket is told before all its calls are answered",
-        "session/splitting.py",
+        "session/call_plan.py",
         "places = places[n_new == self._n_missing[places]]",
         "places = places[n_new >= 1]",
     ),
     Fault(
         "calls: copies share what is known of calls",
-        "session/splitting.py",
+        "session/call_plan.py",
         "other.means, other.variances = self.means.copy(), self.variances.copy()",
         "other.means, other.variances = self.means, self.variances",
     ),
@@ -503,7 +503,7 @@ FAULTS = (
     ),
     Fault(
         "company: nothing is given back at the end",
-        "execution/renewal.py",
+        "execution/lease_keeping.py",
         "            session.release(worker)",
         "            pass",
     ),
@@ -662,7 +662,7 @@ FAULTS = (
     ),
     Fault(
         "log: a run that was replaced is taken for the one that was read",
-        "store/log.py",
+        "store/protocol.py",
         "if before and before != mark:",
         "if False:",
     ),
@@ -692,7 +692,7 @@ FAULTS = (
     ),
     Fault(
         "sheets: digits of a number can be divided in many ways",
-        "session/sheets.py",
+        "session/sheet_format.py",
         r"[0-9]+(\.[0-9]*)?|",
         r"[0-9]+\.?[0-9]*|",
     ),
@@ -747,7 +747,7 @@ FAULTS = (
     Fault("scored: as infinity", "session/transitions.py", "if not math.isfinite(one.score):", "if False:"),
     Fault(
         "scored: in rounds without an answer",
-        "session/told_sheets.py",
+        "session/tell_sheet.py",
         "        _refuse_stray(sheet, scored)\n",
         "",
     ),
@@ -765,7 +765,7 @@ FAULTS = (
     ),
     Fault(
         "tell: one of two runs with the same letters is named",
-        "session/told_sheets.py",
+        "session/tell_sheet.py",
         "return found[0] if len(found) == 1 else None",
         "return found[0] if found else None",
     ),

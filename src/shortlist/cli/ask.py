@@ -74,7 +74,7 @@ def command(
 
 
 def _print_sheet(session: "Session", tickets: "Tickets") -> None:
-    from shortlist.session.sheets import COLUMNS, ticket_rows
+    from shortlist.session.sheet_format import COLUMNS, ticket_rows
 
     print_csv(COLUMNS, ticket_rows(tickets, session.code, session.seed))
 
@@ -83,7 +83,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.session.sheets import ticket_rows
+    from shortlist.session.sheet_format import ticket_rows
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("ticket", no_wrap=True)

@@ -13,7 +13,7 @@ from shortlist.errors import InvalidAnswers
 
 if TYPE_CHECKING:
     from shortlist.session import Session
-    from shortlist.session.told_sheets import Taken
+    from shortlist.session.tell_sheet import Taken
     from shortlist.store import Conflict
 
 _MOST_CONFLICTS = 10  # shown one by one
@@ -56,8 +56,8 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
     """
     from shortlist.report.payloads import ended_dict, told_dict
     from shortlist.session import Session
-    from shortlist.session.sheets import read_sheet
-    from shortlist.session.told_sheets import run_with_code, tell_sheet
+    from shortlist.session.sheet_format import read_sheet
+    from shortlist.session.tell_sheet import run_with_code, tell_sheet
 
     worker = who(worker)
     data = _data(file)
@@ -122,7 +122,7 @@ def _say(session: "Session", told: "Taken") -> None:
 
 def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
     from shortlist.escaping import printable
-    from shortlist.session.sheets import ticket_text
+    from shortlist.session.sheet_format import ticket_text
 
     for one in conflicts[:_MOST_CONFLICTS]:
         ticket = ticket_text(session.code, one.round, one.arm)

@@ -21,7 +21,7 @@ from shortlist.result import Result
 from shortlist.run_urls import path_of
 from shortlist.session.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
 from shortlist.session.session import DAY
-from shortlist.session.sheets import ticket_text
+from shortlist.session.sheet_format import ticket_text
 from shortlist.session.transitions import plain
 from shortlist.session.worker_names import OVER_HTTP, own_name
 from shortlist.store.events import Scored

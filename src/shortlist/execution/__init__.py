@@ -1,4 +1,4 @@
-"""Scheduler: the loop that answers a session's tickets, by one worker or by many."""
+"""Measuring: the loop that answers a session's tickets, with one worker or many."""
 
 from shortlist.execution.drive import drive, select
 from shortlist.execution.retries import Retries

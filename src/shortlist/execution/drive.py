@@ -12,7 +12,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.execution.dask import ClusterLike
 from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import noting_interrupts
-from shortlist.execution.renewal import holding_tickets, wait_for_others
+from shortlist.execution.lease_keeping import holding_tickets, wait_for_others
 from shortlist.execution.retries import Retries, retries_of
 from shortlist.execution.scheduler import Policy, Scheduler
 from shortlist.execution.workers import Processes, workers_for
@@ -27,8 +27,8 @@ from shortlist.measure import (
 )
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
+from shortlist.session.call_plan import TURNS
 from shortlist.session.session import Session
-from shortlist.session.splitting import TURNS
 from shortlist.session.state import REPRODUCIBLE
 from shortlist.store import Where
 

@@ -26,12 +26,12 @@ from shortlist.errors import (
 )
 from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import Interrupt
-from shortlist.execution.renewal import LEASE
+from shortlist.execution.lease_keeping import LEASE
 from shortlist.execution.retries import AT_ONCE, Retries, Wait
 from shortlist.execution.worker import Outcome, Task
 from shortlist.execution.workers import Workers
 from shortlist.measure import Source, Summaries
-from shortlist.session.splitting import CallSplit
+from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket
 
@@ -85,9 +85,9 @@ _MOST_NAMED = 5
 _KEPT = "a session keeps what it was told, and a store does so for good."
 
 
-def ticket_of(cut: CallSplit, call: int) -> Ticket:
+def ticket_of(call_plan: CallPlan, call: int) -> Ticket:
     """Return a call, by its place in the order of calls, as a ticket for its own pulls."""
-    return cut.parts(cut.numbers(call, call + 1))[0]
+    return call_plan.parts(call_plan.numbers(call, call + 1))[0]
 
 
 def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
@@ -106,20 +106,20 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
 def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
     """Return why a call is tried again later; `times` are its failures so far, and the most retries."""
     if not wait.is_failure:
-        return f"Scheduler {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
+        return f"Measuring {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
     n, most = times
     return (
-        f"Scheduler {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
+        f"Measuring {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
         f"(retry {n} of {most})."
     )
 
 
 def workers_lost(
-    cut: CallSplit, under_way: Iterable[range], why: str, cause: BaseException | None = None
+    call_plan: CallPlan, under_way: Iterable[range], why: str, cause: BaseException | None = None
 ) -> WorkersLost:
     """Return the error for workers that are gone, with the blocks that were under way."""
-    calls = sorted(number for blocks in under_way for number in range(*cut.bounds(blocks)))
-    names = "; ".join(named(ticket_of(cut, number)) for number in calls[:_MOST_NAMED])
+    calls = sorted(number for blocks in under_way for number in range(*call_plan.bounds(blocks)))
+    names = "; ".join(named(ticket_of(call_plan, number)) for number in calls[:_MOST_NAMED])
     more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
     error = WorkersLost(
         f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
@@ -202,7 +202,7 @@ class Scheduler:
     held_until: float = -np.inf  # no call begins before that time
     said_at: float = -np.inf  # when it was last said why calls wait
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
-    _cut: CallSplit | None = None  # of the round under way
+    _call_plan: CallPlan | None = None  # of the round under way
 
     def measure(self, budget: int | None) -> bool:
         """Measure what is open of the session's round, within a budget; return whether that was enough.
@@ -210,16 +210,16 @@ class Scheduler:
         Tickets that others hold are left to them.
         """
         asked, is_open = self.patiently(lambda: self.session.still_open(self.worker))
-        if self._cut is None or self._cut.tickets is not asked:
+        if self._call_plan is None or self._call_plan.tickets is not asked:
             policy = self.policy
-            self._cut = CallSplit.of(
+            self._call_plan = CallPlan.of(
                 asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
             )
         is_dear = np.zeros(len(asked), dtype=bool)
         if budget is not None:
             costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
             is_dear = is_open & (costs > budget)
-        _RoundScheduler(self, self._cut, is_open, is_dear).run()
+        _RoundScheduler(self, self._call_plan, is_open, is_dear).run()
         return not is_dear.any()
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
@@ -258,15 +258,17 @@ class Scheduler:
 class _RoundScheduler:
     """The work of one round: blocks to do, tasks under way, and what has gone wrong."""
 
-    def __init__(self, job: Scheduler, cut: CallSplit, is_open: BoolArray, is_dear: BoolArray) -> None:
-        self.job, self.cut = job, cut
-        self.is_wanted = cut.by_call(is_open)  # by call, until it is answered
-        if cut.ends is not None:
-            known = cut.find(job.session.answered())
+    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, is_dear: BoolArray) -> None:
+        self.job, self.call_plan = job, call_plan
+        self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
+        if call_plan.ends is not None:
+            known = call_plan.find(job.session.answered())
             self.is_wanted[known[known >= 0]] = False
-        self.is_held = np.zeros(cut.n_calls, dtype=bool)  # by call, while it is claimed and not answered
-        self.n_held = np.zeros(len(cut.tickets), dtype=np.int64)  # by ticket: how many of its calls
-        self.todo: deque[range] = deque(cut.blocks(self.is_wanted, cut.by_call(is_dear)))
+        self.is_held = np.zeros(
+            call_plan.n_calls, dtype=bool
+        )  # by call, while it is claimed and not answered
+        self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: how many of its calls
+        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, call_plan.by_call(is_dear)))
         self.n_todo = sum(map(len, self.todo))
         self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
         self.accused: set[int] = set()  # blocks under way when workers died, to be tried alone
@@ -306,15 +308,15 @@ class _RoundScheduler:
         for blocks, _ in (*self.under_way.values(), *self.late.values()):
             begun.update(self._calls_of(blocks))
         calls = np.array(sorted(begun), dtype=np.int64)
-        places = np.unique(self.cut.places(calls[self.is_wanted[calls]]))
+        places = np.unique(self.call_plan.places(calls[self.is_wanted[calls]]))
         if len(places):
             worker = self.job.worker
             with contextlib.suppress(ShortlistError):  # what went wrong before matters more
-                self.job.session.release(worker, by=worker, begun=self.cut.tickets.take(places))
+                self.job.session.release(worker, by=worker, begun=self.call_plan.tickets.take(places))
 
     def _calls_of(self, blocks: range) -> list[int]:
         """Return the numbers of the calls of some blocks."""
-        numbers: list[int] = self.cut.numbers(*self.cut.bounds(blocks)).tolist()
+        numbers: list[int] = self.call_plan.numbers(*self.call_plan.bounds(blocks)).tolist()
         return numbers
 
     # --- tasks out --------------------------------------------------------------------------------
@@ -338,7 +340,7 @@ class _RoundScheduler:
         if room <= 0 and not self.under_way:
             hanging = [blocks for blocks, _ in self.late.values()]
             self.error = workers_lost(
-                self.cut, hanging, "every worker hangs in a call that should have ended"
+                self.call_plan, hanging, "every worker hangs in a call that should have ended"
             )
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             if self.job.interrupt.is_wanted or time.monotonic() < self.job.held_until:
@@ -348,8 +350,8 @@ class _RoundScheduler:
     def _next(self) -> range:
         """Take as many blocks off the work to do as make a task."""
         blocks = self.todo.popleft()
-        first, stop = self.cut.bounds(blocks[:1])
-        pulls = int(self.cut.calls(first, stop).counts.sum())
+        first, stop = self.call_plan.bounds(blocks[:1])
+        pulls = int(self.call_plan.calls(first, stop).counts.sum())
         size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
         if size < len(blocks):
             self.todo.appendleft(blocks[size:])
@@ -366,18 +368,18 @@ class _RoundScheduler:
         """Return which of some blocks have calls that nobody else makes or has made."""
         if self.job.session.is_private:
             return [blocks]
-        numbers = self.cut.numbers(*self.cut.bounds(blocks))
+        numbers = self.call_plan.numbers(*self.call_plan.bounds(blocks))
         wanted = np.sort(numbers[self.is_wanted[numbers]])
-        calls, worker = self.cut.parts(wanted), self.job.worker
+        calls, worker = self.call_plan.parts(wanted), self.job.worker
         own = wanted[self.job.patiently(lambda: self.job.session.claim(calls, worker, LEASE))]
         new = own[~self.is_held[own]]
         self.is_held[new] = True
-        np.add.at(self.n_held, self.cut.places(new), 1)
-        return list(self.cut.blocks(self.is_held, within=blocks))
+        np.add.at(self.n_held, self.call_plan.places(new), 1)
+        return list(self.call_plan.blocks(self.is_held, within=blocks))
 
     def _hand_out(self, blocks: range) -> None:
-        first, stop = self.cut.bounds(blocks)
-        task = Task(next(self.job.numbers), self.cut.calls(first, stop), self.cut.together)
+        first, stop = self.call_plan.bounds(blocks)
+        task = Task(next(self.job.numbers), self.call_plan.calls(first, stop), self.call_plan.together)
         timeout = self.job.policy.timeout
         try:
             if timeout is not None:
@@ -392,7 +394,7 @@ class _RoundScheduler:
             self._replace(error, [])
         except RuntimeError as error:  # it was shut down
             self._do_again(blocks)
-            self.error = workers_lost(self.cut, [], words_of(error), error)
+            self.error = workers_lost(self.call_plan, [], words_of(error), error)
 
     def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
         """Put blocks back to the work to do; note their calls if these may have been made."""
@@ -443,15 +445,15 @@ class _RoundScheduler:
 
     def _take(self, blocks: range, outcome: Outcome) -> None:
         """Tell what a task brought; its last block is tried again if something in it went wrong."""
-        first, _ = self.cut.bounds(blocks)
+        first, _ = self.call_plan.bounds(blocks)
         n_calls = len(outcome.means)
-        calls = self.cut.calls(first, first + n_calls)
+        calls = self.call_plan.calls(first, first + n_calls)
         self.job.pace.note(n_calls, int(calls.counts.sum()), outcome.seconds)
         if not outcome.errors:
             self._tell(first, outcome)
             return
-        n_good = (n_calls - 1) // self.cut.together
-        n_told = n_good * self.cut.together
+        n_good = (n_calls - 1) // self.call_plan.together
+        n_told = n_good * self.call_plan.together
         if n_told:
             self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
         self._do_again(blocks[n_good + 1 :])
@@ -464,8 +466,8 @@ class _RoundScheduler:
         Some failures are final at once: another try of a reward out of bounds would select among rewards.
         A failure that several calls share is not scored, since their rewards would not be independent.
         """
-        first, stop = self.cut.bounds(range(block, block + 1))
-        if not self.is_wanted[self.cut.numbers(first, stop)].any():
+        first, stop = self.call_plan.bounds(range(block, block + 1))
+        if not self.is_wanted[self.call_plan.numbers(first, stop)].any():
             return  # an earlier try, given up as overdue, has come after all
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if self._is_tried_again(block, list(errors.values()), first + next(iter(errors))):
@@ -474,15 +476,15 @@ class _RoundScheduler:
         score = self.job.policy.score
         if final or score is None or outcome.is_shared:
             self.again.update(self._calls_of(range(block, block + 1)))
-            others = len(errors) - 1 if self.cut.together > 1 else 0
+            others = len(errors) - 1 if self.call_plan.together > 1 else 0
             self.error = self.error or gave_up(
-                ticket_of(self.cut, first + place), errors[place], self.failures[block], others
+                ticket_of(self.call_plan, first + place), errors[place], self.failures[block], others
             )
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
-            (number,) = self.cut.numbers(first + place, first + place + 1).tolist()
-            self.scores[number] = Scored(ticket_of(self.cut, first + place), score, words_of(cause))
+            (number,) = self.call_plan.numbers(first + place, first + place + 1).tolist()
+            self.scores[number] = Scored(ticket_of(self.call_plan, first + place), score, words_of(cause))
         self._tell(first, outcome)
 
     def _is_tried_again(self, block: int, errors: list[BaseException], call: int) -> bool:
@@ -502,11 +504,13 @@ class _RoundScheduler:
             self.job.held_until = max(self.job.held_until, due)
         heapq.heappush(self.waiting, (due, block))
         times = self.failures[block], self.job.policy.retries.times
-        self.job.say_waiting(put_off_words(ticket_of(self.cut, call), errors[0], wait, times), wait.seconds)
+        self.job.say_waiting(
+            put_off_words(ticket_of(self.call_plan, call), errors[0], wait, times), wait.seconds
+        )
         return True
 
     def _tell(self, first: int, outcome: Outcome) -> None:
-        numbers = self.cut.numbers(first, first + len(outcome.means))
+        numbers = self.call_plan.numbers(first, first + len(outcome.means))
         is_new = self.is_wanted[numbers]
         numbers = numbers[is_new]
         self.is_wanted[numbers] = False
@@ -517,12 +521,12 @@ class _RoundScheduler:
 
     def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Tell what is acceptable, also where something else is not."""
-        calls, released = self.cut.parts(numbers), self._let_go(numbers)
+        calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
         answers = Summaries(calls.counts, means, variances)
         scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
         again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
         said: dict[str, Any] = {"worker": self.job.worker, "scored": scored, "released": released}
-        said |= {"again": self.cut.parts(again).arms.tolist()}
+        said |= {"again": self.call_plan.parts(again).arms.tolist()}
         answer, patiently = self.job.session.answer, self.job.patiently
         try:
             patiently(lambda: answer(calls, answers, **said))
@@ -543,10 +547,10 @@ class _RoundScheduler:
         if not len(held):
             return None
         self.is_held[held] = False
-        places = self.cut.places(held)
+        places = self.call_plan.places(held)
         np.subtract.at(self.n_held, places, 1)
         free = np.unique(places[self.n_held[places] == 0])
-        return self.cut.tickets.take(free).arms
+        return self.call_plan.tickets.take(free).arms
 
     # --- what goes wrong --------------------------------------------------------------------------
 
@@ -568,7 +572,7 @@ class _RoundScheduler:
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries.times
         if is_final or type(error).__name__ == "KilledWorker":
-            self.error = self.error or workers_lost(self.cut, [blocks], words_of(error), error)
+            self.error = self.error or workers_lost(self.call_plan, [blocks], words_of(error), error)
         else:
             pause = self.job.policy.retries.pause(self.failures[blocks[0]])
             for block in blocks:
@@ -588,11 +592,11 @@ class _RoundScheduler:
             culprit = broken[0][0] if broken else _NO_BLOCK
             self.failures[culprit] += 1
             if self.failures[culprit] > min(self.job.policy.retries.times, AT_ONCE):
-                self.error = self.error or workers_lost(self.cut, broken, words_of(reason), reason)
+                self.error = self.error or workers_lost(self.call_plan, broken, words_of(reason), reason)
         if self.error is not None:
             return
         if not self.job.workers.replace():
-            self.error = workers_lost(self.cut, broken, words_of(reason), reason)
+            self.error = workers_lost(self.call_plan, broken, words_of(reason), reason)
         elif len(broken) == 1:
             (blocks,) = broken
             halves = (blocks[: len(blocks) // 2], blocks[len(blocks) // 2 :])
@@ -609,7 +613,7 @@ class _RoundScheduler:
                 if len(blocks) > 1:  # whichever it was will be overdue by itself
                     self._do_again(range(block, block + 1), is_begun=True)
                 else:
-                    first, stop = self.cut.bounds(blocks)
+                    first, stop = self.call_plan.bounds(blocks)
                     nothing = np.full((2, stop - first), np.nan)
                     error = TimeoutError(
                         f"it took more than {self.job.policy.timeout:g} seconds for each call"

@@ -6,7 +6,7 @@ from typing import Any
 from shortlist.report.run_text import refused_dict, run_dict
 from shortlist.report.text_format import iso
 from shortlist.session.log import RunLog
-from shortlist.session.sheets import ticket_text
+from shortlist.session.sheet_format import ticket_text
 from shortlist.store.events import Record, Told
 
 COLUMNS = (

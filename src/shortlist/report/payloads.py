@@ -6,8 +6,8 @@ from typing import Any
 from shortlist.report.text_format import iso
 from shortlist.session.holders import Holding, awaited
 from shortlist.session.session import Session
-from shortlist.session.sheets import ticket_rows, ticket_text
-from shortlist.session.told_sheets import Taken
+from shortlist.session.sheet_format import ticket_rows, ticket_text
+from shortlist.session.tell_sheet import Taken
 from shortlist.store import Conflict
 from shortlist.tickets import Tickets
 

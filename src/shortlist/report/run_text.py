@@ -13,7 +13,7 @@ from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.outline import Outline, outline_of
-from shortlist.session.sheets import ticket_text
+from shortlist.session.sheet_format import ticket_text
 from shortlist.session.state import RunState
 from shortlist.store import Began
 from shortlist.strategies import strategy_for

@@ -208,7 +208,7 @@ class Forwarded(Guard):
         await self.app(scope, receive, send)
 
 
-class ClientAddress(Guard):
+class Authenticate(Guard):
     """Finds out what a client may do, by its token or its cookie; refuses nobody."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -287,7 +287,7 @@ class SameSite(Guard):
         return answer(HTTPStatus.FORBIDDEN, "ForeignOrigin", said)
 
 
-class Authenticate(Guard):
+class Authorize(Guard):
     """Lets people do what their token allows, and nothing be added where runs are only to be looked at.
 
     Wrong tokens are counted, also those in the form: whoever shows too many is told to wait. A right one is
@@ -324,11 +324,11 @@ GUARDS: list[_Maker] = [
     SafeHeaders,
     Head,
     Forwarded,
-    ClientAddress,
+    Authenticate,
     RateLimit,
     AllowedHosts,
     SameSite,
-    Authenticate,
+    Authorize,
     WholeRequests,
 ]
 

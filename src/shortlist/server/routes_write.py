@@ -30,8 +30,8 @@ from shortlist.server.requests import (
 from shortlist.server.responses import Begun, Done, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.session import Session
-from shortlist.session.sheets import Entry, entries_of, read_sheet
-from shortlist.session.told_sheets import run_with_code, tell_sheet, ticket_numbers
+from shortlist.session.sheet_format import Entry, entries_of, read_sheet
+from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
 

@@ -21,7 +21,7 @@ from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.result import Result
 from shortlist.rewards import SubGaussian
-from shortlist.session import transitions as deciding
+from shortlist.session import transitions
 from shortlist.session.answers import (
     check_bounds,
     check_parts,
@@ -142,7 +142,7 @@ class Session:
         """Refuse to resume with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
-            self._append(lambda history, _: deciding.declaration(self.name, history, problem))
+            self._append(lambda history, _: transitions.declaration(self.name, history, problem))
         self._refuse_changes(problem, strategy, seed, reissue)
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
@@ -176,7 +176,7 @@ class Session:
         session = cls(problem, strategy, seed=seed)
         for event in events:
             if isinstance(event, Told):
-                session._accept(lambda history, _, told=event: deciding.answers(history, told))  # type: ignore[misc]
+                session._accept(lambda history, _, told=event: transitions.answers(history, told))  # type: ignore[misc]
             elif isinstance(event, Conflict | Scored):
                 session._log.append(lambda *_, event=event: [event])
         return session
@@ -336,7 +336,7 @@ class Session:
 
         def decide(history: RunState, now: float) -> list[Event]:
             nonlocal tickets
-            tickets, events = deciding.reservation(history.round, worker, now, lease, limit)
+            tickets, events = transitions.reservation(history.round, worker, now, lease, limit)
             return events
 
         tickets = self.asked
@@ -427,7 +427,7 @@ class Session:
 
         def decide(history: RunState, _: float) -> list[Event]:
             check_bounds(history.problem, tickets, rewards, told.means, scored)
-            return deciding.answers(history, told, tickets, scored, sizes)
+            return transitions.answers(history, told, tickets, scored, sizes)
 
         return self._accept(decide)
 
@@ -441,7 +441,7 @@ class Session:
             round = self._history.round
             if round.reissue if worker is None else self.is_private:
                 return round.tickets, ~round.is_told
-            return round.tickets, deciding.free_for(round, worker or "", self._log.now())
+            return round.tickets, transitions.free_for(round, worker or "", self._log.now())
 
     def refresh(self) -> None:
         """Read the answers that others have recorded in the meantime."""
@@ -459,7 +459,7 @@ class Session:
         found = np.full(len(tickets), True)
 
         def decide(history: RunState, now: float) -> list[Event]:
-            found[:], events = deciding.claim(history, tickets, worker, now, lease)
+            found[:], events = transitions.claim(history, tickets, worker, now, lease)
             return events
 
         if not self.is_private:
@@ -469,7 +469,7 @@ class Session:
     def renew(self, worker: str, lease: float) -> None:
         """Extend the leases of a worker."""
         if not self.is_private:
-            self._append(lambda history, now: deciding.renewal(history.round, worker, now + lease))
+            self._append(lambda history, now: transitions.renewal(history.round, worker, now + lease))
 
     def answer(
         self,
@@ -494,9 +494,9 @@ class Session:
         def decide(history: RunState, _: float) -> list[Event]:
             check_bounds(history.problem, calls, None, answers.means, scored)
             about: dict[str, Any] = {"worker": worker, "scored": scored, "again": again}
-            events = deciding.answers_to_calls(history, calls, answers, **about)
+            events = transitions.answers_to_calls(history, calls, answers, **about)
             if released is not None and calls.round == history.round.number:
-                events += deciding.handed_on(history.round, worker, released, events)
+                events += transitions.handed_on(history.round, worker, released, events)
             return events
 
         self._warn(self._accept(decide))
@@ -522,7 +522,7 @@ class Session:
 
         def decide(history: RunState, _: float) -> list[Event]:
             round = history.round if begun is None else history.find(begun.round)
-            return deciding.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
+            return transitions.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
 
         self._append(decide)
 
@@ -546,8 +546,8 @@ class Session:
         ChangedRun
             If rewards were measured with other settings before.
         """
-        given = deciding.checked_settings(settings, self.problem.n)
-        self._append(lambda history, _: deciding.arrangement(self.name, history, given))
+        given = transitions.checked_settings(settings, self.problem.n)
+        self._append(lambda history, _: transitions.arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
         """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
@@ -575,8 +575,8 @@ class Session:
 
     def _settle(self) -> None:
         """Append the end of the run to the log, if it has ended."""
-        if deciding.end(self._history):
-            self._append(lambda history, _: deciding.end(history))
+        if transitions.end(self._history):
+            self._append(lambda history, _: transitions.end(history))
 
     def _accept(self, decide: Choose) -> Sequence[Event]:
         """Append answers and, if they end the run, its end."""

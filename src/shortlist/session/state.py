@@ -15,8 +15,8 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
+from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.session.leases import Leases
-from shortlist.session.splitting import CallSplit, PartialAnswers
 from shortlist.store.events import (
     Answered,
     Arranged,
@@ -213,7 +213,7 @@ class RunState:
         """Return the answers to single calls of a round, split according to the settings."""
         if round.parts is None:
             round.parts = PartialAnswers(
-                CallSplit.arranged(round.tickets, self.began.seed, self.settings or {})
+                CallPlan.arranged(round.tickets, self.began.seed, self.settings or {})
             )
         return round.parts
 
@@ -221,8 +221,10 @@ class RunState:
     def answered(self) -> Tickets:
         """The answered parts of open tickets of this round."""
         parts, round = self.parts_of(self.round), self.round
-        is_known = parts.is_answered(np.arange(parts.cut.n_calls)) & parts.cut.by_call(~round.is_told)
-        return parts.cut.parts(np.flatnonzero(is_known))
+        is_known = parts.is_answered(np.arange(parts.call_plan.n_calls)) & parts.call_plan.by_call(
+            ~round.is_told
+        )
+        return parts.call_plan.parts(np.flatnonzero(is_known))
 
     def take(self, events: Iterable[Event]) -> None:
         """Apply events in order. Answers and leases of a round are collected and applied together."""
@@ -357,7 +359,7 @@ class RunState:
         """Record answers to parts of tickets of the current round."""
         calls = Tickets(self.problem, answered.round, answered.arms, answered.counts, answered.first_pulls)
         parts = self.parts_of(self.round)
-        numbers = parts.cut.find(calls)
+        numbers = parts.call_plan.find(calls)
         is_known = (numbers < 0) | parts.is_answered(numbers)
         if answered.round != self.round.number or is_known.any():
             raise _unfit(answered)

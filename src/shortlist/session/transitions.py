@@ -66,7 +66,7 @@ def claim(
     round = history.find(calls.round)
     places = round.places(calls.arms, is_repeating=True)
     parts = history.parts_of(round)
-    numbers = parts.cut.find(calls)
+    numbers = parts.call_plan.find(calls)
     is_answered = (numbers >= 0) & parts.is_answered(numbers)
     is_its = free_for(round, worker, now)[places] & ~is_answered
     return is_its, _leased(round, np.unique(places[is_its]), worker, now + lease)
@@ -249,13 +249,13 @@ def answers_to_calls(
     """
     round = history.find(calls.round)
     parts = history.parts_of(round)
-    numbers = parts.cut.find(calls)
+    numbers = parts.call_plan.find(calls)
     if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
         raise NotAsked("these are not calls of this run, each once; the run splits its tickets differently.")
     order = np.argsort(numbers)
     numbers, means, variances = numbers[order], given.means[order], given.variances[order]
-    places = parts.cut.places(numbers)
-    if parts.cut.ends is None:
+    places = parts.call_plan.places(numbers)
+    if parts.call_plan.ends is None:
         spread = _pilot_variances(round, places, variances)
         told = Told(round.number, round.tickets.arms[places], means, spread, worker, tuple(again))
         return answers(history, told, scored=scored)
@@ -270,7 +270,7 @@ def answers_to_calls(
         return list(others)
     numbers, places = numbers[is_new], places[is_new]
     means, variances = means[is_new], variances[is_new]
-    new = parts.cut.parts(numbers)
+    new = parts.call_plan.parts(numbers)
     known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if scored else set()
     counted = [one for one in scored if (one.ticket.arm, one.ticket.first_pull) in known]
     events: list[Event] = [*_opening(round), *counted]

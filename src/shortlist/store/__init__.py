@@ -18,8 +18,8 @@ from shortlist.store.events import (
     Suspended,
     Told,
 )
-from shortlist.store.log import Decide, Store
 from shortlist.store.memory import MemoryStore
+from shortlist.store.protocol import Decide, Store
 
 __all__ = [
     "Answered",

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from shortlist.errors import StoreTrouble
-from shortlist.store.log import Store
 from shortlist.store.memory import MemoryStore
+from shortlist.store.protocol import Store
 
 Where: TypeAlias = str | os.PathLike[str] | Store
 

@@ -5,7 +5,7 @@ import itertools
 from shortlist.errors import NoSuchRun, StoreTrouble
 from shortlist.store.codec import encoded
 from shortlist.store.events import Record
-from shortlist.store.log import Store
+from shortlist.store.protocol import Store
 
 
 def copy_run(source: Store, target: Store, run: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shortlist.store.clock import steady
 from shortlist.store.events import Record
-from shortlist.store.log import (
+from shortlist.store.protocol import (
     After,
     Decide,
     checked_name,

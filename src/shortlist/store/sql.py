@@ -15,7 +15,14 @@ from shortlist.store import chain
 from shortlist.store.chain import Entry, Link, Row
 from shortlist.store.events import Record
 from shortlist.store.forks import ForkGuard
-from shortlist.store.log import (
+from shortlist.store.migrations import (
+    Step,
+    Transaction,
+    bring_up_to_date,
+    refuse_newer,
+    version_of,
+)
+from shortlist.store.protocol import (
     After,
     Decide,
     can_be_name,
@@ -26,13 +33,6 @@ from shortlist.store.log import (
     refuse_existing,
     refuse_lost,
     refuse_replaced,
-)
-from shortlist.store.migrations import (
-    Step,
-    Transaction,
-    bring_up_to_date,
-    refuse_newer,
-    version_of,
 )
 from shortlist.store.tables import EVENTS, RUNS
 from shortlist.store.trouble import explained

@@ -1,6 +1,7 @@
 """How it decides: one algorithm per file, found here by name.
 
-To add one: write the file (see CONTRIBUTING.md), then add one line to `_ALL`.
+To add one: write the file (see CONTRIBUTING.md), then add one line to `_ALL`. `planning.resolve` decides
+which of them "auto" means.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Scheduler in company: other processes may be at work on the same run."""
+"""Leases of a driver: renews them while it measures, and waits for tickets that other workers hold."""
 
 import contextlib
 import itertools

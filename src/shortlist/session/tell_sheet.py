@@ -11,7 +11,7 @@ from shortlist.escaping import is_name
 from shortlist.measure import Summary, check_answer, summary_of
 from shortlist.session.answers import check_rounding, variances_of
 from shortlist.session.session import Session
-from shortlist.session.sheets import Entry, ticket_text
+from shortlist.session.sheet_format import Entry, ticket_text
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
 

@@ -37,7 +37,7 @@ _ORDER = 1  # separates the random numbers of the order from those of the reward
 
 
 @dataclass(frozen=True, eq=False)
-class CallSplit:
+class CallPlan:
     """The calls of a round, numbered in the order of its tickets, and the order in which they are made.
 
     Attributes
@@ -64,7 +64,7 @@ class CallSplit:
     @classmethod
     def of(
         cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
-    ) -> "CallSplit":
+    ) -> "CallPlan":
         """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm."""
         counts = tickets.counts
         n_calls = np.ones_like(counts) if pulls_per_call is None else -(-counts // pulls_per_call)
@@ -77,7 +77,7 @@ class CallSplit:
         return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved)
 
     @classmethod
-    def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallSplit":
+    def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallPlan":
         """Return a round split by a run's settings; runs of version 0.1.0 have no `turns`."""
         size = settings.get("pulls_per_call")
         return cls.of(
@@ -210,11 +210,11 @@ class PartialAnswers:
         By ticket, the number of its pulls answered this way.
     """
 
-    def __init__(self, cut: CallSplit) -> None:
-        self.cut = cut
-        self.means, self.variances = np.full((2, cut.n_calls), np.nan)
-        self.n_pulls = np.zeros_like(cut.tickets.counts)
-        self._n_missing = cut.n_by_ticket.copy()
+    def __init__(self, call_plan: CallPlan) -> None:
+        self.call_plan = call_plan
+        self.means, self.variances = np.full((2, call_plan.n_calls), np.nan)
+        self.n_pulls = np.zeros_like(call_plan.tickets.counts)
+        self._n_missing = call_plan.n_by_ticket.copy()
 
     def copy(self) -> "PartialAnswers":
         """Return an independent copy."""
@@ -231,8 +231,8 @@ class PartialAnswers:
     def take(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Add answers to calls that had none."""
         self.means[numbers], self.variances[numbers] = means, variances
-        places = self.cut.places(numbers)
-        np.add.at(self.n_pulls, places, self.cut.parts(numbers).counts)
+        places = self.call_plan.places(numbers)
+        np.add.at(self.n_pulls, places, self.call_plan.parts(numbers).counts)
         np.subtract.at(self._n_missing, places, 1)
 
     def whole(
@@ -242,20 +242,20 @@ class PartialAnswers:
 
         The calls must be unanswered and in ascending order. Nothing is changed.
         """
-        places, n_new = np.unique(self.cut.places(numbers), return_counts=True)
+        places, n_new = np.unique(self.call_plan.places(numbers), return_counts=True)
         places = places[n_new == self._n_missing[places]]
-        if self.cut.ends is None:
+        if self.call_plan.ends is None:
             chosen = np.searchsorted(numbers, places)
             return places, means[chosen], variances[chosen]
         found = np.full((2, len(places)), np.nan)
-        sizes = self.cut.n_by_ticket[places]
+        sizes = self.call_plan.n_by_ticket[places]
         for size in np.unique(sizes).tolist():
             of = np.flatnonzero(sizes == size)
-            calls = (self.cut.ends[places[of]] - size)[:, None] + np.arange(size)
+            calls = (self.call_plan.ends[places[of]] - size)[:, None] + np.arange(size)
             at = np.minimum(np.searchsorted(numbers, calls), len(numbers) - 1)
             is_new = numbers[at] == calls
             found[:, of] = pooled(
-                self.cut.parts(calls.ravel()).counts.reshape(calls.shape),
+                self.call_plan.parts(calls.ravel()).counts.reshape(calls.shape),
                 np.where(is_new, means[at], self.means[calls]),
                 np.where(is_new, variances[at], self.variances[calls]),
             )
