@@ -63,7 +63,7 @@ def run(case: Case, strategy: str, seed: int) -> sl.Result:
     return session.result
 
 
-def summaries(tickets: sl.Tickets, rewards: FloatArray) -> list[sl.Summary]:
+def summaries(tickets: sl.session.Tickets, rewards: FloatArray) -> list[sl.Summary]:
     """Return the rewards of each ticket summed up, given those of all tickets in a row."""
     starts = np.cumsum(tickets.counts) - tickets.counts
     means = np.add.reduceat(rewards, starts) / tickets.counts

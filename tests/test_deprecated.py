@@ -48,6 +48,23 @@ def test_a_plan_for_a_budget_is_a_plan() -> None:
         assert sl.plan_for_budget(problem, 2000).to_dict() == sl.plan(problem, 2000).to_dict()
 
 
+@pytest.mark.parametrize(
+    ("name", "place"), [("ChangedRun", "errors"), ("Ticket", "session"), ("Plan", "planning")]
+)
+def test_names_that_moved_are_still_found(name: str, place: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"use `shortlist\.{place}\.{name}`") as caught:
+        found = getattr(sl, name)
+    assert caught[0].filename == __file__
+    assert found is getattr(getattr(sl, place), name)
+
+
+def test_there_are_few_public_names_and_each_exists() -> None:
+    assert len(sl.__all__) <= 35
+    assert all(hasattr(sl, name) for name in sl.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = sl.Nothing
+
+
 def test_strategies_is_a_module_that_can_be_called() -> None:
     with pytest.warns(DeprecationWarning, match=r"use shortlist\.strategies\.names\(\)") as caught:
         assert sl.strategies("unknown") == sl.strategies.names("unknown")  # type: ignore[operator]

@@ -50,7 +50,7 @@ def test_the_best_should_need_least_among_those_that_promise_the_m_best() -> Non
         for name in sl.strategies.names()
         if not strategy_named(name).unfit(problem())
         and (promise := strategy_named(name).guarantee(problem())) is not None
-        and promise.scope is sl.Scope.TOP_M
+        and promise.scope is sl.certificates.Scope.TOP_M
         and (pulls := strategy_named(name).worst_case_pulls(problem())) is not None
     }
     assert {row.strategy for row in planned.rows if row.is_certified} == promised.keys()
@@ -261,7 +261,7 @@ def test_the_largest_m_is_found_by_trying() -> None:
         found = sl.plan(asked, budget, vary="m")
         assert found.problem.m == largest
         assert (found.best.worst_case_pulls or 0) <= budget
-    with pytest.raises(sl.NoGuarantee, match="no m"):
+    with pytest.raises(sl.errors.NoGuarantee, match="no m"):
         sl.plan(asked, min(costs.values()) - 1, vary="m")
 
 
@@ -283,8 +283,8 @@ def test_names_and_variances_are_kept() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"budget": 11}, sl.NoGuarantee, "each of the 12 arms"),
-        ({"budget": 100, "vary": "delta"}, sl.NoGuarantee, "up to 0.5"),
+        ({"budget": 11}, sl.errors.NoGuarantee, "each of the 12 arms"),
+        ({"budget": 100, "vary": "delta"}, sl.errors.NoGuarantee, "up to 0.5"),
         ({"budget": -1}, sl.InvalidProblem, "budget"),
         ({"budget": 1.5}, sl.InvalidProblem, "budget"),
         ({"budget": True}, sl.InvalidProblem, "budget"),

@@ -301,7 +301,7 @@ def test_auto_is_what_should_need_least_and_promises_no_more_than_the_paper(
     for name in sl.strategies.names():
         rules = strategy_named(name)
         promise, worst = rules.guarantee(asked), rules.worst_case_pulls(asked)
-        if promise is not None and promise.scope is sl.Scope.TOP_M and worst is not None:
+        if promise is not None and promise.scope is sl.certificates.Scope.TOP_M and worst is not None:
             caps[name] = worst
     chosen = sl.simulate(asked, np.zeros(n), replications=1).strategy
     assert chosen == best_strategy(asked) == sl.Session(asked).strategy
@@ -313,7 +313,7 @@ def test_auto_is_what_should_need_least_and_promises_no_more_than_the_paper(
 def test_auto_never_picks_a_screen_or_something_unproved() -> None:
     promise = strategy_named(best_strategy(problem())).guarantee(problem())
     assert promise is not None
-    assert promise.scope is sl.Scope.TOP_M
+    assert promise.scope is sl.certificates.Scope.TOP_M
 
 
 # --- nonsense -------------------------------------------------------------------------------------

@@ -55,6 +55,6 @@ def test_the_inventory_is_simulated_as_it_is_computed() -> None:
 
 def test_rewards_in_a_row_are_summed_up_by_ticket() -> None:
     question = unknown(1, 0.1, 0.05, 3)
-    tickets = sl.Tickets(question, 0, np.arange(3), np.array([2, 1, 3]), np.zeros(3, dtype=np.int64))
+    tickets = sl.session.Tickets(question, 0, np.arange(3), np.array([2, 1, 3]), np.zeros(3, dtype=np.int64))
     told = summaries(tickets, np.array([1.0, 3.0, 5.0, 1.0, 2.0, 6.0]))
     assert told == [sl.Summary(2, 2.0, 2.0), sl.Summary(1, 5.0), sl.Summary(3, 3.0, 7.0)]

@@ -248,7 +248,7 @@ def test_a_second_answer_with_another_variance_is_a_contradiction() -> None:
     ticket = session.ask()[0]
     session.tell(ticket, sl.Summary(3, 1.0, 2.0))
     session.tell(ticket, sl.Summary(3, 1.0, 2.0))
-    with pytest.warns(sl.Contradiction, match="the first answer is kept"):
+    with pytest.warns(sl.errors.Contradiction, match="the first answer is kept"):
         session.tell(ticket, sl.Summary(3, 1.0, 2.5))
     assert len(session.events) == len(session.conflicts) == 1
 
@@ -259,7 +259,7 @@ def test_a_log_without_the_variances_of_its_pilot_is_refused() -> None:
     live = sl.Session(asked(2, pilot=3, epsilon=5.0))
     sl.drive(live, lambda arm, count, rng: rng.normal(arm, 1, count))
     first, *later = live.events
-    with pytest.raises(sl.NotAsked, match="round 0 needs sample variances"):
+    with pytest.raises(sl.errors.NotAsked, match="round 0 needs sample variances"):
         sl.Session.replay(live.problem, live.strategy, [replace(first, variances=None), *later])
 
 

@@ -1,5 +1,6 @@
 """How docstrings are shown: names in single backticks as links, and short names for types of arrays."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -12,7 +13,7 @@ from sphinx.util.typing import stringify_annotation
 import shortlist
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 
-PUBLIC = frozenset(shortlist.__all__) - {"__version__", "instances", "plot"}
+PUBLIC = frozenset(shortlist.__all__) - {"__version__", "errors", "instances", "plot", "strategies"}
 _ARRAYS = {"ArrayLike": ArrayLike, "FloatArray": FloatArray, "IntArray": IntArray, "BoolArray": BoolArray}
 
 
@@ -59,9 +60,29 @@ class PlainColons(SphinxTransform):
                 text.parent.replace(text, nodes.Text(": "))
 
 
+def right_links(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Let sources lead back to their entries, also where those stand under the names of several modules.
+
+    Sphinx assumes one module for all entries of a source file; of `bounds/complexity.py` one is a public name
+    of the package, and the other is found in `shortlist.bounds`.
+    """
+    entries = app.env.domains.python_domain.objects
+
+    def found(link: re.Match[str]) -> str:
+        name = link[2].removeprefix("shortlist")
+        place = next(
+            (entry for entry in (link[2], *entries) if entry in entries and entry.endswith(name)), link[2]
+        )
+        return f"{link[1]}{place}{link[3]}"
+
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'(class="viewcode-back" href="[^"#]*#)([^"]*)(")', found, context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all this."""
     app.add_role("name", name_role)
     app.add_transform(PlainColons)
     app.connect("autodoc-process-signature", short_signature)
+    app.connect("html-page-context", right_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

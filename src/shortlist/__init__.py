@@ -8,92 +8,49 @@
 ['arm-3', 'arm-4']
 """
 
-from shortlist import instances, plot, strategies
-from shortlist._deprecated import Unknown, plan_for_budget
-from shortlist.bounds import Complexity, LowerBound, complexity, lower_bound
-from shortlist.certificates import Guarantee, Ledger, Scope, Share
-from shortlist.errors import (
-    ChangedRun,
-    Contradiction,
-    CorruptLog,
-    InvalidAnswers,
-    InvalidProblem,
-    LostWrite,
-    MeasurementFailed,
-    NoGuarantee,
-    NoSuchRun,
-    NotAsked,
-    NotRewards,
-    RetryLater,
-    ShortlistError,
-    StoreTrouble,
-    WorkersLost,
-)
+from shortlist import errors, instances, plot, strategies
+from shortlist._deprecated import Unknown as Unknown
+from shortlist._deprecated import moved as _moved
+from shortlist._deprecated import plan_for_budget as plan_for_budget
+from shortlist.bounds import complexity, lower_bound
+from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, ShortlistError
 from shortlist.execution import Processes, Retries, drive, select
-from shortlist.measure import Source, Summary, simulated_measure, vectorised
-from shortlist.planning import Plan, Row, plan
+from shortlist.measure import Summary, simulated_measure, vectorised
+from shortlist.planning import plan
 from shortlist.problem import Problem
-from shortlist.result import Arms, Result, Stop
+from shortlist.result import Result, Stop
 from shortlist.rewards import Gaussian, SubGaussian
-from shortlist.session import Scored, Session, Ticket, Tickets
-from shortlist.simulation import Simulation, simulate
-from shortlist.store import Store, open_store
-from shortlist.variance_groups import Heterogeneity, entropy, heterogeneity
+from shortlist.session import Session
+from shortlist.simulation import simulate
+from shortlist.store import open_store
+from shortlist.variance_groups import entropy, heterogeneity
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Arms",
-    "ChangedRun",
-    "Complexity",
-    "Contradiction",
-    "CorruptLog",
     "Gaussian",
-    "Guarantee",
-    "Heterogeneity",
-    "InvalidAnswers",
     "InvalidProblem",
-    "Ledger",
-    "LostWrite",
-    "LowerBound",
     "MeasurementFailed",
-    "NoGuarantee",
-    "NoSuchRun",
-    "NotAsked",
-    "NotRewards",
-    "Plan",
     "Problem",
     "Processes",
     "Result",
     "Retries",
     "RetryLater",
-    "Row",
-    "Scope",
-    "Scored",
     "Session",
-    "Share",
     "ShortlistError",
-    "Simulation",
-    "Source",
     "Stop",
-    "Store",
-    "StoreTrouble",
     "SubGaussian",
     "Summary",
-    "Ticket",
-    "Tickets",
-    "Unknown",
-    "WorkersLost",
     "__version__",
     "complexity",
     "drive",
     "entropy",
+    "errors",
     "heterogeneity",
     "instances",
     "lower_bound",
     "open_store",
     "plan",
-    "plan_for_budget",
     "plot",
     "select",
     "simulate",
@@ -101,3 +58,7 @@ __all__ = [
     "strategies",
     "vectorised",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return _moved(name)

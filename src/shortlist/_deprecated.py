@@ -1,5 +1,6 @@
 """Names of version 0.1.0 that still work, for one version, with a warning that says what to write instead."""
 
+import importlib
 import sys
 import types
 from collections.abc import Sequence
@@ -44,3 +45,43 @@ class _StrategiesModule(types.ModuleType):
 
 
 sys.modules[strategies.__name__].__class__ = _StrategiesModule
+
+
+_MOVED = {
+    "Arms": "result",
+    "ChangedRun": "errors",
+    "Complexity": "bounds",
+    "Contradiction": "errors",
+    "CorruptLog": "errors",
+    "Guarantee": "certificates",
+    "Heterogeneity": "variance_groups",
+    "InvalidAnswers": "errors",
+    "Ledger": "certificates",
+    "LostWrite": "errors",
+    "LowerBound": "bounds",
+    "NoGuarantee": "errors",
+    "NoSuchRun": "errors",
+    "NotAsked": "errors",
+    "NotRewards": "errors",
+    "Plan": "planning",
+    "Row": "planning",
+    "Scope": "certificates",
+    "Scored": "session",
+    "Share": "certificates",
+    "Simulation": "simulation",
+    "Source": "measure",
+    "Store": "store",
+    "StoreTrouble": "errors",
+    "Ticket": "session",
+    "Tickets": "session",
+    "WorkersLost": "errors",
+}
+
+
+def moved(name: str) -> object:
+    """Return what the package had under this name in version 0.1.0; it now belongs to one of its modules."""
+    if name not in _MOVED:
+        raise AttributeError(f"module 'shortlist' has no attribute {name!r}")
+    place = f"shortlist.{_MOVED[name]}"
+    deprecated(f"`shortlist.{name}`", f"`{place}.{name}`", stacklevel=4)
+    return getattr(importlib.import_module(place), name)

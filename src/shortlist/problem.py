@@ -138,7 +138,7 @@ class Problem:
 
     @property
     def noise(self) -> str:
-        """The kind of rewards as files and logs call it: sub-gaussian, gaussian, or gaussian-unknown."""
+        """The kind of rewards as files and logs name it (sub-gaussian, gaussian or gaussian-unknown)."""
         if not self.knows_variances:
             return UNKNOWN
         return "gaussian" if isinstance(self.rewards, Gaussian) else "sub-gaussian"
@@ -150,7 +150,7 @@ class Problem:
 
     @property
     def declared_rewards(self) -> str | None:
-        """What was declared of single rewards beside their bounds: "bernoulli", or None."""
+        """What was declared of single rewards beside their bounds ("bernoulli" or None)."""
         return "bernoulli" if self.is_binary else None
 
     @property

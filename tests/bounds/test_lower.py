@@ -126,8 +126,8 @@ def test_it_can_be_copied() -> None:
     assert_same(copy.deepcopy(bound), bound)
 
 
-def assert_same(one: sl.LowerBound, other: sl.LowerBound) -> None:
-    assert type(one) is type(other) is sl.LowerBound
+def assert_same(one: sl.bounds.LowerBound, other: sl.bounds.LowerBound) -> None:
+    assert type(one) is type(other) is sl.bounds.LowerBound
     assert (one, one.name, one.terms) == (other, other.name, other.terms)
     assert list(one.candidates.items()) == list(other.candidates.items())
 

@@ -234,7 +234,7 @@ def certified(problem: sl.Problem) -> dict[str, int]:
     for name in sl.strategies.names():
         strategy = strategy_named(name)
         guarantee, pulls = strategy.guarantee(problem), strategy.worst_case_pulls(problem)
-        if guarantee is not None and guarantee.scope is sl.Scope.TOP_M and pulls is not None:
+        if guarantee is not None and guarantee.scope is sl.certificates.Scope.TOP_M and pulls is not None:
             found[name] = pulls
     return found
 

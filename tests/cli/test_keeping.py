@@ -113,7 +113,7 @@ def test_mistakes_when_copying(runs: Calls, words: list[str], said: str) -> None
 
 
 def test_a_copy_is_held_against_the_original(runs: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoilt(source: sl.Store, target: sl.Store, run: str) -> int:
+    def spoilt(source: sl.store.Store, target: sl.store.Store, run: str) -> int:
         target.append(run, 0, lambda *_: [Suspended("not what was there")])
         return 1
 

@@ -150,7 +150,7 @@ def test_status_of_a_run_that_has_ended(runs: Calls) -> None:
 
 def test_status_shows_what_was_scored_and_conflicts_in_part(runs: Calls) -> None:
     rows = runs.sheet()
-    ticket = sl.Ticket(0, int(rows[0]["arm"]), rows[0]["name"], 1, 0)
+    ticket = sl.session.Ticket(0, int(rows[0]["arm"]), rows[0]["name"], 1, 0)
     append("trial", *(Scored(ticket, 0.0, "too dark") for _ in range(7)))
     runs.tell([rows[0] | {"mean": 0.5}])
     for value in range(7):

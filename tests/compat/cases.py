@@ -84,7 +84,7 @@ def by_hand() -> tuple[sl.Problem, str]:
     return _known(epsilon=0.6), "race"
 
 
-def answer(ticket: sl.Ticket) -> list[float]:
+def answer(ticket: sl.session.Ticket) -> list[float]:
     """Return what a person would answer: it depends on the ticket alone."""
     rng = np.random.default_rng([ticket.arm, ticket.first_pull])
     return [float(reward) for reward in gaussian(ticket.arm, ticket.count, rng)]

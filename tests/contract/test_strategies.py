@@ -144,8 +144,10 @@ def test_telling_more_than_was_asked_is_an_error(name: str) -> None:
     problem = usual(name)
     session = sl.Session(problem, name)
     tickets = session.ask()
-    stranger = sl.Tickets(problem, tickets.round + 1, tickets.arms, tickets.counts, tickets.first_pulls)
-    with pytest.raises(sl.NotAsked):
+    stranger = sl.session.Tickets(
+        problem, tickets.round + 1, tickets.arms, tickets.counts, tickets.first_pulls
+    )
+    with pytest.raises(sl.errors.NotAsked):
         session.tell(stranger, means=np.zeros(len(tickets)))
     with pytest.raises(sl.MeasurementFailed):
         session.tell(tickets[0], [0.0] * (tickets[0].count + 1))
@@ -234,7 +236,11 @@ def test_it_takes_the_rounds_of_the_plan_and_no_fewer_pulls_than_any_algorithm_m
         assert len(played.batches) == row.rounds
     assert row.rounds is None or len(played.batches) <= row.rounds
     assert (row.rounds is None) == (row.worst_case_pulls is None)
-    if row.guarantee is not None and row.guarantee.scope is sl.Scope.TOP_M and row.worst_case_pulls:
+    if (
+        row.guarantee is not None
+        and row.guarantee.scope is sl.certificates.Scope.TOP_M
+        and row.worst_case_pulls
+    ):
         assert row.worst_case_pulls >= sl.lower_bound(problem)
 
 

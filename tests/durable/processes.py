@@ -100,7 +100,7 @@ def _killed(
         session = sl.Session(question(), "race", seed=5, store=address, name=name)
         answer = session.answer
 
-        def noted(calls: sl.Tickets, answers: Summaries, **more: object) -> None:
+        def noted(calls: sl.session.Tickets, answers: Summaries, **more: object) -> None:
             answer(calls, answers, **more)  # type: ignore[arg-type]
             rows = zip(calls, answers.means.tolist(), strict=True)
             packed = b"".join(ANSWER.pack(c.round, c.arm, c.first_pull, value) for c, value in rows)

@@ -21,7 +21,7 @@ PROBLEM = question(epsilon=0.8)
 SEED, STRATEGY = 5, "race"
 
 
-def right_answer(ticket: sl.Ticket) -> float:
+def right_answer(ticket: sl.session.Ticket) -> float:
     return mean(SEED, ticket.arm, ticket.first_pull, ticket.count)
 
 
@@ -44,7 +44,7 @@ class Run(RuleBasedStateMachine):
         self.sessions: dict[str, sl.Session] = {}
         self.told: dict[tuple[int, int], float] = {}
         self.held: dict[tuple[int, int], tuple[str, float]] = {}
-        self.given: dict[str, list[sl.Ticket]] = {}
+        self.given: dict[str, list[sl.session.Ticket]] = {}
         self.n_conflicts = 0
 
     def session(self, worker: str) -> sl.Session:
@@ -97,7 +97,7 @@ class Run(RuleBasedStateMachine):
             np.flatnonzero((asked.arms == arm) | (asked.arms == data.draw(st.integers(0, N - 1))))
         )
         values = [right_answer(ticket) + 77.0 * (ticket.arm == arm) for ticket in some]
-        with pytest.warns(sl.Contradiction):
+        with pytest.warns(sl.errors.Contradiction):
             session.tell(some, means=values, worker=worker)
         self.told |= {(ticket.round, ticket.arm): right_answer(ticket) for ticket in some}
         self.n_conflicts += 1

@@ -55,7 +55,7 @@ def begun(store: Store, **changes: Any) -> sl.Session:
     return sl.Session(PROBLEM, "race", store=store, **({"seed": 5} | changes))
 
 
-def answers(tickets: sl.Tickets) -> list[float]:
+def answers(tickets: sl.session.Tickets) -> list[float]:
     return [mean(5, ticket.arm, ticket.first_pull, ticket.count) for ticket in tickets]
 
 

@@ -115,7 +115,7 @@ def test_a_call_that_kills_every_worker_is_named_and_the_run_can_go_on(client: A
     with (
         local_cluster() as doomed,  # if its workers die too often, a cluster gives up starting them anew
         Client(doomed, set_as_default=False) as other,
-        pytest.raises(sl.WorkersLost, match=r"KilledWorker.*arm-3 \(arm 3, round 0") as caught,
+        pytest.raises(sl.errors.WorkersLost, match=r"KilledWorker.*arm-3 \(arm 3, round 0") as caught,
     ):
         sl.drive(session, Once(tmp_path, "dies", times=1000), executor=other, retries=0, turns=1)
     assert "a session keeps what it was told" in str(caught.value)

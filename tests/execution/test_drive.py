@@ -524,7 +524,7 @@ def test_a_call_that_kills_its_worker_every_time_is_found_and_named(tmp_path: Pa
     session = sl.Session(problem(), "race")
     measure = Once(tmp_path, "dies", times=1000)
     fork = pools()["fork"]()
-    with pytest.raises(sl.WorkersLost) as caught:
+    with pytest.raises(sl.errors.WorkersLost) as caught:
         sl.drive(session, measure, executor=fork, retries=1)
     fork.shutdown()
     message = str(caught.value)
@@ -539,7 +539,9 @@ def test_a_call_that_kills_its_worker_is_told_from_those_sent_along_with_it(
     monkeypatch.setattr(Pace, "blocks", lambda *_: 4)
     fork = pools()["fork"]()
     session = sl.Session(problem(), "wnelim")
-    with pytest.raises(sl.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls \d+ to \d+\)\. "):
+    with pytest.raises(
+        sl.errors.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls \d+ to \d+\)\. "
+    ):
         sl.drive(session, Once(tmp_path, "dies", times=1000), executor=fork, retries=0)
     fork.shutdown()
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "wnelim"))
@@ -548,7 +550,7 @@ def test_a_call_that_kills_its_worker_is_told_from_those_sent_along_with_it(
 def test_an_executor_that_was_shut_down_is_said_to_be() -> None:
     threads = ThreadPoolExecutor(1)
     threads.shutdown()
-    with pytest.raises(sl.WorkersLost, match="after shutdown"):
+    with pytest.raises(sl.errors.WorkersLost, match="after shutdown"):
         sl.select(noisy, problem(), executor=threads)
 
 
@@ -561,7 +563,7 @@ def test_a_pool_that_never_starts_ends_the_run() -> None:
     for timeout in (None, 5.0):
         with (
             ProcessPoolExecutor(2, mp_context=spawn, initializer=unready) as pool,
-            pytest.raises(sl.WorkersLost, match="BrokenProcessPool"),
+            pytest.raises(sl.errors.WorkersLost, match="BrokenProcessPool"),
         ):
             sl.select(noisy, problem(), executor=pool, retries=1, timeout=timeout)
 
@@ -576,7 +578,7 @@ class Fragile(ThreadPoolExecutor):
 
 
 def test_an_executor_that_cannot_be_replaced_ends_the_run_with_what_was_under_way() -> None:
-    with pytest.raises(sl.WorkersLost, match=r"a worker is gone.*arm-0 \(arm 0, round 0") as caught:
+    with pytest.raises(sl.errors.WorkersLost, match=r"a worker is gone.*arm-0 \(arm 0, round 0") as caught:
         sl.select(noisy, problem(), "race", executor=Fragile(2), turns=1)
     assert isinstance(caught.value.__cause__, loky.process_executor.TerminatedWorkerError)
 
@@ -638,7 +640,7 @@ def test_an_answer_that_comes_late_is_no_failure(
 def test_workers_that_all_hang_end_the_run() -> None:
     free = threading.Event()
     with ThreadPoolExecutor(1) as threads:
-        with pytest.raises(sl.WorkersLost, match="every worker hangs"):
+        with pytest.raises(sl.errors.WorkersLost, match="every worker hangs"):
             sl.select(lambda *_: free.wait(60), problem(), "wnelim", executor=threads, timeout=0.1)
         free.set()
 

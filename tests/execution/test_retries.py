@@ -311,7 +311,7 @@ class Flaky(MemoryStore):
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:
         if self.left and len(self.read(run)) > 6:
             self.left -= 1
-            error = sl.StoreTrouble("the disk is full.")
+            error = sl.errors.StoreTrouble("the disk is full.")
             error.is_passing = self.is_passing
             raise error
         return super().append(run, after, decide)
@@ -346,5 +346,5 @@ def test_a_store_in_lasting_trouble_ends_the_run(
     monkeypatch.setattr(rounds, "_STORE_PATIENCE", patience)
     monkeypatch.setattr(Retries, "pause", lambda *_: 0.02)
     session = sl.Session(problem(), "wnelim", store=Flaky(10_000, is_passing=is_passing))
-    with pytest.raises(sl.StoreTrouble, match="the disk is full"):
+    with pytest.raises(sl.errors.StoreTrouble, match="the disk is full"):
         sl.drive(session, noisy)

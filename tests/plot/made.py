@@ -56,7 +56,7 @@ def result(problem: sl.Problem, *, is_final: bool = True, is_pulled: BoolArray |
         guarantee=None,
         n_pulls=int(pulls.sum()),
         n_rounds=3,
-        arms=sl.Arms(pulls, means),
+        arms=sl.result.Arms(pulls, means),
     )
 
 

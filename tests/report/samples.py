@@ -102,7 +102,8 @@ def failed() -> Report:
     session = fresh(problem(24, 4), "level-race", "furnace")
     session.arrange({"pulls_per_call": 1, "together": 1, "on_failure": 0.0, "measure": {"kind": "command"}})
     scored = [
-        Scored(sl.Ticket(0, arm, f"arm-{arm}", 1, 0), 0.0, "no reply\n<b>line 2</b>") for arm in range(7)
+        Scored(sl.session.Ticket(0, arm, f"arm-{arm}", 1, 0), 0.0, "no reply\n<b>line 2</b>")
+        for arm in range(7)
     ]
     append(session, *scored)
     told(session, means, rounds=3, workers=2)

@@ -397,7 +397,7 @@ def test_fifty_threads_ask_and_tell(place: Place) -> None:
     session.close()
 
 
-def sl_rows(session: sl.Session, tickets: sl.Tickets) -> list[dict[str, Any]]:
+def sl_rows(session: sl.Session, tickets: sl.session.Tickets) -> list[dict[str, Any]]:
     from shortlist.session.sheet_format import ticket_rows
 
     return list(ticket_rows(tickets, session.code, session.seed))

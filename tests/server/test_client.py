@@ -58,7 +58,7 @@ def client(server: Server) -> Iterator[Client]:
         yield found
 
 
-def rewards(seed: int, ticket: sl.Ticket) -> list[float]:
+def rewards(seed: int, ticket: sl.session.Ticket) -> list[float]:
     drawn = Call(seed, ticket.arm, ticket.count, ticket.first_pull).rng.normal(
         ticket.arm / 3, 1, ticket.count
     )
@@ -179,7 +179,9 @@ def test_a_second_answer_is_a_contradiction(client: Client) -> None:
     said = run.tell(ticket, means=0.5, worker="ann")
     assert (said["taken"], said["known"], said["conflicting"]) == (1, 0, 0)
     assert run.tell(ticket, means=0.5, worker="ann")["known"] == 1
-    with pytest.warns(sl.Contradiction, match=r"told before with mean 0\.5 and now with 0\.75; the first"):
+    with pytest.warns(
+        sl.errors.Contradiction, match=r"told before with mean 0\.5 and now with 0\.75; the first"
+    ):
         assert run.tell(ticket, means=0.75, worker="ann")["conflicting"] == 1
     assert run.status()["n_conflicts"] == 1
 
@@ -190,7 +192,7 @@ def test_many_answers_are_told_in_parts(client: Client) -> None:
     run = client.begin(problem, "many", "single-stage")
     tickets = run.ask(worker="ann")
     means = np.sin(np.arange(n))
-    scored = [sl.Scored(tickets[4000], -0.25, "x" * 5000)]
+    scored = [sl.session.Scored(tickets[4000], -0.25, "x" * 5000)]
     said = run.tell(tickets, means=means, worker="ann", scored=scored)
     assert (said["taken"], said["is_done"]) == (n, True)
     sizes = [(len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, means, None, scored)]
@@ -204,7 +206,7 @@ def test_many_answers_are_told_in_parts(client: Client) -> None:
 def test_a_ticket_with_many_failures_is_a_part_of_its_own() -> None:
     problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0, 1.0])
     tickets = sl.Session(problem, "single-stage").ask()
-    scored = [sl.Scored(ticket, 0.0, "no") for ticket in tickets for _ in range(1500)]
+    scored = [sl.session.Scored(ticket, 0.0, "no") for ticket in tickets for _ in range(1500)]
     sizes = [
         (len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, np.zeros(3), None, scored)
     ]
@@ -220,10 +222,10 @@ def begun_again(store: Any) -> None:
 
 
 def test_errors_are_those_of_the_library(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(sl.ChangedRun) as here:
+    with pytest.raises(sl.errors.ChangedRun) as here:
         begun_again(tmp_path / "x.db")
     client.begin(PROBLEM, "changed", seed=1)
-    with pytest.raises(sl.ChangedRun) as there:
+    with pytest.raises(sl.errors.ChangedRun) as there:
         client.begin(PROBLEM.changed(epsilon=0.5), "changed", seed=2)
     assert str(here.value) == str(there.value)
     with pytest.raises(sl.InvalidProblem) as here_too:
@@ -231,7 +233,7 @@ def test_errors_are_those_of_the_library(client: Client, tmp_path: Path) -> None
     with pytest.raises(sl.InvalidProblem) as there_too:
         client.begin(PROBLEM, "other", "guessing")
     assert str(here_too.value) == str(there_too.value)
-    with pytest.raises(sl.NoSuchRun, match="there is no run 'gone'"):
+    with pytest.raises(sl.errors.NoSuchRun, match="there is no run 'gone'"):
         client.run("gone")
 
 
@@ -240,15 +242,15 @@ def test_answers_that_cannot_be_taken_are_refused(client: Client) -> None:
     tickets = run.ask(worker="ann")
     with pytest.raises(sl.MeasurementFailed, match="NaN and infinity are not rewards"):
         run.tell(tickets[0], [float("nan")] * tickets[0].count)
-    with pytest.raises(sl.NotAsked, match="round 5 has not started"):
-        run.claim(sl.Tickets(PROBLEM, 5, *np.zeros((3, 1), dtype=int)), "ann", 60)
-    other = sl.Ticket(3, 0, "a", 1, 0)
-    with pytest.raises(sl.InvalidAnswers, match="never asked for ticket"):
+    with pytest.raises(sl.errors.NotAsked, match="round 5 has not started"):
+        run.claim(sl.session.Tickets(PROBLEM, 5, *np.zeros((3, 1), dtype=int)), "ann", 60)
+    other = sl.session.Ticket(3, 0, "a", 1, 0)
+    with pytest.raises(sl.errors.InvalidAnswers, match="never asked for ticket"):
         run.tell(other, [1.0])
     settings = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
     run.arrange(settings)
     run.arrange(settings)
-    with pytest.raises(sl.ChangedRun, match="together was 1, is 2"):
+    with pytest.raises(sl.errors.ChangedRun, match="together was 1, is 2"):
         run.arrange(settings | {"together": 2})
     with pytest.raises(sl.InvalidProblem, match="plain data"):
         run.arrange(settings | {"together": object()})
@@ -366,7 +368,7 @@ def test_a_server_may_give_the_time_as_a_date() -> None:
     for wrong in (formatdate(0, usegmt=True), "soon", "-5", "²"):
         assert (
             Trouble(
-                sl.StoreTrouble(""), httpx.Response(503, headers=[(b"retry-after", wrong.encode())])
+                sl.errors.StoreTrouble(""), httpx.Response(503, headers=[(b"retry-after", wrong.encode())])
             ).after
             == 0
         )
@@ -379,7 +381,7 @@ def test_a_server_that_asks_for_time_is_given_it_even_if_it_never_answered_befor
     with answering((503, {"retry-after": "1"}, ""), GOOD) as script, Client(script.url) as client:
         assert client.runs() == []
     strict = (503, {"retry-after": "600"}, "")
-    with answering(strict) as script, Client(script.url) as client, pytest.raises(sl.StoreTrouble):
+    with answering(strict) as script, Client(script.url) as client, pytest.raises(sl.errors.StoreTrouble):
         client.runs()
     assert len(script.asked) == 1, "it would have to wait beyond its patience"
 
@@ -388,7 +390,7 @@ def test_patience_comes_to_an_end() -> None:
     with answering(GOOD, BUSY) as script, Client(script.url, patience=0.5) as client:
         client.runs()
         with pytest.raises(
-            sl.StoreTrouble, match=r"is in trouble: it answered with status 503\. Nothing told"
+            sl.errors.StoreTrouble, match=r"is in trouble: it answered with status 503\. Nothing told"
         ):
             client.runs()
     assert 3 <= len(script.asked) <= 8
@@ -397,7 +399,7 @@ def test_patience_comes_to_an_end() -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "words"),
     [
-        ((500, {}, "oops"), sl.StoreTrouble, "status 500"),
+        ((500, {}, "oops"), sl.errors.StoreTrouble, "status 500"),
         ((200, {}, "<html>"), sl.InvalidProblem, "is no Shortlist server"),
         ((301, {"location": "https://x.y/"}, ""), sl.InvalidProblem, "has moved to https://x.y/; give that"),
         ((404, {}, "<html>"), sl.InvalidProblem, "address of a Shortlist server"),
@@ -414,7 +416,7 @@ def test_a_server_that_is_not_there_is_given_three_seconds() -> None:
     with answering(GOOD) as script:
         pass
     start = time.monotonic()
-    with Client(script.url) as client, pytest.raises(sl.StoreTrouble) as error:
+    with Client(script.url) as client, pytest.raises(sl.errors.StoreTrouble) as error:
         client.runs()
     assert 1.0 < time.monotonic() - start < 6.0
     assert f"the server at {script.url} could not be reached for " in str(error.value)
@@ -428,7 +430,7 @@ def test_a_server_that_says_nothing_is_left() -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with (
             Client(url, timeout=0.3, patience=0.0) as client,
-            pytest.raises(sl.StoreTrouble, match="timed out"),
+            pytest.raises(sl.errors.StoreTrouble, match="timed out"),
         ):
             client.runs()
 
@@ -471,7 +473,7 @@ def test_what_was_seen_before_a_connection_broke_is_not_news() -> None:
 
 def test_news_of_what_is_not_there_are_refused(client: Client) -> None:
     gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzfmb")
-    with pytest.raises(sl.NoSuchRun):
+    with pytest.raises(sl.errors.NoSuchRun):
         next(gone.events())
 
 

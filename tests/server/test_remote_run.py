@@ -135,7 +135,7 @@ def n_pulls(server: Server, name: str) -> int:
     with server.client() as client:
         try:
             return int(client.run(name).round()["n_made"])
-        except sl.NoSuchRun:
+        except sl.errors.NoSuchRun:
             return 0
 
 

@@ -144,7 +144,7 @@ def test_a_list_shows_every_change() -> None:
     time.sleep(0.35)
     assert seen()[2] == "measure: 10 tickets free in round 1", "leases end without an event"
     store.remove("trial")
-    with pytest.raises(sl.NoSuchRun):
+    with pytest.raises(sl.errors.NoSuchRun):
         seen()
     again = begin(store, "trial")
     measure(again)

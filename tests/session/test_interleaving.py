@@ -174,11 +174,11 @@ def test_an_answer_to_a_call_that_is_known_changes_nothing() -> None:
     known = session.answered()
     values = np.arange(float(len(known)))
     answers = sl.measure.Summaries(known.counts, values, np.full(len(known), np.nan))
-    with pytest.warns(sl.Contradiction, match="the first answer is kept"):
+    with pytest.warns(sl.errors.Contradiction, match="the first answer is kept"):
         session.answer(known, answers)
     assert len(session.conflicts) == len(known) > 0
     other = Tickets(known.problem, 0, known.arms, known.counts + 1, known.first_pulls)
-    with pytest.raises(sl.NotAsked, match="not calls of this run"):
+    with pytest.raises(sl.errors.NotAsked, match="not calls of this run"):
         session.answer(other, answers)
     calls: list[tuple[int, int]] = []
     found = sl.drive(session, noting(calls), reproducible=True)
@@ -233,7 +233,7 @@ def test_a_run_goes_on_as_it_was_begun(tmp_path: Path) -> None:
         store = tmp_path / f"{began}.db"
         with pytest.raises(KeyboardInterrupt):
             sl.select(noting([], stop_after=5), problem(), "wnelim", store=store, turns=began)
-        with pytest.raises(sl.ChangedRun, match="turns was"):
+        with pytest.raises(sl.errors.ChangedRun, match="turns was"):
             sl.select(noisy, problem(), "wnelim", store=store, turns=wish)
         found = sl.select(noisy, problem(), "wnelim", store=store)
         assert exact(found) == exact(sl.select(noisy, problem(), "wnelim", turns=began))
@@ -255,6 +255,6 @@ def test_the_score_of_failures_is_fixed_with_the_first_call_that_is_answered() -
     with pytest.raises(KeyboardInterrupt):
         sl.drive(session, noting([], stop_after=2), on_failure=0.0)
     assert session.n_made > session.n_pulls == 0
-    with pytest.raises(sl.ChangedRun, match="fixed before the first reward"):
+    with pytest.raises(sl.errors.ChangedRun, match="fixed before the first reward"):
         sl.drive(session, noisy)
     assert sl.drive(session, noisy, on_failure=0.0).guarantee is not None

@@ -43,7 +43,7 @@ def log_of(problem: sl.Problem, strategy: str) -> list[Record]:
         session.suspend("the rig is broken")
         session.suspend("the rig is busy", until=1e10)
         session.tell(tickets[1:], rewards[1:], worker="ann")
-        with pytest.warns(sl.Contradiction):
+        with pytest.warns(sl.errors.Contradiction):
             session.tell(tickets[:1], [rewards[0] + 1], worker="bob")
         if len(session.ask(worker="bob")):
             session.release("bob")

@@ -272,7 +272,7 @@ def test_it_may_be_declared_before_any_driver_has_begun() -> None:
     sl.drive(session, noisy)
     assert session.settings is not None
     assert session.settings["reproducible"] is True
-    with pytest.raises(sl.ChangedRun, match="pulls_per_call"):
+    with pytest.raises(sl.errors.ChangedRun, match="pulls_per_call"):
         sl.drive(session, noisy, pulls_per_call=3)
 
 
@@ -330,7 +330,7 @@ def test_it_is_settled_when_the_run_begins() -> None:
     store = MemoryStore()
     sl.Session(problem(), "wnelim", store=store, reissue=False)
     assert not sl.Session(problem(), "wnelim", store=store).history.began.reissue
-    with pytest.raises(sl.ChangedRun, match="reissue was False, is True"):
+    with pytest.raises(sl.errors.ChangedRun, match="reissue was False, is True"):
         sl.Session(problem(), "wnelim", store=store, reissue=True)
 
 

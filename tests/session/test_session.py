@@ -25,7 +25,7 @@ def problem(**changes: Any) -> sl.Problem:
     return sl.Problem(**(question | changes))
 
 
-def measured(ticket: sl.Ticket, seed: int = 0) -> list[float]:
+def measured(ticket: sl.session.Ticket, seed: int = 0) -> list[float]:
     """Return Gaussian rewards for a ticket, the same whenever it is asked for."""
     rng = generator_for(seed, ticket.arm, ticket.first_pull)
     scale = float(np.sqrt(problem().variances[ticket.arm]))
@@ -120,35 +120,35 @@ def test_first_pull_counts_the_earlier_pulls_of_the_arm() -> None:
 # --- telling --------------------------------------------------------------------------------------
 
 
-def by_ticket(session: sl.Session, tickets: sl.Tickets) -> None:
+def by_ticket(session: sl.Session, tickets: sl.session.Tickets) -> None:
     for ticket in tickets:
         session.tell(ticket, measured(ticket))
 
 
-def by_slice(session: sl.Session, tickets: sl.Tickets) -> None:
+def by_slice(session: sl.Session, tickets: sl.session.Tickets) -> None:
     session.tell(tickets[1:], [measured(ticket) for ticket in tickets[1:]])
     session.tell(tickets[:1], [measured(ticket) for ticket in tickets[:1]])
 
 
-def by_means(session: sl.Session, tickets: sl.Tickets) -> None:
+def by_means(session: sl.Session, tickets: sl.session.Tickets) -> None:
     session.tell(tickets, means=[float(np.mean(measured(ticket))) for ticket in tickets])
 
 
-def by_ticket_and_mean(session: sl.Session, tickets: sl.Tickets) -> None:
+def by_ticket_and_mean(session: sl.Session, tickets: sl.session.Tickets) -> None:
     for ticket in tickets:
         session.tell(ticket, means=[float(np.mean(measured(ticket)))])
 
 
-def by_summary(session: sl.Session, tickets: sl.Tickets) -> None:
+def by_summary(session: sl.Session, tickets: sl.session.Tickets) -> None:
     session.tell(tickets, [sl.Summary(t.count, float(np.mean(measured(t)))) for t in tickets])
 
 
-def backwards(session: sl.Session, tickets: sl.Tickets) -> None:
+def backwards(session: sl.Session, tickets: sl.session.Tickets) -> None:
     for ticket in reversed(tickets):
         session.tell(ticket, measured(ticket))
 
 
-def everything_twice(session: sl.Session, tickets: sl.Tickets) -> None:
+def everything_twice(session: sl.Session, tickets: sl.session.Tickets) -> None:
     for ticket in [*tickets, *tickets]:
         session.tell(ticket, measured(ticket))
 
@@ -159,7 +159,7 @@ WAYS = [by_ticket, by_slice, by_means, by_ticket_and_mean, by_summary, backwards
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: str(way.__name__))
 @pytest.mark.parametrize("strategy", ["wnelim", "vmedelim", "adapted-medelim", "lucb"])
 def test_every_way_of_telling_leads_to_the_same_bits(
-    strategy: str, way: Callable[[sl.Session, sl.Tickets], None]
+    strategy: str, way: Callable[[sl.Session, sl.session.Tickets], None]
 ) -> None:
     asked = problem(epsilon=2.0)
     session = sl.Session(asked, strategy)
@@ -280,22 +280,22 @@ def test_a_wrong_answer_to_one_ticket_changes_nothing() -> None:
 def test_a_ticket_that_was_never_issued_is_refused(change: dict[str, Any]) -> None:
     session = half_told()
     ticket = replace(session.ask()[0], **change)
-    refuses(session, sl.NotAsked, ticket, [0.0] * ticket.count)
+    refuses(session, sl.errors.NotAsked, ticket, [0.0] * ticket.count)
 
 
 @pytest.mark.parametrize("change", [{"count": 1}, {"first_pull": 7}])
 def test_a_ticket_that_was_altered_is_refused(change: dict[str, Any]) -> None:
     session = half_told()
     ticket = replace(session.ask()[0], **change)
-    refuses(session, sl.NotAsked, ticket, [0.0] * ticket.count)
+    refuses(session, sl.errors.NotAsked, ticket, [0.0] * ticket.count)
 
 
 def test_tickets_of_another_question_are_refused() -> None:
     """Fewer pulls than were asked for would void the guarantee."""
     session, other = sl.Session(problem(), "wnelim"), sl.Session(problem(epsilon=5.0), "wnelim")
     tickets = other.ask()
-    refuses(session, sl.NotAsked, tickets, [measured(ticket) for ticket in tickets])
-    refuses(session, sl.NotAsked, tickets[0], measured(tickets[0]))
+    refuses(session, sl.errors.NotAsked, tickets, [measured(ticket) for ticket in tickets])
+    refuses(session, sl.errors.NotAsked, tickets[0], measured(tickets[0]))
 
 
 def test_a_ticket_asked_in_an_earlier_round_only_is_refused_in_this_one() -> None:
@@ -304,7 +304,7 @@ def test_a_ticket_asked_in_an_earlier_round_only_is_refused_in_this_one() -> Non
     survivors = {ticket.arm for ticket in session.ask()}
     out = next(arm for arm in range(6) if arm not in survivors)
     ticket = replace(session.ask()[0], arm=out)
-    assert "did not ask" in refuses(session, sl.NotAsked, ticket, [0.0] * ticket.count)
+    assert "did not ask" in refuses(session, sl.errors.NotAsked, ticket, [0.0] * ticket.count)
 
 
 def test_a_ticket_twice_in_one_call_is_refused() -> None:
@@ -316,12 +316,12 @@ def test_a_ticket_twice_in_one_call_is_refused() -> None:
         counts=tickets.counts[[0, 1, 0]],
         first_pulls=tickets.first_pulls[[0, 1, 0]],
     )
-    assert "twice" in refuses(session, sl.NotAsked, twice, means=[0.0, 0.0, 0.0])
+    assert "twice" in refuses(session, sl.errors.NotAsked, twice, means=[0.0, 0.0, 0.0])
 
 
 def test_nothing_can_be_told_beyond_the_end() -> None:
     session = finished(sl.Session(problem(), "wnelim"))
-    refuses(session, sl.NotAsked, sl.Ticket(1, 0, "arm-0", 3, 0), [0.0] * 3)
+    refuses(session, sl.errors.NotAsked, sl.session.Ticket(1, 0, "arm-0", 3, 0), [0.0] * 3)
     assert len(session.ask()) == 0
 
 
@@ -348,7 +348,7 @@ def test_a_late_repetition_of_a_whole_round_is_no_error() -> None:
     assert contents(session) == before
 
 
-@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.Contradiction")
 def test_a_different_answer_is_recorded_and_the_first_stands() -> None:
     session = half_told()
     ticket = sl.Session(problem(), "wnelim").ask()[1]
@@ -362,7 +362,7 @@ def test_a_different_answer_is_recorded_and_the_first_stands() -> None:
     assert conflict.kept == np.mean(measured(ticket))
 
 
-@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.Contradiction")
 def test_a_different_answer_for_a_past_round_is_recorded_too() -> None:
     session = sl.Session(problem(m=1, variances=[1.0] * 6), "medelim")
     past = session.ask()
@@ -374,7 +374,7 @@ def test_a_different_answer_for_a_past_round_is_recorded_too() -> None:
     assert [(c.round, c.arm, c.kept, c.refused) for c in session.conflicts] == [(0, 4, 2.0, -5.0)]
 
 
-@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.Contradiction")
 def test_a_different_answer_after_the_end_is_recorded_too() -> None:
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
@@ -384,7 +384,7 @@ def test_a_different_answer_after_the_end_is_recorded_too() -> None:
     assert [(c.arm, c.kept, c.refused) for c in session.conflicts] == [(5, 2.1, 77.0)]
 
 
-@pytest.mark.filterwarnings("ignore::shortlist.Contradiction")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.Contradiction")
 def test_old_and_new_answers_in_one_call() -> None:
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
@@ -421,7 +421,7 @@ def test_a_replayed_session_can_go_on() -> None:
 def test_replaying_events_of_another_question_is_refused() -> None:
     session = finished(sl.Session(problem(), "wnelim"))
     smaller = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0])
-    with pytest.raises(sl.NotAsked):
+    with pytest.raises(sl.errors.NotAsked):
         sl.Session.replay(smaller, "wnelim", session.events)
 
 
@@ -436,7 +436,7 @@ def test_a_result_while_open_promises_nothing(strategy: str) -> None:
     assert result.stop is sl.Stop.OPEN
     assert result.guarantee is None
     assert not session.is_done
-    with pytest.raises(sl.NoGuarantee, match="has not ended"):
+    with pytest.raises(sl.errors.NoGuarantee, match="has not ended"):
         result.require_guarantee()
 
 
@@ -446,13 +446,13 @@ def test_a_finished_run_carries_its_guarantee() -> None:
     assert result.require_guarantee() is result.guarantee
     assert result.guarantee is not None
     assert (result.guarantee.epsilon, result.guarantee.delta, result.guarantee.m) == (0.5, 0.1, 2)
-    assert result.guarantee.scope is sl.Scope.TOP_M
+    assert result.guarantee.scope is sl.certificates.Scope.TOP_M
 
 
 def test_a_strategy_without_proof_ends_without_guarantee() -> None:
     result = finished(sl.Session(problem(), "adapted-medelim-published")).result
     assert result.stop is sl.Stop.UNPROVED
-    with pytest.raises(sl.NoGuarantee, match="nothing is promised"):
+    with pytest.raises(sl.errors.NoGuarantee, match="nothing is promised"):
         result.require_guarantee()
 
 
@@ -561,7 +561,7 @@ def test_a_budget_is_never_exceeded(strategy: str, fraction: float) -> None:
     assert sum(made) == result.n_pulls <= budget
     assert result.stop is sl.Stop.BUDGET
     assert result.guarantee is None
-    with pytest.raises(sl.NoGuarantee, match="budget"):
+    with pytest.raises(sl.errors.NoGuarantee, match="budget"):
         result.require_guarantee()
 
 
@@ -691,7 +691,7 @@ def test_a_contradiction_is_said_aloud_and_what_is_new_beside_it_counts() -> Non
     session = sl.Session(problem(), "wnelim")
     tickets = session.ask()
     session.tell(tickets[0], means=0.25)
-    with pytest.warns(sl.Contradiction, match="arm-0 in round 0 .* 0.25, and the new answer is 3"):
+    with pytest.warns(sl.errors.Contradiction, match="arm-0 in round 0 .* 0.25, and the new answer is 3"):
         session.tell(tickets[:2], means=[3.0, 1.0])
     assert len(session.conflicts) == 1
     assert [ticket.arm for ticket in session.ask()] == tickets.arms[2:].tolist()
@@ -707,7 +707,7 @@ def test_a_list_of_tickets_is_as_good_as_a_slice() -> None:
 
 @pytest.mark.parametrize("wrong", [3, "arm-0", None, [], [1, 2]])
 def test_something_that_is_no_ticket_is_refused(wrong: Any) -> None:
-    with pytest.raises(sl.NotAsked, match="tickets that `ask` returned"):
+    with pytest.raises(sl.errors.NotAsked, match="tickets that `ask` returned"):
         sl.Session(problem(), "wnelim").tell(wrong, means=[1.0])
 
 
@@ -790,9 +790,9 @@ def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any], said: str
 def test_failures_must_be_among_the_pulls_that_are_told(change: dict[str, Any], said: str) -> None:
     session = sl.Session(problem(), "wnelim")
     ticket = session.ask()[0]
-    good = [sl.Scored(replace(ticket, count=1, first_pull=pull), 0.5, "no signal") for pull in (0, 2)]
-    wrong = sl.Scored(replace(good[0].ticket, **change), 0.5, "no signal")
-    with pytest.raises(sl.NotAsked, match=said):
+    good = [sl.session.Scored(replace(ticket, count=1, first_pull=pull), 0.5, "no signal") for pull in (0, 2)]
+    wrong = sl.session.Scored(replace(good[0].ticket, **change), 0.5, "no signal")
+    with pytest.raises(sl.errors.NotAsked, match=said):
         session.tell(ticket, means=0.5, scored=[good[1], wrong])
     assert session.n_pulls == 0
     session.tell(ticket, means=0.5, scored=good)
@@ -802,14 +802,16 @@ def test_failures_must_be_among_the_pulls_that_are_told(change: dict[str, Any], 
 def test_failures_count_as_the_settings_say() -> None:
     session = sl.Session(problem(), "wnelim")
     ticket = session.ask()[0]
-    failed = sl.Scored(replace(ticket, count=1), 0.5, "no signal")
+    failed = sl.session.Scored(replace(ticket, count=1), 0.5, "no signal")
     with pytest.raises(sl.MeasurementFailed, match="was scored as inf; a score must be a finite number"):
         session.tell(ticket, means=0.5, scored=[replace(failed, score=math.inf)])
     session.arrange(SETTINGS)
-    with pytest.raises(sl.ChangedRun, match="this run suspends after a failure"):
+    with pytest.raises(sl.errors.ChangedRun, match="this run suspends after a failure"):
         session.tell(ticket, means=0.5, scored=[failed])
     session.arrange(SETTINGS | {"on_failure": -1.0, "pulls_per_call": 1})
-    with pytest.raises(sl.ChangedRun, match=r"was scored as 0.5, but this run counts a failure as -1.0"):
+    with pytest.raises(
+        sl.errors.ChangedRun, match=r"was scored as 0.5, but this run counts a failure as -1.0"
+    ):
         session.tell(ticket, means=0.5, scored=[failed])
     assert session.n_pulls == 0
     session.tell(ticket, means=0.5, scored=[replace(failed, score=-1.0)])

@@ -136,7 +136,7 @@ def test_another_variance_of_a_pilot_is_a_conflict() -> None:
 
 def test_failures_that_came_with_a_second_answer_count_once(session: sl.Session) -> None:
     a, b = session.asked[0], session.asked[1]
-    scores = [Scored(sl.Ticket(0, t.arm, t.name, 1, 0), 0.0, "dark") for t in (a, b)]
+    scores = [Scored(sl.session.Ticket(0, t.arm, t.name, 1, 0), 0.0, "dark") for t in (a, b)]
     write(session, scores[0], told(session, 0), *scores, told(session, 0, 1))
     write(session, *scores, told(session, 0, 1))
     assert session.scored == scores

@@ -19,7 +19,7 @@ DELTA, RUNS, ALARM = 0.05, 1000, 1e-6
 ELIMINATION = [name for name in sl.strategies.names() if strategy_named(name).take_lanes is None]
 
 
-def assert_rate_is_below_delta(outcome: sl.Simulation) -> None:
+def assert_rate_is_below_delta(outcome: sl.simulation.Simulation) -> None:
     assert outcome.unfinished == 0
     test = binomtest(outcome.errors, len(outcome.pulls), outcome.problem.delta, alternative="greater")
     assert test.pvalue > ALARM, f"{outcome.errors} errors of {len(outcome.pulls)}"

@@ -79,7 +79,7 @@ def test_it_promises_only_what_is_proved() -> None:
     assert strategy_named("bechhofer").guarantee(asked) is None
     promise = strategy_named("bechhofer").guarantee(asked.changed(rewards=sl.Gaussian))
     assert promise is not None
-    assert promise.scope is sl.Scope.CORRECT
+    assert promise.scope is sl.certificates.Scope.CORRECT
     assert "exceeds all others by at least 0.5" in promise.sentence
     assert "Gaussian" in str(promise)
 

@@ -107,5 +107,5 @@ def test_pulls_beyond_counting_are_refused(name: str) -> None:
 def test_they_promise_the_best_whatever_the_noise(name: str) -> None:
     promise = strategy_named(name).guarantee(twenty(1))
     assert promise is not None
-    assert promise.scope is sl.Scope.TOP_M
+    assert promise.scope is sl.certificates.Scope.TOP_M
     assert "sub-Gaussian" in promise.assumption

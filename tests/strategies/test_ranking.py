@@ -126,7 +126,7 @@ def test_they_promise_only_what_is_proved(name: str) -> None:
     assert strategy.guarantee(asked(np.ones(5), noise="sub-gaussian")) is None
     promise = strategy.guarantee(asked(np.ones(5)))
     assert promise is not None
-    assert promise.scope is sl.Scope.CORRECT
+    assert promise.scope is sl.certificates.Scope.CORRECT
     assert promise.ledger.total == 0.05
     assert "Gaussian" in promise.assumption
     unequal = strategy.guarantee(asked([1.0, 1.0, 1.0 + 1e-12]))
