@@ -13,10 +13,11 @@ from benchmarks.drift import SHAPES, wrong_answers
 
 import shortlist as sl
 from shortlist.execution.scheduler import Pace
+from shortlist.measure import Summaries
 from shortlist.report.provenance import measured_by
 from shortlist.report.workload import workload
 from shortlist.session.call_plan import CallPlan
-from shortlist.store import Answered, Released
+from shortlist.store import Answered, MemoryStore, Released
 from shortlist.tickets import Tickets
 from tests.execution.measures import N, exact, noisy, problem
 
@@ -258,3 +259,112 @@ def test_the_score_of_failures_is_fixed_with_the_first_call_that_is_answered() -
     with pytest.raises(sl.errors.ChangedRun, match="fixed before the first reward"):
         sl.drive(session, noisy)
     assert sl.drive(session, noisy, on_failure=0.0).guarantee is not None
+
+
+# --- what must not break --------------------------------------------------------------------------
+
+
+SETTINGS = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+
+
+def asked(**changes: Any) -> sl.Problem:
+    given: dict[str, Any] = {"m": 1, "epsilon": 0.5, "delta": 0.05, "variances": [1.0] * 4}
+    return sl.Problem(**(given | changes))
+
+
+def parts(session: sl.Session, *numbers: int) -> Tickets:
+    return session.history.parts_of(session.history.round).call_plan.parts(np.array(numbers))
+
+
+def answer(session: sl.Session, calls: Tickets, mean: float = 0.0, variance: float = np.nan) -> None:
+    n = len(calls)
+    session.answer(calls, Summaries(calls.counts, np.full(n, mean), np.full(n, variance)))
+
+
+def test_looking_before_a_driver_begins_does_not_settle_the_split(tmp_path: Path) -> None:
+    """Whoever asked what had been answered before the first driver came kept the split of no settings."""
+    session = sl.Session(asked(), "wnelim", store=tmp_path / "runs.db")
+    session.answered()
+    session.tell(session.ask()[0], means=0.0)
+    other = sl.Session.resume(tmp_path / "runs.db")
+    sl.drive(other, lambda arm, count, rng: rng.normal(arm, 1.0, count))
+    session.refresh()
+    assert session.result.to_dict() == other.result.to_dict()
+
+
+def test_the_split_cannot_change_after_an_answer(tmp_path: Path) -> None:
+    session = sl.Session(asked(), "wnelim", store=tmp_path / "runs.db")
+    session.arrange(SETTINGS | {"turns": 8})
+    session.tell(session.ask()[0], means=0.0)
+    for key, value, old in (("turns", 4, 8), ("pulls_per_call", 3, None), ("together", 2, 1)):
+        with pytest.raises(sl.InvalidProblem, match="the split of tickets stays the same"):
+            session.arrange(SETTINGS | {"turns": 8} | {key: value, "follows": {key: old}})
+    with pytest.raises(sl.InvalidProblem, match="pulls_per_call"):
+        session.arrange(SETTINGS | {"turns": 8, "pulls_per_call": 2**63})
+    assert sl.Session.resume(tmp_path / "runs.db").n_pulls == session.n_pulls
+
+
+@pytest.mark.usefixtures("one_call_per_task")
+def test_a_budget_counts_the_parts_of_tickets() -> None:
+    calls: list[tuple[int, int]] = []
+    session = sl.Session(problem(), "wnelim")
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, noting(calls, stop_after=50))
+    budget = session.n_made + 40
+    sl.drive(session, noting(calls), budget=budget, reproducible=True)
+    assert sum(count for _, count in calls) == session.n_made <= budget
+
+
+def test_bounds_that_are_declared_later_hold_for_parts_too(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    with sl.Session(asked(variances=[0.25] * 4), "wnelim", store=store) as session:
+        session.arrange(SETTINGS | {"turns": 8})
+        answer(session, parts(session, *range(7)), 5.0)
+    bounded = asked(variances=[0.25] * 4, bounds=(0, 1))
+    with pytest.raises(sl.errors.ChangedRun, match="recorded before the bounds"):
+        sl.Session(bounded, "wnelim", store=store)
+
+
+@pytest.mark.parametrize("variance", [np.inf, -1.0, np.nan, 1e308])
+def test_a_pilot_has_finite_variances(variance: float) -> None:
+    question = sl.Problem(m=1, epsilon=0.1, delta=0.05, n=3, rewards=sl.Gaussian(pilot=16))
+    session = sl.Session(question)
+    session.arrange(SETTINGS | {"turns": 8})
+    calls = parts(session, *range(8))  # all of one ticket; eight times 1e308 is infinite
+    with pytest.raises(sl.MeasurementFailed, match="variance"):
+        answer(session, calls, variance=variance)
+    assert session.n_made == 0
+
+
+@pytest.mark.parametrize("mean", [np.nan, np.inf])
+def test_a_mean_is_a_number(mean: float) -> None:
+    session = sl.Session(asked(), "wnelim")
+    session.arrange(SETTINGS | {"turns": 8})
+    with pytest.raises(sl.MeasurementFailed, match="finite number"):
+        answer(session, parts(session, 0), mean)
+    assert session.n_made == 0
+
+
+def test_calls_of_a_block_are_told_by_those_who_hold_them() -> None:
+    """A block is measured whole; of one whose tickets two workers hold, each tells its own calls only."""
+    store, lock = MemoryStore(), threading.Lock()
+    told: list[int] = []
+
+    def block(arms: Any, counts: Any, rng: np.random.Generator) -> Any:
+        with lock:
+            told.append(len(arms))
+        time.sleep(0.002)
+        return rng.normal(arms, 1.0) + time.monotonic() % 1  # not reproducible
+
+    def drive() -> None:
+        session = sl.Session(problem(), "wnelim", store=store)
+        sl.drive(session, sl.vectorised(block, block=4))
+
+    threads = [threading.Thread(target=drive) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    session = sl.Session.resume(store)
+    assert session.is_done
+    assert session.conflicts == []

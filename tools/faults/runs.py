@@ -114,8 +114,44 @@ FAULTS = (
     Fault(
         "bounds: those of a run that lacks them are not held against its answers",
         "session/transitions.py",
-        "    for round in history.rounds:\n        told = np.flatnonzero(round.is_told)\n",
-        "    for round in ():\n        told = np.flatnonzero(round.is_told)\n",
+        "    for tickets, means in answers:\n",
+        "    for tickets, means in answers[-1:]:\n",
+    ),
+    Fault(
+        "bounds: those of a run that lacks them are not held against parts of its tickets",
+        "session/transitions.py",
+        "    answers.append((parts, history.answered_means))\n",
+        "",
+    ),
+    Fault(
+        "split: that of no settings stays once a ticket is told",
+        "session/state.py",
+        "if self.round.parts is not None and not self.round.parts.n_pulls.any():",
+        "if not self.n_made:",
+    ),
+    Fault(
+        "settings: the split follows another",
+        "session/transitions.py",
+        "<= found.keys() - {_SIZE, _TOGETHER, _TURNS}:",
+        "<= found.keys():",
+    ),
+    Fault(
+        "budget: parts of tickets are not counted",
+        "execution/scheduler.py",
+        "costs = self.session.n_made + np.cumsum(",
+        "costs = self.session.n_pulls + np.cumsum(",
+    ),
+    Fault(
+        "blocks: calls are told that another worker holds",
+        "execution/scheduler.py",
+        "is_new = is_new & self.is_held[numbers]",
+        "is_new = is_new & True",
+    ),
+    Fault(
+        "pilot: a variance may be infinite",
+        "session/answers.py",
+        "is_wrong = ~((variances > 0) & np.isfinite(variances))",
+        "is_wrong = ~(variances > 0)",
     ),
     Fault(
         "bounds: the score of a failure may lie outside",
@@ -701,13 +737,13 @@ FAULTS = (
     Fault(
         "settings: follow what is not there",
         "session/transitions.py",
-        "if not found.get(FOLLOWS, {}).keys() <= found.keys():",
+        "if not found.get(FOLLOWS, {}).keys() <= found.keys() - {_SIZE, _TOGETHER, _TURNS}:",
         "if False:",
     ),
     Fault(
         "settings: any calls together",
         "session/transitions.py",
-        "    whole_number(together, _TOGETHER, 1)\n",
+        "    whole_number(together, _TOGETHER, 1, MOST_PULLS)\n",
         "",
     ),
     Fault(

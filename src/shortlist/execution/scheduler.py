@@ -33,7 +33,7 @@ from shortlist.execution.workers import Workers
 from shortlist.measure import Source, Summaries
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
-from shortlist.tickets import Ticket
+from shortlist.tickets import Ticket, Tickets
 
 # --- how much work goes into one task ------------------------------------------------------------------
 
@@ -217,10 +217,18 @@ class Scheduler:
             )
         is_dear = np.zeros(len(asked), dtype=bool)
         if budget is not None:
-            costs = self.session.n_pulls + np.cumsum(np.where(is_open, asked.counts, 0))
+            costs = self.session.n_made + np.cumsum(np.where(is_open, self._pulls_left(asked), 0))
             is_dear = is_open & (costs > budget)
         _RoundScheduler(self, self._call_plan, is_open, is_dear).run()
         return not is_dear.any()
+
+    def _pulls_left(self, asked: Tickets) -> IntArray:
+        """Return how many pulls of each ticket have not been answered."""
+        left, answered = asked.counts.copy(), self.session.answered()
+        order = np.argsort(asked.arms)
+        places = order[np.searchsorted(asked.arms, answered.arms, sorter=order)]
+        np.subtract.at(left, places, answered.counts)
+        return left
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
         """Say why something waits: at once, but not again for a while. Long waits go into the log."""
@@ -512,6 +520,8 @@ class _RoundScheduler:
     def _tell(self, first: int, outcome: Outcome) -> None:
         numbers = self.call_plan.numbers(first, first + len(outcome.means))
         is_new = self.is_wanted[numbers]
+        if not self.job.session.is_private:
+            is_new = is_new & self.is_held[numbers]  # a block is measured whole: others have its other calls
         numbers = numbers[is_new]
         self.is_wanted[numbers] = False
         if len(numbers):

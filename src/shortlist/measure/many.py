@@ -77,9 +77,9 @@ def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[
     total = counts.sum(axis=1)
     base = means[:, :1]
     mean = means[:, 0] + _sums(counts * (means - base)) / total
-    inside = _sums(np.where(counts == 1, 0.0, (counts - 1) * variances))
-    between = _sums(counts * (means - mean[:, None]) ** 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        inside = _sums(np.where(counts == 1, 0.0, (counts - 1) * variances))
+        between = _sums(counts * (means - mean[:, None]) ** 2)
         return mean, np.where(total == 1, np.nan, (inside + between) / (total - 1))
 
 

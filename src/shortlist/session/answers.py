@@ -62,15 +62,23 @@ def variances_of(tickets: Tickets, rewards: Any) -> FloatArray:
 def check_parts(calls: Tickets, answers: Summaries) -> None:
     """Refuse answers to parts of a pilot's tickets if their sample variances are missing."""
     is_lot = calls.counts > 1
-    known = np.where(
-        np.isnan(answers.variances[is_lot]), np.nan, 1.0
-    )  # a variance of 0 is checked when the ticket is complete
+    given = answers.variances[is_lot]
+    known = np.where(given == 0, 1.0, given)  # a variance of 0 is checked when the ticket is complete
     check_variances(calls.take(np.flatnonzero(is_lot)), known)
+
+
+def check_finite(calls: Tickets, means: FloatArray) -> None:
+    """Refuse means that are no numbers."""
+    if not np.isfinite(means).all():
+        place = int(np.argmin(np.isfinite(means)))
+        raise MeasurementFailed(
+            f"the mean of {calls[place].name} is {means[place]}; it must be a finite number."
+        )
 
 
 def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
     """Return sample variances if a pilot can use them; NaN means unknown."""
-    is_wrong = ~(variances > 0)
+    is_wrong = ~((variances > 0) & np.isfinite(variances))
     if not is_wrong.any():
         return variances
     place = int(np.argmax(is_wrong))
@@ -79,6 +87,11 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> FloatArray:
         raise MeasurementFailed(
             f"{_PILOT}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
             f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+        )
+    if variances[place] != 0:
+        raise MeasurementFailed(
+            f"the sample variance of {ticket.name} is {variances[place]:g}; "
+            f"it must be a finite positive number."
         )
     raise MeasurementFailed(
         f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "

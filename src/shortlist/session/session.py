@@ -24,6 +24,7 @@ from shortlist.rewards import SubGaussian
 from shortlist.session import transitions
 from shortlist.session.answers import (
     check_bounds,
+    check_finite,
     check_parts,
     check_rounding,
     means_of,
@@ -487,14 +488,15 @@ class Session:
         `tell` for the rest.
         """
         worker = worker and checked_worker(worker)
+        check_finite(calls, answers.means)
         check_rounding(self.problem, answers.means)
         if calls.needs_variances:
             check_parts(calls, answers)
 
         def decide(history: RunState, _: float) -> list[Event]:
-            check_bounds(history.problem, calls, None, answers.means, scored)
             about: dict[str, Any] = {"worker": worker, "scored": scored, "again": again}
             events = transitions.answers_to_calls(history, calls, answers, **about)
+            check_bounds(history.problem, calls, None, answers.means, scored)
             if released is not None and calls.round == history.round.number:
                 events += transitions.handed_on(history.round, worker, released, events)
             return events

@@ -226,6 +226,13 @@ class RunState:
         )
         return parts.call_plan.parts(np.flatnonzero(is_known))
 
+    @property
+    def answered_means(self) -> FloatArray:
+        """The means of these parts, in the same order."""
+        parts = self.parts_of(self.round)
+        found: FloatArray = parts.means[parts.call_plan.find(self.answered)]
+        return found
+
     def take(self, events: Iterable[Event]) -> None:
         """Apply events in order. Answers and leases of a round are collected and applied together."""
         gathered: list[Told] = []
@@ -372,8 +379,8 @@ class RunState:
     def _arrange(self, settings: dict[str, Any]) -> None:
         """Record the measurement settings; the split of tickets can change only before the first reward."""
         self.settings = settings
-        if not self.n_made:
-            self.round.parts = None
+        if self.round.parts is not None and not self.round.parts.n_pulls.any():
+            self.round.parts = None  # it was split as the settings before these say
 
     def _lease(self, leases: list[Leased]) -> None:
         arms = np.concatenate([lease.arms for lease in leases])

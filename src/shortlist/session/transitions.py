@@ -11,7 +11,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
-from shortlist.problem import Problem
+from shortlist.problem import MOST_PULLS, Problem
 from shortlist.session.answers import check_variances
 from shortlist.session.differences import changes_of_settings
 from shortlist.session.state import REPRODUCIBLE, Round, RunState
@@ -312,12 +312,14 @@ def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
     """Return the event that declares bounds of a run; raise ChangedRun if its answers violate them."""
     if problem.bounds is None or history.problem.bounds is not None:
         return []
-    for round in history.rounds:
-        told = np.flatnonzero(round.is_told)
-        nothing = np.full(len(told), np.nan)
-        given = Summaries(round.tickets.counts[told], round.means[told], nothing)
+    parts = history.answered
+    answers = [(round.tickets.take(np.flatnonzero(round.is_told)), round.means) for round in history.rounds]
+    answers = [(tickets, means[~np.isnan(means)]) for tickets, means in answers]
+    answers.append((parts, history.answered_means))
+    for tickets, means in answers:
+        given = Summaries(tickets.counts, means, np.full(len(tickets), np.nan))
         try:
-            check_summaries(problem, round.tickets.arms[told], given)
+            check_summaries(problem, tickets.arms, given)
         except FinalFailure as error:
             raise ChangedRun(
                 f"run {run!r} has an answer that was recorded before the bounds, and violates them: "
@@ -350,10 +352,10 @@ def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
     if missing:
         raise InvalidProblem(f"the settings lack `{missing[0]}`; see `drive` for its meaning.")
     together, pulls, score = found[_TOGETHER], found[_SIZE], found[_SCORE]
-    whole_number(together, _TOGETHER, 1)
-    whole_number(found.get(_TURNS, 1), _TURNS, 1)
+    whole_number(together, _TOGETHER, 1, MOST_PULLS)
+    whole_number(found.get(_TURNS, 1), _TURNS, 1, MOST_PULLS)
     if pulls is not None:
-        whole_number(pulls, _SIZE, 1)
+        whole_number(pulls, _SIZE, 1, MOST_PULLS)
     if score != _NO_SCORE and (isinstance(score, bool) or not isinstance(score, int | float)):
         raise InvalidProblem(
             f"`{_SCORE}` is {score!r:.60}; it must be '{_NO_SCORE}', or a number to count as the reward of "
@@ -367,8 +369,11 @@ def checked_settings(settings: dict[str, Any], n_arms: int) -> dict[str, Any]:
     for key, kind, words in ((_MEASURE, dict, "a table"), (NOTED, str, "text"), (FOLLOWS, dict, "a table")):
         if not isinstance(found.get(key, kind()), kind):
             raise InvalidProblem(f"`{key}` of the settings is {found[key]!r:.60}; it must be {words}.")
-    if not found.get(FOLLOWS, {}).keys() <= found.keys():
-        raise InvalidProblem(f"`{FOLLOWS}` must be a table whose keys are settings.")
+    if not found.get(FOLLOWS, {}).keys() <= found.keys() - {_SIZE, _TOGETHER, _TURNS}:
+        raise InvalidProblem(
+            f"`{FOLLOWS}` must be a table whose keys are settings, and not `{_SIZE}`, `{_TOGETHER}` or "
+            f"`{_TURNS}`: the split of tickets stays the same."
+        )
     return found
 
 
