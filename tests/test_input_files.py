@@ -29,7 +29,7 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 100)
     assert read_bytes(tmp_path / "a", 100) == b"x" * 100
     (tmp_path / "b").write_bytes(b"x" * (1 << 20) + b"x")
-    assert refusal(tmp_path / "b", 1 << 20) == "it is larger than 1 MiB, the most that is read here"
+    assert refusal(tmp_path / "b", 1 << 20) == "it is larger than 1 MiB, which is the maximum"
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_pipe_that_nobody_writes_to_is_given_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert refusal(tmp_path / "pipe") == "it is a pipe that nobody writes to"
+    assert refusal(tmp_path / "pipe") == "it is a pipe without a writer"
 
 
 def test_a_pipe_is_read_to_its_end_however_slowly_it_is_written(tmp_path: Path) -> None:

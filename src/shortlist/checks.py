@@ -1,4 +1,4 @@
-"""What is accepted as part of a question; anything else is refused with a sentence that helps.
+"""Validation of the parts of a question, with error messages that say what to do.
 
 Each function is named for what it checks and returns it in its final form.
 """
@@ -142,7 +142,7 @@ def bounds(given: object) -> tuple[float, float]:
     """Return between which two numbers all rewards lie."""
     advice = "Give the least and the largest reward, such as (0.0, 1.0)."
     if not isinstance(given, list | tuple) or len(given) != 2:
-        raise InvalidProblem(f"`bounds` is {given!r}; it must hold two numbers. {advice}")
+        raise InvalidProblem(f"`bounds` is {given!r}; it must be two numbers. {advice}")
     low, high = real_numbers(given, "bounds", advice).tolist()
     if not (-_MOST <= low < high <= _MOST):
         raise InvalidProblem(
@@ -196,7 +196,7 @@ def _wrong_variance(values: FloatArray, place: int, n_wrong: int) -> InvalidProb
             f"`variances[{place}]` is {value!r}{others}; variances must lie between 1e-100 and 1e100. "
             f"Measure rewards in another unit."
         )
-    advice = "Give an upper bound on how far rewards of this arm spread, as a variance."
+    advice = "Give an upper bound on the variance of this arm's rewards."
     if value == 0.0:
         advice = (
             "An arm without noise needs any small positive value; an unknown variance needs an upper bound."

@@ -1,28 +1,28 @@
-"""Everything that Shortlist raises on purpose.
+"""The exceptions and warnings of Shortlist.
 
 ::
 
     ShortlistError
-    ├── InvalidProblem       the question makes no sense as asked (also a ValueError)
-    ├── MeasurementFailed    what measures the arms failed, or returned something that is not a reward
-    │   ├── FinalFailure     the same, where trying again is of no use or would bias the rewards
+    ├── InvalidProblem       the question or an argument is invalid (also a ValueError)
+    ├── MeasurementFailed    a measurement failed, or returned something that is not a reward
+    │   ├── FinalFailure     the same, if a retry is useless or would bias the rewards
     │   ├── NotRewards       it returned something that cannot be counted as rewards
-    │   ├── RetryLater       raised by a measurement that cannot be made now, but can be later
+    │   ├── RetryLater       raised by a measurement that is not possible now, but will be later
     │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
-    ├── InvalidAnswers       a file of answers cannot be read, or does not fit the run (also a ValueError)
+    ├── InvalidAnswers       a file of answers is invalid, or does not match the run (also a ValueError)
     ├── StoreTrouble         the log of a run could not be read or written
     │   ├── CorruptLog       a record of it is torn, altered or missing
     │   ├── NoSuchRun        there is no run of that name
     │   └── ChangedRun       the log belongs to another question, strategy, seed or measurement
-    └── NoGuarantee          a guarantee was required where none holds
+    └── NoGuarantee          a guarantee was required, but there is none
 
 and two warnings:
 
 ::
 
     Contradiction            a ticket was told twice, with different rewards
-    LostWrite                the last write to a store was not completed, or was damaged, and is dropped
+    LostWrite                the last write to a store was interrupted or damaged, and is dropped
 
 Each message says what was given, what is required, and what to do.
 """
@@ -43,32 +43,32 @@ class MeasurementFailed(ShortlistError):
 
 
 class FinalFailure(MeasurementFailed):
-    """A measurement that must not be tried again.
+    """A measurement that must not be retried.
 
-    It would fail in the same way; or, if it did not, only rewards that happen to please would be counted.
+    A retry would fail in the same way; or, if it did not, it would select among rewards.
     """
 
 
 class NotRewards(MeasurementFailed):
-    """What a measurement returned cannot be counted as rewards."""
+    """A measurement returned something that cannot be counted as rewards."""
 
 
 class RetryLater(MeasurementFailed):
-    """To be raised by a measurement that cannot be made now: a rate limit, a machine that is busy.
+    """Raised by a measurement that is not possible now, because of a rate limit or a busy machine.
 
-    The call is made again after that time, with the same `rng`. It does not count as a failure, until it has
-    been put off for an hour in all (`Retries.patience`). Raise it before a reward is known, never because of
-    one: otherwise rewards would be chosen.
+    The call is repeated after that time, with the same `rng`. It does not count as a failure until it has
+    been postponed for an hour in total (`Retries.patience`). Raise it before a reward is known, never because
+    of one: otherwise it would select among rewards.
 
     Parameters
     ----------
     seconds
-        How long to wait; None for the usual pauses between retries, which grow.
+        How long to wait; None for the default, growing pauses between retries.
     reason
-        Why, for the people who wait.
+        The reason, shown to the user.
     all_calls
-        Whether this driver should begin no other call before that time either, as for a rate limit that all
-        calls share. Calls that are under way go on.
+        Whether this driver should start no other call before that time either, as for a rate limit that all
+        calls share. Running calls continue.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class RetryLater(MeasurementFailed):
         self.seconds, self.reason, self.all_calls = seconds, reason, all_calls
 
     def __str__(self) -> str:
-        return self.reason or "it asked to be tried again later"
+        return self.reason or "it asked for a later retry"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make it again in another process."""
@@ -103,13 +103,13 @@ class NotAsked(ShortlistError):
 
 
 class InvalidAnswers(ShortlistError, ValueError):
-    """A file of answers, or a line of it, cannot be taken as it stands; then nothing of it is."""
+    """A file of answers, or a line of it, is invalid; then nothing of it is added."""
 
 
 class StoreTrouble(ShortlistError):
-    """The log of a run could not be read or written; what was written before is as it was.
+    """The log of a run could not be read or written; earlier records are not affected.
 
-    `is_passing` tells whether the same may succeed a little later, with nothing done about it.
+    `is_passing` tells whether the failure is temporary, so that a retry may succeed.
     """
 
     is_passing = False
@@ -124,19 +124,19 @@ class NoSuchRun(StoreTrouble):
 
 
 class ChangedRun(StoreTrouble):
-    """A run was to go on with another question, strategy, seed or measurement than it began with."""
+    """A run cannot be resumed with another question, strategy, seed or measurement."""
 
 
 class Contradiction(UserWarning):
-    """A ticket was told again with other rewards; the first answer stands."""
+    """A ticket was told again with other rewards; the first answer is kept."""
 
 
 class LostWrite(UserWarning):
-    """The last write to a store was broken off by a crash, or damaged later; it is dropped."""
+    """The last write to a store was interrupted by a crash, or damaged later; it is dropped."""
 
 
 class NoGuarantee(ShortlistError):
-    """A guarantee was required of a result that carries none."""
+    """A guarantee was required, but the result has none."""
 
 
 def _retry_later(seconds: float | None, reason: str, all_calls: bool) -> RetryLater:

@@ -17,7 +17,7 @@ MOST_TOKEN_BYTES = 1 << 20
 """Of a file with tokens."""
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_UNTIL_WRITER = 2.0  # seconds to wait for somebody to open the other end of a pipe
+_UNTIL_WRITER = 2.0  # seconds to wait for a writer of a pipe
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFCHR: "a device",
@@ -28,7 +28,7 @@ _KINDS = {
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return what a file holds. A pipe is read to its end while somebody writes to it.
+    """Return the content of a file. A pipe is read to its end while it has a writer.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ def kind_of(path: Path) -> str:
 
 
 def _piped(file: io.FileIO, most: int) -> bytes:
-    """Return what comes through a pipe; wait for whoever writes to it, but only briefly for somebody to."""
+    """Return the content of a pipe; wait for its writer, but only briefly for a writer to open it."""
     found, has_writer, deadline = bytearray(), False, time.monotonic() + _UNTIL_WRITER
     while len(found) <= most:
         part = file.read(1 << 16)
-        if part is None:  # somebody is about to write
+        if part is None:  # a writer has opened the pipe
             has_writer = True
             select.select([file], [], [])
         elif part:
@@ -80,7 +80,7 @@ def _piped(file: io.FileIO, most: int) -> bytes:
         elif found or has_writer:
             break
         elif time.monotonic() > deadline:
-            raise OSError(EINVAL, "it is a pipe that nobody writes to")
+            raise OSError(EINVAL, "it is a pipe without a writer")
         else:
             time.sleep(0.02)
     return bytes(found)
@@ -93,4 +93,4 @@ def _limited(found: bytes, most: int) -> bytes:
 
 
 def _too_large(most: int) -> OSError:
-    return OSError(EFBIG, f"it is larger than {most >> 20:,} MiB, the most that is read here")
+    return OSError(EFBIG, f"it is larger than {most >> 20:,} MiB, which is the maximum")

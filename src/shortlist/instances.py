@@ -1,4 +1,4 @@
-"""Bandit instances with known truth: the paper's own, and the usual test cases of the field."""
+"""Bandit instances with known means: those of the paper, and the usual test cases of the field."""
 
 import math
 from collections.abc import Collection
@@ -13,13 +13,13 @@ from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 
 ABOVE = 1e-3
-"""By what fraction a gap "just above epsilon" exceeds it. At epsilon itself every answer is right."""
+"""The relative amount by which a gap "just above epsilon" exceeds it. At epsilon every answer is right."""
 
 
 class Instance(NamedTuple):
-    """A problem together with the true means of its arms.
+    """A problem and the true means of its arms.
 
-    Means are described as for a problem that maximises; one that minimises has their negatives.
+    Means are described for maximisation; a problem that minimises has their negatives.
     """
 
     problem: Problem
@@ -29,16 +29,16 @@ class Instance(NamedTuple):
 
 
 class EqualArms(NamedTuple):
-    """How many arms share a variance. Both numbers are exact, and may be too large or small for a float."""
+    """A number of arms with the same variance. Both are exact, and may be beyond the range of floats."""
 
     variance: Fraction
     n_arms: int
 
 
 def illustrative_classes(k: int) -> tuple[EqualArms, ...]:
-    """Return how many arms of which variance the paper's illustrative example has, the noisiest first.
+    """Return the variance classes of the paper's illustrative example, the noisiest first.
 
-    There are n = 2^(k^2) arms in all, and m = 2^k of them are wanted. With l = ceil(log2 k) there are 2^i
+    There are n = 2^(k^2) arms in total, and m = 2^k are to be selected. With l = ceil(log2 k) there are 2^i
     arms of variance 2^-i for each i < l; all others share the variance 2^(-k^2) l / k.
 
     Source
@@ -46,7 +46,7 @@ def illustrative_classes(k: int) -> tuple[EqualArms, ...]:
     [ZT22] Section 5.2, "An illustrative example".
     """
     k = whole_number(k, "k", 2, 10_000)
-    n, levels = 2 ** (k * k), (k - 1).bit_length()  # ceil(log2 k), in whole numbers
+    n, levels = 2 ** (k * k), (k - 1).bit_length()  # ceil(log2 k), in integers
     sizes = [2**i for i in range(levels)]  # [ZT22] Sec. 5.2, illustrative example
     noisy = [EqualArms(Fraction(1, size), size) for size in sizes]
     rest = EqualArms(Fraction(levels, k * n), n - 2**levels + 1)  # [ZT22] Sec. 5.2, illustrative example
@@ -56,8 +56,8 @@ def illustrative_classes(k: int) -> tuple[EqualArms, ...]:
 def illustrative(k: int, *, epsilon: float = 0.1, delta: float = 0.05) -> Instance:
     """Return the paper's illustrative example: m = 2^k of n = 2^(k^2) arms, a few of them very noisy.
 
-    `illustrative_classes` says how noisy. The paper leaves the means open: here the first m arms, among
-    them all the noisy ones, lie just above epsilon over the rest. For k = 5 there are 33,554,432 arms;
+    See `illustrative_classes` for the variances. The paper does not specify the means: here the first m arms,
+    including all noisy ones, lie just above epsilon over the rest. For k = 5 there are 33,554,432 arms;
     k = 6 and beyond do not fit into memory.
 
     Source
@@ -89,14 +89,14 @@ def hard(
     [ZT22] Section 6.1, I_{l,M} and I_{l,F}.
     """
     if (M is None) == (F is None):
-        raise InvalidProblem("give either `M` (m arms) or `F` (m - 1 arms), and not both.")
+        raise InvalidProblem("give either `M` (m arms) or `F` (m - 1 arms), not both.")
     given = list(M if M is not None else F if F is not None else ())
     size = problem.m if M is not None else problem.m - 1
     are_arms = all(is_whole(arm) and 0 <= arm < problem.n for arm in [*given, l])
     if not are_arms or len({*given, l}) != size + 1 or len(given) != size:
         raise InvalidProblem(
-            f"{'M' if M is not None else 'F'} must hold {size} different arms from 0 to {problem.n - 1}, "
-            f"and `l` one more of them; got {given} and {l!r}."
+            f"{'M' if M is not None else 'F'} must contain {size} different arms from 0 to {problem.n - 1}, "
+            f"and `l` another one; got {given} and {l!r}."
         )
     chosen = [int(arm) for arm in given]
     above = problem.epsilon * (1 + ABOVE)
@@ -122,7 +122,7 @@ def slippage(problem: Problem, gap: float | None = None) -> Instance:
 
 
 def equal(problem: Problem, mean: float = 0.0) -> Instance:
-    """Return the instance in which all means are equal: every answer is right, and adaptivity is no help.
+    """Return the instance in which all means are equal: every answer is right, and adaptivity does not help.
 
     Source
     ------
@@ -132,7 +132,7 @@ def equal(problem: Problem, mean: float = 0.0) -> Instance:
 
 
 def linear(problem: Problem, low: float = 0.0, high: float = 1.0) -> Instance:
-    """Return the instance whose means fall evenly from `high` at the first arm to `low` at the last.
+    """Return the instance whose means decrease evenly from `high` at the first arm to `low` at the last.
 
     Source
     ------

@@ -1,4 +1,4 @@
-"""What we promise: every strategy's certified worst case, beside what no algorithm can beat."""
+"""Plans: the certified worst case of every strategy, and the lower bound for every algorithm."""
 
 import math
 from collections.abc import Callable
@@ -19,23 +19,23 @@ from shortlist.strategies.pilot import size as pilot_size
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What one strategy promises for a problem, and at what price.
+    """The guarantee of one strategy for a problem, and its cost.
 
     Attributes
     ----------
     strategy
         Its name.
     worst_case_pulls
-        The most pulls it can ever ask for, whatever the rewards; None where there is no finite bound, or
-        one beyond counting.
+        The maximum number of pulls, whatever the rewards; None if there is no finite bound, or one that is
+        too large to compute.
     rounds
-        The most batches, one after the other; None where there is no finite bound.
+        The maximum number of successive batches; None if there is no finite bound.
     guarantee
-        What it promises, with its theorem and its delta ledger; None if nothing is proved.
+        Its guarantee, with its theorem and its delta ledger; None if nothing is proved.
     note
         Why it cannot be recommended; empty if it can.
     error
-        What was wrong where its pulls are beyond counting.
+        The error, if the number of pulls is too large to compute.
     """
 
     strategy: str
@@ -47,32 +47,32 @@ class Row:
 
     @property
     def certificate(self) -> str | None:
-        """The theorem behind the promise."""
+        """The theorem behind the guarantee."""
         return None if self.guarantee is None else self.guarantee.source
 
     @property
     def ledger(self) -> Ledger | None:
-        """How delta is divided among the failures that the proof allows for."""
+        """How delta is divided among the failure events of the proof."""
         return None if self.guarantee is None else self.guarantee.ledger
 
     @property
     def is_certified(self) -> bool:
-        """Whether it promises the m best arms within a number of pulls known in advance."""
+        """Whether it guarantees the m best arms within a number of pulls known in advance."""
         return not self.note
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Every strategy's promise for a problem, the best one, and how far from optimal it can be.
+    """The guarantees of all strategies for a problem, the best strategy, and its distance from the optimum.
 
     Attributes
     ----------
     problem
-        What is asked.
+        The question.
     rows
-        One per strategy: the best one, then others that can be recommended, by rising worst case.
+        One per strategy: the best one, then others that can be recommended, by increasing worst case.
     lower_bound
-        The pulls that no algorithm can do without on every instance.
+        The number of pulls below which no algorithm can stay on every instance.
     """
 
     problem: Problem
@@ -87,10 +87,10 @@ class Plan:
 
     @property
     def best(self) -> Row:
-        """The strategy to take, of those with a certified worst case, the one that should need least.
+        """The recommended strategy: of those with a certified worst case, the one expected to need least.
 
-        That is judged by the share of their worst cases that strategies usually take. But what is promised
-        never exceeds the worst case of `wnelim` or `vmedelim`, if any strategy can promise as little.
+        This is estimated from the share of the worst case that each strategy usually takes. But its worst
+        case never exceeds that of `wnelim` or `vmedelim`, if any strategy can guarantee as little.
         """
         return self.rows[0]
 
@@ -104,21 +104,21 @@ class Plan:
     def gap_of(self, row: Row) -> float | None:
         """Return the worst case of a strategy as a multiple of the lower bound.
 
-        None if it has no worst case, or does not promise the m best arms, of which the bound speaks.
+        None if it has no worst case, or does not guarantee the m best arms, which the bound is about.
         """
         return self.lower_bound.gap(row.worst_case_pulls or 0) if row.is_certified else None
 
     @property
     def why(self) -> str:
-        """Why the best strategy is recommended, in words."""
+        """Why the best strategy is recommended, as a sentence."""
         best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
         pulls = best.worst_case_pulls or 0
         if not self.problem.knows_variances and self.problem.m < self.problem.n:
             return _before_the_pilot(best, self.problem)
         if pulls == 0:
-            return f"{best.strategy}: all arms are to be selected, so nothing needs to be measured."
+            return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if strategy_named(best.strategy).usual_share < 1:
-            said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and mostly far fewer"
+            said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually far fewer"
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
@@ -133,7 +133,7 @@ class Plan:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data, fit for JSON."""
+        """Return the plan as plain data for JSON."""
         return {
             "problem": self.problem.to_dict(),
             "best": self.best.strategy,
@@ -164,10 +164,10 @@ class Plan:
 
 
 def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") -> Plan:
-    """Return what every strategy promises for a problem, beside the pulls that no algorithm can do without.
+    """Return the guarantees and worst cases of all strategies for a problem, and the lower bound.
 
-    With a budget, the question is asked in reverse: the plan is that of the sharpest question which so many
-    pulls can certify. Its `problem` has the number found, and its best strategy stays within the budget.
+    With a budget, the plan answers the reverse question: it is the plan of the sharpest problem that so many
+    pulls can certify. Its `problem` contains the number found, and its best strategy stays within the budget.
 
     Parameters
     ----------
@@ -206,20 +206,20 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
 
 
 def no_bound() -> LowerBound:
-    """Return that nothing is known of the pulls that no algorithm can do without."""
+    """Return the trivial lower bound, for unknown variances."""
     return LowerBound({"unknown variances": 0.0}, Terms(0.0, 0.0, 0.0))
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:
-    """Return the plan whose best strategy stays within a budget that some strategy stays within."""
+    """Return the plan whose best strategy stays within a budget, which some strategy can satisfy."""
     return Plan(problem, _rows(problem, budget), lower_bound(problem))
 
 
 def best_strategy(problem: Problem) -> str:
-    """Return the name of the strategy to take: the best one of the plan.
+    """Return the name of the recommended strategy: the best one of the plan.
 
-    Only strategies that promise the m best arms, and never need more than a number of pulls known
-    in advance, are considered.
+    Only strategies are considered that guarantee the m best arms, and never need more than a number of pulls
+    known in advance.
     """
     return _rows(problem)[0].strategy
 
@@ -233,7 +233,7 @@ def is_within(problem: Problem, budget: int) -> bool:
 
 
 def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
-    """Return the strategy meant by a name: itself, or for "auto" the best one, within a budget if one is."""
+    """Return the name of a strategy; for "auto" the best one, within a budget if one can satisfy it."""
     if not checked(problem).knows_variances:
         return _resolve_unknown(name, problem)
     if name == "auto":
@@ -273,9 +273,9 @@ def _row_for_unknown(name: str, problem: Problem) -> Row:
 def _before_the_pilot(best: Row, problem: Problem) -> str:
     count = pilot_size(problem)
     return (
-        f"{best.strategy}: first a pilot of {count} pulls of each of {problem.n:,} arms, "
-        f"{count * problem.n:,} in all. How many more it needs at most is known after that, since it depends "
-        f"on the variances."
+        f"{best.strategy}: starts with a pilot of {count} pulls of each of {problem.n:,} arms, "
+        f"{count * problem.n:,} in total. The maximum number of further pulls is known after the pilot, "
+        f"since it depends on the variances."
     )
 
 
@@ -287,7 +287,7 @@ def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
 
 
 def row_of(name: str, problem: Problem) -> Row:
-    """Return what one strategy promises for a problem with known variances."""
+    """Return the guarantee and cost of one strategy for a problem with known variances."""
     strategy = strategy_named(name)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)
@@ -297,12 +297,12 @@ def row_of(name: str, problem: Problem) -> Row:
         pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
         if pulls is None:
             note = "no cap on its pulls"
-    except InvalidProblem as caught:  # its pulls cannot be counted; another's may
-        note, error = "more pulls than can be counted", caught
+    except InvalidProblem as caught:  # its number of pulls is too large to compute; that of others may not be
+        note, error = "number of pulls too large to compute", caught
     if guarantee is None:
         gaussian = problem.changed(rewards=Gaussian, bounds=None)
         is_gaussian = strategy.guarantee(gaussian) is not None
-        note = "only for Gaussian rewards" if is_gaussian else "carries no guarantee"
+        note = "only for Gaussian rewards" if is_gaussian else "has no guarantee"
     elif guarantee.scope is Scope.SCREENING:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"
     elif not guarantee.answers(problem):
@@ -326,7 +326,7 @@ def _usual_pulls(row: Row) -> float:
 
 
 def gap_words(gap: float) -> str:
-    """Return a multiple as people write it."""
+    """Return a multiple as text."""
     return f"{gap:.3g}" if gap < 1000 else f"{gap:,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""What came out: the arms selected, what is promised of them, and what it took."""
+"""The result of a run: the selected arms, their guarantee, and the cost."""
 
 import math
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ class Stop(Enum):
     """Why a run ended; the value is the sentence that the user sees."""
 
     CERTIFIED = "The strategy ended by its own rule, and its guarantee holds."
-    UNPROVED = "The strategy ended by its own rule, but nothing is promised for it. Use another strategy."
-    BUDGET = "The budget of pulls ended before the strategy did. Nothing is certified; allow more pulls."
-    OPEN = "The run has not ended: some pulls it asked for have not been told."
+    UNPROVED = "The strategy ended by its own rule, but it has no guarantee. Use another strategy."
+    BUDGET = "The budget was used up before the strategy ended. Nothing is certified; allow more pulls."
+    OPEN = "The run has not ended: some of its pulls have no results yet."
 
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """What was measured of every arm.
+    """The measurements of every arm.
 
     Attributes
     ----------
     pulls
-        How often each arm was pulled.
+        The number of pulls of each arm.
     means
-        The mean of all its rewards; NaN where it was never pulled.
+        The mean of its rewards; NaN for an arm without pulls.
     """
 
     pulls: IntArray
@@ -51,23 +51,23 @@ class Result:
     Attributes
     ----------
     problem, strategy, seed
-        What was asked, who answered, and the seed that reproduces it.
+        The question, the strategy, and the seed that reproduces the run.
     indices
-        The arms selected, the best observed mean first. That order is not part of the guarantee.
+        The selected arms, the best observed mean first. This order is not part of the guarantee.
     stop
         Why the run ended.
     guarantee
-        What is promised of the selection; None unless the conditions of its theorem were met.
+        The guarantee of the selection; None unless the conditions of its theorem were met.
     n_pulls, n_rounds
-        How many measurements were made, and in how many batches.
+        The number of pulls, and of batches.
     arms
-        What was measured of every arm.
+        The measurements of every arm.
     n_scored
-        How many of the pulls failed, and count as a value chosen for failures.
+        The number of pulls that failed, and count as the value chosen for failures.
     n_reissued
-        How many tickets were issued to a second worker, or tried again, before they were answered. The
-        quicker answer counts, so the guarantee assumes that how long a measurement takes does not depend on
-        its reward. It is 0 where a measurement repeated with its seed gives the same rewards.
+        The number of tickets that were issued to a second worker, or tried again, before they were answered.
+        The first answer counts, so the guarantee assumes that how long a measurement takes does not depend
+        on its reward. It is 0 if a measurement repeated with its seed gives the same rewards.
     """
 
     problem: Problem
@@ -84,12 +84,12 @@ class Result:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The names of the arms selected, in the order of `indices`."""
+        """The names of the selected arms, in the order of `indices`."""
         return tuple(self.problem.name(int(arm)) for arm in self.indices)
 
     @property
     def cost(self) -> str:
-        """What the run took, in words."""
+        """The cost of the run, as a sentence."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
         said = f"{pulls} in {rounds} by {self.strategy}, seed {self.seed}."
@@ -97,7 +97,7 @@ class Result:
 
     @property
     def reissued(self) -> str:
-        """How many tickets were issued or tried more than once, and what that assumes; empty if none was."""
+        """A sentence on tickets that were issued or tried more than once; empty if there are none."""
         if not self.n_reissued:
             return ""
         tickets = "1 ticket was" if self.n_reissued == 1 else f"{self.n_reissued:,} tickets were"
@@ -106,20 +106,20 @@ class Result:
 
     @cached_property
     def lower_bound(self) -> LowerBound:
-        """The pulls that no algorithm can do without on every instance; 0 if variances are unknown."""
+        """The pulls below which no algorithm can stay on every instance; 0 if variances are unknown."""
         return no_bound() if not self.problem.knows_variances else lower_bound(self.problem)
 
     @property
     def gap(self) -> float:
         """The pulls made as a multiple of the lower bound.
 
-        The bound is for the worst instance. On an easier one a strategy that adapts may stay below it.
+        The bound is for the worst instance. On an easier one an adaptive strategy may stay below it.
         """
         return self.lower_bound.gap(self.n_pulls)
 
     @property
     def optimality(self) -> str:
-        """How far from optimal the run was, in words; empty where nothing had to be found out."""
+        """A sentence that compares the run with the lower bound; empty if no measurement was needed."""
         if not self.lower_bound:
             return ""
         said = (
@@ -130,17 +130,17 @@ class Result:
 
     @property
     def is_answer(self) -> bool:
-        """Whether what was asked is certified, by neither a screen nor a run that stopped short."""
+        """Whether the requested answer is certified: false for screens and for runs that stopped early."""
         return self.guarantee is not None and self.guarantee.answers(self.problem)
 
     def require_guarantee(self) -> Guarantee:
         """Return the guarantee; raise NoGuarantee if there is none."""
         if self.guarantee is None:
-            raise NoGuarantee(f"this result carries no guarantee. {self.stop.value}")
+            raise NoGuarantee(f"this result has no guarantee. {self.stop.value}")
         return self.guarantee
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data, fit for JSON."""
+        """Return the result as plain data for JSON."""
         promise = self.guarantee
         return {
             "selected": list(self.selected),
@@ -163,7 +163,7 @@ class Result:
         }
 
     def _repr_html_(self) -> str:
-        """Return the result as notebooks show it; views stand above results, so this one is found by name."""
+        """Return the result as HTML for notebooks; imported late, since reports are a layer above results."""
         view = import_module("shortlist.report.fragment")
         html: str = view.result_html(self)
         return html
@@ -181,12 +181,12 @@ class Result:
 
 
 def assuming_no_choice(promise: Guarantee, n_reissued: int) -> Guarantee:
-    """Return a promise with what it assumes in addition if tickets were issued or tried more than once."""
+    """Return a guarantee with the additional assumption if tickets were issued or tried more than once."""
     return promise.provided(_NO_CHOICE) if n_reissued else promise
 
 
 def best_first(indices: IntArray, merits: FloatArray) -> IntArray:
-    """Return the arms by falling observed merit; arms never pulled, and ties, keep their order."""
+    """Return the arms by decreasing observed merit; arms without pulls, and ties, keep their order."""
     observed = np.where(np.isnan(merits[indices]), -np.inf, merits[indices])
     return indices[np.argsort(-observed, kind="stable")]
 

@@ -16,30 +16,31 @@ from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.strategies import Batch, Strategy, strategy_for
 
-_MOST_LANES = 128  # replications advanced together: enough to spread the cost of a step
-_ENTRIES = 1 << 22  # but no more than these arms times lanes, for the sake of memory
+_MOST_LANES = 128  # replications advanced together: enough to amortise the cost of a step
+_ENTRIES = 1 << 22  # but at most so many arms times lanes, to limit memory
 
 Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What came of many replications.
+    """The outcomes of many replications.
 
     Attributes
     ----------
     problem, strategy, rewards, seed
-        What was simulated. Replication r depends on the seed and r alone.
+        What was simulated. Replication r depends only on the seed and on r.
     guarantee
-        What the strategy promises on this problem, if anything.
+        The guarantee of the strategy on this problem, if any.
     pulls
-        The pulls that each replication made.
+        The number of pulls of each replication.
     selected
-        The arms that each selected, one row per replication.
+        The selected arms, one row per replication.
     is_final
-        Whether each ended by the strategy's own rule, within the budget.
+        Whether each replication ended by the strategy's own rule, within the budget.
     is_error
-        Whether each ended with a wrong answer: an m-th best selected arm worse by more than epsilon.
+        Whether each replication ended with a wrong answer: an m-th best selected arm worse by more than
+        epsilon.
     """
 
     problem: Problem
@@ -54,12 +55,12 @@ class Simulation:
 
     @property
     def errors(self) -> int:
-        """How many replications ended with a wrong answer."""
+        """The number of replications that ended with a wrong answer."""
         return int(self.is_error.sum())
 
     @property
     def unfinished(self) -> int:
-        """How many replications ran out of budget."""
+        """The number of replications that used up the budget."""
         return int((~self.is_final).sum())
 
     def __repr__(self) -> str:
@@ -96,28 +97,28 @@ def simulate(
     budget: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Return what a strategy does on simulated arms, over many replications.
+    """Return the outcomes of a strategy on simulated arms, over many replications.
 
     Parameters
     ----------
     problem
-        What is asked.
+        The question.
     means
         The true mean of every arm.
     strategy
         A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
     variances
-        If the problem does not know them: the true variances, which the strategy is not told.
+        If the problem does not state them: the true variances, which the strategy does not see.
     replications
-        How many independent runs.
+        The number of independent runs.
     seed
-        Replication r is the same whatever the number of replications.
+        The seed; replication r does not depend on the number of replications.
     rewards
         "gaussian", "bernoulli", "two-point" (the mean plus or minus one scale), "uniform" or "noiseless".
     budget
-        The most pulls per replication; one that needs more is left unfinished.
+        The maximum number of pulls per replication; one that needs more is left unfinished.
     progress
-        Called after every step with the replications that have ended and the pulls made in all.
+        Called after every step with the number of finished replications and the total number of pulls.
 
     Examples
     --------
@@ -153,11 +154,11 @@ def simulate(
 
 
 def _truth(problem: Problem, variances: ArrayLike | None, rewards: str) -> Problem:
-    """Return the problem as it is known to whoever draws the rewards."""
+    """Return the problem with the true variances, as the simulation needs it."""
     problem = checked(problem)
     if problem.knows_variances:
         if variances is not None:
-            raise InvalidProblem("the problem has variances already; leave `variances` out.")
+            raise InvalidProblem("the problem already has variances; omit `variances`.")
         return problem
     if variances is None:
         raise InvalidProblem("to simulate arms of unknown variances, give the true `variances`, one per arm.")
@@ -194,7 +195,7 @@ class _Arms:
         return drawn
 
     def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
-        if not batch.counts.all():  # lanes ask for different numbers of arms: each draws for its own only
+        if not batch.counts.all():  # lanes ask for different numbers of arms: each draws only for its own
             return self._pull_lane_by_lane(rngs, batch)
         drawn = np.empty(batch.arms.shape)
         for block in blocks(batch.arms.shape):
@@ -218,7 +219,7 @@ class _Arms:
 
 @dataclass(frozen=True, eq=False)
 class _Running:
-    """The replications still under way, with their generators, and where outcomes are written."""
+    """The running replications, with their generators, and the arrays for the outcomes."""
 
     lanes: IntArray
     rngs: list[np.random.Generator]
@@ -237,10 +238,10 @@ def _run(
     budget: int | None,
     progress: Progress | None,
 ) -> None:
-    """Advance some lanes until each has ended or is out of budget."""
+    """Advance some lanes until each has ended or used up its budget."""
     outcome = running.outcome
     state = rules.init(problem, (len(running.lanes),))
-    is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not run out of budget
+    is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not used up its budget
     while True:
         verdict = rules.verdict(state)
         if verdict.is_final.any():
@@ -269,19 +270,19 @@ def _run(
 
 
 def is_bad(problem: Problem, means: FloatArray) -> BoolArray:
-    """Return, for each arm, whether its true mean is more than epsilon worse than the m-th best.
+    """Return for each arm whether its true mean is more than epsilon worse than the m-th best.
 
-    A difference of exactly epsilon is allowed; an allowance for rounding keeps it so.
+    A difference of exactly epsilon is allowed, with a tolerance for rounding.
     """
     merits = problem.merits(means)
     return _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits)
 
 
 def is_wrong(problem: Problem, means: FloatArray, selected: IntArray) -> BoolArray:
-    """Return, per replication, whether fewer than m of the selected arms are good enough.
+    """Return for each replication whether fewer than m of the selected arms are good enough.
 
-    For a strategy that selects m arms that means: one of them is bad. For a screening strategy it is
-    the failure of its promise at rank m.
+    For a strategy that selects m arms, this means that one of them is bad. For a screening strategy it is
+    the failure of its guarantee at rank m.
     """
     merits = problem.merits(means)
     is_low = _is_below(problem, float(kth_largest(merits, problem.m)[0]), merits[selected])

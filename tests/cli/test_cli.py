@@ -107,14 +107,14 @@ def test_run_ends_with_status_3_when_the_budget_ends_first() -> None:
     done = call("run", DRILLING, "--budget", "1000")
     assert done.status == 3
     assert "No guarantee" in done.out
-    assert "budget of pulls ended" in done.out
+    assert "budget was used up" in done.out
     assert "probability" not in done.out
 
 
 def test_run_ends_with_status_3_when_nothing_is_proved(run: InProcess) -> None:
     done = run("run", DRILLING, "--strategy", "adapted-medelim-published")
     assert done.status == 3
-    assert "nothing is promised" in done.out
+    assert "it has no guarantee" in done.out
 
 
 def test_a_budget_of_nothing_still_gives_valid_json(run: InProcess) -> None:
@@ -515,7 +515,7 @@ def test_plan_says_what_is_known_before_the_pilot(run: InProcess, hidden: str) -
     done = run("plan", hidden)
     text = " ".join(done.out.split())
     assert done.status == 0
-    assert "t-race: first a pilot of 20 pulls of each of 4 arms, 80 in all." in text
+    assert "t-race: starts with a pilot of 20 pulls of each of 4 arms, 80 in total." in text
     assert "bound" not in text.replace("upper bounds", "")  # none is known
     assert json.loads(run("plan", hidden, "--json").out)["problem"]["noise"] == "gaussian-unknown"
     assert "depends on the variances" in run("plan", hidden, "--budget", "100").err
@@ -544,7 +544,7 @@ def test_strategies_for_unknown_variances_are_simulated(run: InProcess, hidden: 
 def test_doctor_announces_the_pilot(run: InProcess, hidden: str) -> None:
     done = run("doctor", hidden)
     assert done.status == 0
-    assert "begins with 20 pulls of each arm, 80 in all" in " ".join(done.out.split())
+    assert "starts with a pilot of 20 pulls per arm, 80 in total" in " ".join(done.out.split())
 
 
 def test_strategies_for_unknown_variances_are_listed(run: InProcess) -> None:

@@ -87,7 +87,7 @@ def test_another_run_of_that_name_is_left_alone(runs: Calls) -> None:
     before = runs("status", "trial", "--json", "--store", "other.db").data
     done = runs("copy", "shortlist.db", "other.db")
     assert done.status == 4
-    assert "Error: trial: The target has a run 'trial' already" in done.err
+    assert "Error: trial: The target already has a run 'trial'" in done.err
     assert names(runs, "other.db") == ["trial", "done"]  # the other one was copied
     assert runs("status", "trial", "--json", "--store", "other.db").data == before
     assert runs("copy", "shortlist.db", "other.db", "--json").data["errors"].keys() == {"trial"}
@@ -120,7 +120,7 @@ def test_a_copy_is_held_against_the_original(runs: Calls, monkeypatch: pytest.Mo
     monkeypatch.setattr("shortlist.store.copy_run", spoilt)
     done = runs("copy", "shortlist.db", "other.db", "trial")
     assert done.status == 4
-    assert "Record 1 of the copy of run 'trial' is not that of the original" in done.err
+    assert "Record 1 of the copy of run 'trial' differs from the original" in done.err
 
 
 def test_a_damaged_store_is_named_and_what_can_be_read_is_copied(runs: Calls) -> None:
@@ -139,7 +139,7 @@ def test_a_damaged_store_is_named_and_what_can_be_read_is_copied(runs: Calls) ->
     for words in (["status", "done"], ["export", "done"]):
         done = runs(*words)
         assert (done.status, done.out) == (4, "")
-        assert "record 3 is not there" in " ".join(done.err.split())
+        assert "record 3 does not exist" in " ".join(done.err.split())
     assert [one["state"] for one in runs("list", "--json").data] == ["damaged", "damaged", "open"]
 
 

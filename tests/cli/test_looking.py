@@ -246,7 +246,7 @@ def no_question(event: Event) -> Event | None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (other_counts, "round 0 asked for other pulls when it was run than it does now"),
+        (other_counts, "round 0 asked for other pulls than this version of Shortlist computes"),
         (other_arms, "the run ended with other arms"),
         (other_answers, "other"),
         (no_question, "does not start with its question"),
@@ -282,4 +282,4 @@ def test_moments_are_said_as_people_say_them(monkeypatch: pytest.MonkeyPatch) ->
 def test_workers_are_named() -> None:
     _, pid, _ = own_name().rsplit(":", 2)
     assert worker_words(own_name()).startswith(f"process {pid} on ")
-    assert (worker_words("ann"), worker_words("")) == ("ann", "somebody")
+    assert (worker_words("ann"), worker_words("")) == ("ann", "an unknown worker")

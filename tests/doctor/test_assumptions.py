@@ -269,7 +269,7 @@ def test_shared_rows_matter_unless_they_are_drawn_for_each_arm(order: str) -> No
     assert "rank correlation 0." in found.seen
     if order == "draw":
         assert found.severity == "ok"
-        assert "Rows are drawn for each arm by itself, so arms are independent although" in found.seen
+        assert "Rows are drawn separately for each arm, so arms are independent although" in found.seen
     else:
         assert found.severity == "error"
         assert 'set `order = "draw"`' in found.advice
@@ -333,6 +333,8 @@ def test_a_note_says_that_it_may_be_chance() -> None:
         if found.severity == "note":
             break
     assert found.severity == "note"
-    assert found.advice.endswith("Chance alone shows as much in 1 check-up of 100; more rewards would tell.")
+    assert found.advice.endswith(
+        "This may be chance: it happens in 1 check of 100. Test again with more pulls."
+    )
     (found,) = in_order(slowing(np.random.default_rng(1), noise=0.1))
     assert "Chance" not in found.advice

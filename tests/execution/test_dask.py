@@ -118,7 +118,7 @@ def test_a_call_that_kills_every_worker_is_named_and_the_run_can_go_on(client: A
         pytest.raises(sl.errors.WorkersLost, match=r"KilledWorker.*arm-3 \(arm 3, round 0") as caught,
     ):
         sl.drive(session, Once(tmp_path, "dies", times=1000), executor=other, retries=0, turns=1)
-    assert "a session keeps what it was told" in str(caught.value)
+    assert "recorded results are kept" in str(caught.value)
     expected = sl.select(noisy, problem(), "race", turns=1)
     assert exact(sl.drive(session, noisy, executor=client)) == exact(expected)
 

@@ -528,7 +528,7 @@ def test_a_call_that_kills_its_worker_every_time_is_found_and_named(tmp_path: Pa
         sl.drive(session, measure, executor=fork, retries=1)
     fork.shutdown()
     message = str(caught.value)
-    assert "Under way were arm-3 (arm 3, round 0, pull" in message
+    assert "Running calls: arm-3 (arm 3, round 0, pull" in message
     assert "BrokenProcessPool" in message
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
@@ -540,7 +540,7 @@ def test_a_call_that_kills_its_worker_is_told_from_those_sent_along_with_it(
     fork = pools()["fork"]()
     session = sl.Session(problem(), "wnelim")
     with pytest.raises(
-        sl.errors.WorkersLost, match=r"Under way were arm-3 \(arm 3, round 0, pulls \d+ to \d+\)\. "
+        sl.errors.WorkersLost, match=r"Running calls: arm-3 \(arm 3, round 0, pulls \d+ to \d+\)\. "
     ):
         sl.drive(session, Once(tmp_path, "dies", times=1000), executor=fork, retries=0)
     fork.shutdown()

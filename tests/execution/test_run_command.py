@@ -126,7 +126,7 @@ def assert_ended_in_good_order(
         os.killpg(process.pid, number) if number is signal.SIGINT else process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "Stopping when what is being measured has ended" in err
+    assert "Stopping after the running measurements" in err
     assert "The run had made " in err
     assert "Interrupted." in err
     assert "Traceback" not in err

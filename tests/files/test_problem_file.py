@@ -203,7 +203,7 @@ def test_a_csv_file_in_another_encoding_is_refused_by_name(tmp_path: Path) -> No
         (MEASURE, ["no section [problem]", "add one"]),
         (PROBLEM + "variances = [1.0, 2.0]\n", ["no section [measure]", "add one", "shortlist begin"]),
         ("problem = 3\n" + MEASURE, ["no section [problem]"]),
-        (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "known are: measure, problem"]),
+        (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "valid entries: measure, problem"]),
         (WITH_ARMS.replace("delta", "detla"), ["unknown entry 'detla'", "[problem]", "delta"]),
         (
             WITH_ARMS + "mean = 'x'\n",
@@ -403,7 +403,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
         ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
         ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),
-        ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` has a meaning only where"),
+        ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` is allowed only if"),
         ("variances = [1.0, 1.0]\nn = 2\n", "`n` is not needed"),
         ("bounds = [0, 1]\nn = 2\nnoise = 'gaussian'\n", "rewards within bounds are not"),
         ("variances = [1.0, 1.0]\ngoal = 'least'\n", "`goal` is 'least'"),
@@ -416,7 +416,7 @@ def test_contradictions_about_rewards_are_refused(tmp_path: Path, lines: str, sa
 @pytest.mark.parametrize("rewards", ["gaussian", "uniform", "two-point"])
 def test_simulated_rewards_must_keep_within_the_bounds(tmp_path: Path, rewards: str) -> None:
     text = PROBLEM + "bounds = [0, 1]\nn = 2\n" + MEASURE + f'rewards = "{rewards}"\nmeans = [0.5, 0.5]\n'
-    assert f'simulated "{rewards}" rewards may not' in refusal(tmp_path, text)
+    assert f'simulated "{rewards}" rewards may lie outside' in refusal(tmp_path, text)
 
 
 def test_the_goal_may_be_to_minimise(tmp_path: Path) -> None:
@@ -555,8 +555,8 @@ def test_a_program_runs_in_the_folder_of_the_file(tmp_path: Path, monkeypatch: p
         ('command = "echo 1"', "must be a list of strings"),
         ("command = []", "must be a list of strings"),
         ('command = ["echo", 1]', "must be a list of strings"),
-        ('command = ["no-such-program-here"]', "none of that name on PATH"),
-        ('command = ["./absent"]', "no such file that may be executed"),
+        ('command = ["no-such-program-here"]', "no program of that name on PATH"),
+        ('command = ["./absent"]', "no such executable file"),
         ('command = ["./question.toml"]', "chmod +x it"),
         ('command = ["echo", "{sed}"]', "the command has {sed}"),
         ('command = ["echo", "1"]\ntimeout = 0', "must be above 0"),
@@ -636,17 +636,17 @@ def test_the_number_of_unknown_arms_is_stated_in_any_way(tmp_path: Path, arms: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (NAMED + "variances = [1, 2, 3]\n", "so `variances` says too much"),
-        (NAMED + "scales = [1, 2, 3]\n", "so `scales` says too much"),
-        (NAMED + "bounds = [0, 1]\n", "so `bounds` says too much"),
-        (NAMED + 'rewards = "bernoulli"\n', "so `rewards` says too much"),
-        (NAMED + "at_most = 0.1\n", "so `at_most` says too much"),
-        (UNKNOWN + 'arms = "sites.csv"\n', "has a column `scale`. Name it otherwise"),
+        (NAMED + "variances = [1, 2, 3]\n", "so `variances` is not allowed"),
+        (NAMED + "scales = [1, 2, 3]\n", "so `scales` is not allowed"),
+        (NAMED + "bounds = [0, 1]\n", "so `bounds` is not allowed"),
+        (NAMED + 'rewards = "bernoulli"\n', "so `rewards` is not allowed"),
+        (NAMED + "at_most = 0.1\n", "so `at_most` is not allowed"),
+        (UNKNOWN + 'arms = "sites.csv"\n', "has a column `scale`. Rename it"),
         (UNKNOWN, "the number of arms is not stated"),
         (NAMED + "pilot = 1\n", "`pilot` is 1; it must be a whole number, 2 or more"),
-        (PROBLEM + "scales = [1, 1]\npilot = 30\n", "`pilot` has a meaning only beside"),
+        (PROBLEM + "scales = [1, 1]\npilot = 30\n", "`pilot` is allowed only with"),
         (PROBLEM + 'noise = "unknown"\n', "it must be one of: sub-gaussian, gaussian, gaussian-unknown"),
-        (PROBLEM, 'say `noise = "gaussian-unknown"`'),
+        (PROBLEM, 'use `noise = "gaussian-unknown"`'),
     ],
 )
 def test_what_contradicts_unknown_variances_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -695,7 +695,7 @@ def test_simulated_spreads_are_those_of_gaussian_rewards(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\n", "give the true ones once"),
+        (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\n", "give the true variances once"),
         (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, 1]\nvariances = [1, 1]\n", "once"),
         (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, 1, 1]\n", "has 3 entries but"),
         (UNKNOWN + "n = 2\n" + MEASURE + "means = [0, 1]\nscales = [1, -1]\n", "scale -1.0 is wrong"),
@@ -703,7 +703,7 @@ def test_simulated_spreads_are_those_of_gaussian_rewards(tmp_path: Path) -> None
             UNKNOWN + "n = 2\n" + MEASURE + 'means = [0, 1]\nscales = [1, 1]\nrewards = "uniform"\n',
             '`noise` is "gaussian-unknown", but `rewards` are "uniform"',
         ),
-        (WITH_ARMS + "scales = [1, 1]\n", "[problem] says already how noisy arms are"),
+        (WITH_ARMS + "scales = [1, 1]\n", "[problem] already states the noise of the arms"),
     ],
 )
 def test_a_simulation_needs_the_true_variances_once(tmp_path: Path, text: str, said: str) -> None:

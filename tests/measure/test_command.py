@@ -178,13 +178,13 @@ def test_json_of_one_reward_at_a_time(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "printed 0 lines where 3 rewards were asked for"),
+        ("", "printed 0 lines, but 3 rewards were requested"),
         ("1\n2\n", "printed 2 lines"),
         ("1\n2\n3\n4\n", "printed 4 lines"),
         ("1 2 3\n", "printed one line"),
-        ("1\ntwo\n3\n", "printed 'two', no number"),
-        ("1\n1_0\n3\n", "printed '1_0', no number"),
-        ("1\nTrue\n3\n", "no number"),
+        ("1\ntwo\n3\n", "printed 'two', which is not a number"),
+        ("1\n1_0\n3\n", "printed '1_0', which is not a number"),
+        ("1\nTrue\n3\n", "not a number"),
         ("1\nnan\n3\n", "printed nan; NaN and infinity are not rewards"),
         ("1\n-inf\n3\n", "not rewards"),
         ("1\n1e999\n3\n", "not rewards"),
@@ -201,7 +201,7 @@ def test_other_lines_are_failures(text: str, said: str) -> None:
     [
         ("", "not JSON"),
         ("1\n2\n3\n", "not JSON"),
-        ("[1, 2]", "list has 2 numbers where 3 rewards were asked for"),
+        ("[1, 2]", "list has 2 numbers, but 3 rewards were requested"),
         ("[1, 2, true]", "neither a list of numbers nor a summary"),
         ('[1, 2, "3"]', "neither"),
         ("[1, 2, null]", "neither"),
@@ -213,7 +213,7 @@ def test_other_lines_are_failures(text: str, said: str) -> None:
         ('{"mean": 2, "count": true}', "count 3"),
         ('{"mean": Infinity, "count": 3}', "not rewards"),
         ('{"mean": 2, "count": 3, "var": 1}', "count, mean, variance"),
-        ('{"mean": 2, "count": 3, "variance": -1}', "none is negative"),
+        ('{"mean": 2, "count": 3, "variance": -1}', "cannot be negative"),
         ('{"mean": 2, "count": 3, "variance": null}', "must have numbers"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_failure_names_arm_command_status_and_last_words(tmp_path: Path) -> No
 
 
 def test_a_program_that_is_killed_says_by_what() -> None:
-    assert "was ended by SIGKILL" in failure(command("sh", "-c", "kill -9 $$"))
+    assert "was killed by SIGKILL" in failure(command("sh", "-c", "kill -9 $$"))
 
 
 def test_rewards_of_a_program_that_failed_do_not_count() -> None:
@@ -248,7 +248,7 @@ def test_a_program_that_hangs_is_stopped_with_its_children(tmp_path: Path) -> No
     begun = time.monotonic()
     message = failure(command("sh", "-c", script, folder=tmp_path, timeout=0.5))
     assert time.monotonic() - begun < 5
-    assert "had not ended after 0.5 seconds" in message
+    assert "still running after 0.5 seconds" in message
     assert "waiting" in message
     child = int((tmp_path / "child").read_text())
     for _ in range(50):
@@ -266,7 +266,7 @@ def is_alive(pid: int) -> bool:
 
 
 def test_bytes_that_are_no_text_are_shown_all_the_same() -> None:
-    assert "no number" in failure(command("printf", r"\377\n"), Call(0, 0, 1, 0))
+    assert "not a number" in failure(command("printf", r"\377\n"), Call(0, 0, 1, 0))
     assert "exit status 2" in failure(command("sh", "-c", r"printf '\377' >&2; exit 2"))
 
 

@@ -394,7 +394,7 @@ def test_two_watch_a_run_to_its_end(serving: Serving, tab: OpenRun) -> None:
     for page in pages:
         expect(spot(page, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
         expect(spot(page, ".lead")).to_contain_text("Nothing is certified yet")
-        expect(spot(page, ".state")).to_contain_text("tickets free in round 1")
+        expect(spot(page, ".state")).to_contain_text("tickets available in round 1")
         drawn(page)
     serving.finish("watched", means)
     facts = serving.facts("/runs/watched.json")
@@ -470,7 +470,7 @@ def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: OpenRun) -> Non
     serving.begin("listed one")
     page = tab(f"{serving.url}/")
     row = spot(page, ".run").filter(has_text="listed one")
-    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets free in round 0")
+    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets available in round 0")
     row.get_by_role("link").focus()
     serving.begin("listed two")
     serving.post("/runs/listed one/ask", worker="Ann")
@@ -478,7 +478,7 @@ def test_the_list_keeps_itself_up_to_date(serving: Serving, tab: OpenRun) -> Non
     expect(spot(page, ".run").filter(has_text="listed two")).to_be_visible()
     expect(row.get_by_role("link")).to_be_focused()
     serving.post("/runs/listed one/release", worker="Ann")
-    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets free in round 0")
+    expect(row.locator(".state")).to_have_text("Not finished measure: 6 tickets available in round 0")
 
 
 # --- answers by hand --------------------------------------------------------------------------------------
@@ -592,7 +592,7 @@ def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: OpenRun, tmp_p
         facts = server.facts("/runs/outage.json")
         assert [row["mean"] for row in facts["arms"]["rows"]] == pytest.approx([0.9, 0.5, 0.1])
         expect(spot(run, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
-        expect(spot(runs, ".state")).to_contain_text("free in round 1")
+        expect(spot(runs, ".state")).to_contain_text("available in round 1")
         server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1})
         expect(spot(run, "h1")).to_have_text("1 of 3 arms selected")
         expect(spot(answer, "#take")).to_be_hidden()

@@ -320,7 +320,7 @@ def test_ctrl_c_is_status_130_and_gives_back_what_it_holds(call: Calls, server: 
     wait_until((call.folder / "started").exists)
     work.process.send_signal(signal.SIGINT)
     err = work.ended(130)
-    assert "Stopping when what is being measured has ended" in err
+    assert "Stopping after the running measurements" in err
     assert f"--server {server.url} --json --name stopped\n" in err.partition(" To resume:\n")[2]
     with server.client() as client:
         status = client.run("stopped").status()
@@ -361,7 +361,7 @@ def test_a_token_comes_from_a_file_or_the_environment(
     assert call(*command).status == 0
     monkeypatch.setenv("SHORTLIST_TOKEN", TOKENS["read"])
     denied = call(*command)
-    assert (denied.status, "allows to look, and not to add" in denied.err) == (2, True)
+    assert (denied.status, "is read-only; use the write token" in denied.err) == (2, True)
     assert call(*command, "--token-file", str(tokens)).status == 0
     monkeypatch.delenv("SHORTLIST_TOKEN")
     refused = call(*command)

@@ -142,7 +142,7 @@ def test_a_list_shows_every_change() -> None:
     session.ask(worker="ann", lease=0.3)
     assert seen()[2] == "wait: 10 tickets with 1 worker"
     time.sleep(0.35)
-    assert seen()[2] == "measure: 10 tickets free in round 1", "leases end without an event"
+    assert seen()[2] == "measure: 10 tickets available in round 1", "leases end without an event"
     store.remove("trial")
     with pytest.raises(sl.errors.NoSuchRun):
         seen()
@@ -168,7 +168,7 @@ def test_a_list_shows_leases_that_end_one_after_the_other() -> None:
     cache = RunCache(store)
     assert next_of(cache) == "wait: 10 tickets with 2 workers"
     time.sleep(0.35)
-    assert next_of(cache) == "measure: 2 tickets free in round 0"
+    assert next_of(cache) == "measure: 2 tickets available in round 0"
 
 
 def test_a_list_shows_a_lease_that_ended_while_it_was_made() -> None:
@@ -182,7 +182,7 @@ def test_a_list_shows_a_lease_that_ended_while_it_was_made() -> None:
         return found
 
     assert cache.glimpse("trial", slow)["next"] == "wait: 10 tickets with 1 worker"
-    assert next_of(cache) == "measure: 10 tickets free in round 0"
+    assert next_of(cache) == "measure: 10 tickets available in round 0"
 
 
 def test_a_list_shows_that_a_worker_is_gone() -> None:
@@ -192,7 +192,7 @@ def test_a_list_shows_that_a_worker_is_gone() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         session.ask(worker=own_name().replace(f":{os.getpid()}:", f":{process.pid}:"))
         assert next_of(cache) == "wait: 10 tickets with 1 worker"
-    assert next_of(cache) == "measure: 10 tickets free in round 0"
+    assert next_of(cache) == "measure: 10 tickets available in round 0"
 
 
 def test_glimpses_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ def test_one_token_looks_and_the_other_adds() -> None:
         assert client.get("/index.json", headers=bearer(WRITE)).status_code == 200
         assert client.get("/index.json", headers=bearer(READ)).status_code == 200
         assert client.post("/plan", json=QUESTION, headers=bearer(READ)).status_code == 200
-        assert "look" in trouble_of(begin(client, "other", **bearer(READ)), 403)["message"]
+        assert "read-only" in trouble_of(begin(client, "other", **bearer(READ)), 403)["message"]
         for path in POSTS:
             trouble_of(client.post(path, json={}, headers=bearer(READ)), 403)
         trouble_of(begin(client, "other", **bearer(WRONG)), 401)
@@ -312,11 +312,11 @@ def test_a_file_of_tokens_must_be_secret_and_clear(tmp_path: Path) -> None:
     path.chmod(0o600)
     assert Tokens.of_file(path) == TOKENS
     for text, said in {
-        f"read {READ}\n": "no token that allows to add",
+        f"read {READ}\n": "has no write token",
         f"write {WRITE}\nread {WRITE}\n": "are the same",
-        "write short\n": "shorter than 16",
-        f"write {WRITE}\nwrite {READ}\n": "is no token",
-        f"{WRITE}\n": "is no token",
+        "write short\n": "fewer than 16",
+        f"write {WRITE}\nwrite {READ}\n": "is invalid. Write",
+        f"{WRITE}\n": "is invalid. Write",
     }.items():
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InvalidProblem, match=said) as raised:
@@ -559,12 +559,12 @@ def test_nobody_learns_who_uses_which_database() -> None:
     error = StoreTrouble(
         "The store postgresql://me:***@db.internal/lab: the server refused the connection (connection to "
         'server at "db.internal" (10.0.0.5), port 5432 failed: FATAL: password authentication failed for '
-        'user "me"). What was told before is safe. Correct the user.'
+        'user "me"). Earlier results are safe. Correct the user.'
     )
     assert str(discreet(error, Elsewhere())) == (
-        "The store: the server refused the connection. What was told before is safe. Correct the user."
+        "The store: the server refused the connection. Earlier results are safe. Correct the user."
     )
-    plain = StoreTrouble("Run 'a (b)' has 3 records, but 5 have been read before.")
+    plain = StoreTrouble("Run 'a (b)' has 3 records, but 5 were read before.")
     assert discreet(plain, Elsewhere()) is plain
 
 
@@ -651,7 +651,7 @@ def test_only_numbers_are_numbers(client: Caller, field: str, value: str) -> Non
         ("variances", "[1, true, 1]", "`variances[1]` is True; it must be a real number."),
         ("names", '["a", "a", "b"]', "`names[1]` and `names[0]` are both 'a'; names must differ"),
         ("names", '["a", "b"]', "there are 2 `names`"),
-        ("n", "1000000000", "over HTTP it must be 1,000,000 at most"),
+        ("n", "1000000000", "over HTTP it must be at most 1,000,000"),
         ("goal", '"win"', "`goal` is 'win'; it must be one of"),
     ],
 )
@@ -758,9 +758,9 @@ def test_json_is_read_as_it_is_meant() -> None:
     for text, said in {
         b'{"a": 1, "b": {"c": 1, "c": 1}}': "twice",
         b"[NaN]": "NaN",
-        b'["\\udC00"]': "half a letter",
-        b'{"\\ud800": 1}': "half a letter",
-        b'"\\u0000"': "u0000",
+        b'["\\udC00"]': "lone surrogates",
+        b'{"\\ud800": 1}': "lone surrogates",
+        b'"\\u0000"': "NUL",
         b"\xff": "UTF-8",
         '"x"'.encode("utf-16"): "UTF-8",
         b"[1,]": "not valid JSON",
@@ -853,12 +853,12 @@ def test_nothing_that_is_sent_is_executed_or_read_as_a_file(
 
 def test_sections_that_name_files_or_programs_are_refused(client: Caller) -> None:
     named = client.post("/runs", json={"name": "new", "question": QUESTION | {"arms": "arms.csv"}})
-    assert "`question.arms` is unknown here" in trouble_of(named, 422)["message"]
+    assert "`question.arms` is not a known field" in trouble_of(named, 422)["message"]
     measured = client.post(
         "/runs", json={"name": "new", "question": QUESTION, "measure": {"kind": "command"}}
     )
-    assert "`measure` is unknown here" in trouble_of(measured, 422)["message"]
-    with pytest.raises(InvalidProblem, match="names a file, and none is read here"):
+    assert "`measure` is not a known field" in trouble_of(measured, 422)["message"]
+    with pytest.raises(InvalidProblem, match="names a file, but no files are read here"):
         question_of(QUESTION | {"arms": "arms.csv"})
 
 
@@ -901,7 +901,7 @@ def test_a_server_that_may_not_write_could_not(tmp_path: Path) -> None:
     with Caller(api) as client:
         for what in ("ask", "renew", "release"):
             assert (
-                "looked at"
+                "read-only"
                 in trouble_of(client.post(f"/runs/trial/{what}", json={"worker": "a"}), 503)["message"]
             )
         trouble_of(begin(client, "other"), 503)

@@ -55,7 +55,7 @@ def test_tell_refuses_what_bounds_rule_out(problem: sl.Problem) -> None:
             assert value in said
             assert " of a is " in said
             assert "between" in said or "be 0 or 1" in said
-            assert "egin a run with" in said
+            assert "start a run with" in said
     for means in (240.0, -2.1):
         with pytest.raises(sl.MeasurementFailed, match=f"{means:g} of {first.count} rewards of a is refused"):
             session.tell(first, means=means)

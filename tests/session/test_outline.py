@@ -110,7 +110,9 @@ def test_runs_of_another_version_are_decided_again(store: Store) -> None:
     events = [replace(one, counts=one.counts + 1) if isinstance(one, Asked) else one for one in events]
     other = [replace(one, version="0.0.1") if isinstance(one, Began) else one for one in events]
     keep(store, "other", other)
-    with pytest.raises(CorruptLog, match="round 0 asked for other pulls when it was run than it does now"):
+    with pytest.raises(
+        CorruptLog, match="round 0 asked for other pulls than this version of Shortlist computes"
+    ):
         outline(store, "other")
 
 

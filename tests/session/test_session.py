@@ -452,7 +452,7 @@ def test_a_finished_run_carries_its_guarantee() -> None:
 def test_a_strategy_without_proof_ends_without_guarantee() -> None:
     result = finished(sl.Session(problem(), "adapted-medelim-published")).result
     assert result.stop is sl.Stop.UNPROVED
-    with pytest.raises(sl.errors.NoGuarantee, match="nothing is promised"):
+    with pytest.raises(sl.errors.NoGuarantee, match="it has no guarantee"):
         result.require_guarantee()
 
 

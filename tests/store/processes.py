@@ -175,7 +175,7 @@ def _until_full(address: str, make_room: Callable[[], None]) -> None:
             after = put_pair(store, worker, after // 2, after)
         except StoreTrouble as raised:
             trouble = str(raised)
-    assert "What was told before is safe." in trouble, trouble
+    assert "Earlier results are safe." in trouble, trouble
     assert "full" in trouble, trouble
     assert len(list(store.read("shared"))) == after
     make_room()

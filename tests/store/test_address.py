@@ -70,11 +70,11 @@ def test_other_things_are_refused(where: Any) -> None:
         ("http://me:secret@server/", r"http:// addresses"),
         ("", "empty"),
         ("sqlite://runs.db", "one more slash"),
-        ("sqlite:///runs.db?password=secret", "no options"),
-        ("postgresql://me:secret@server:port/x", "cannot be read"),
+        ("sqlite:///runs.db?password=secret", "without options"),
+        ("postgresql://me:secret@server:port/x", "is invalid"),
         ("postgresql://me:secret@127.0.0.1:1/x", "the server cannot be reached"),
         ("postgres://me@127.0.0.1:1/x?password=secret", "the server cannot be reached"),
-        ("postgresql://me:p@secret@127.0.0.1:1/x", "cannot be read.*@ as %40"),
+        ("postgresql://me:p@secret@127.0.0.1:1/x", "is invalid.*@ as %40"),
         ("postgresql://me:p/secret@127.0.0.1:1/x", "the server cannot be reached"),
         ("postgresql://me:p%20secret@127.0.0.1:1/x", "the server cannot be reached"),
         ("postgresql://me:p secret@127.0.0.1:1/x", "the server cannot be reached"),
@@ -137,7 +137,7 @@ def test_an_empty_file_becomes_a_store_unless_it_must_be_one(tmp_path: Path) -> 
     path = tmp_path / "runs.db"
     path.touch()
     for options in ({"must_exist": True}, {"read_only": True}):
-        with pytest.raises(StoreTrouble, match="holds no runs"):
+        with pytest.raises(StoreTrouble, match="contains no runs"):
             open_store(path, **options)  # type: ignore[arg-type]
     assert open_store(path).runs() == []
 
@@ -185,11 +185,11 @@ def test_another_run_of_that_name_is_left_alone(place: Place) -> None:
     first, target = source(), place.open()
     copy_run(first, target, "a")
     put(first, "a", told("w", 1), after=len(ONE_OF_EACH))
-    with pytest.raises(StoreTrouble, match=f"has gone on after record {len(ONE_OF_EACH)}\\."):
+    with pytest.raises(StoreTrouble, match=f"continues after record {len(ONE_OF_EACH)}\\."):
         copy_run(target, first, "a")
     put(target, "a", told("w", 1), after=len(ONE_OF_EACH))
     for _ in range(2):
-        with pytest.raises(StoreTrouble, match=f"another one from record {len(ONE_OF_EACH) + 1} on"):
+        with pytest.raises(StoreTrouble, match=f"differs from record {len(ONE_OF_EACH) + 1} on"):
             copy_run(first, target, "a")  # the time differs
         put(first, "a", told("w", 2), after=len(ONE_OF_EACH) + 1)
     assert len(list(target.read("a"))) == len(ONE_OF_EACH) + 1
@@ -212,5 +212,5 @@ def test_a_copy_is_brought_up_to_date(place: Place) -> None:
 
 
 def test_a_run_that_is_not_there_is_not_copied(place: Place) -> None:
-    with pytest.raises(NoSuchRun, match=r"no run 'b' to copy. Those there are: 'a'"):
+    with pytest.raises(NoSuchRun, match=r"no run 'b' to copy. Existing runs: 'a'"):
         copy_run(source(), place.open(), "b")

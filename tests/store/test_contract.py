@@ -147,7 +147,7 @@ def test_whoever_has_seen_more_than_there_is_may_not_append(place: Place) -> Non
     put(store, "a", told("w", 1), told("w", 2))
     store.remove("a")
     put(store, "a", told("w", 1))
-    with pytest.raises(StoreTrouble, match=r"'a' has 1 records, but 2 have been read before.*removed"):
+    with pytest.raises(StoreTrouble, match=r"'a' has 1 records, but 2 were read before.*removed"):
         put(store, "a", told("w", 3), after=2)
     assert len(list(store.read("a"))) == 1
 
@@ -240,5 +240,5 @@ def test_a_run_that_is_replaced_while_it_is_read_is_not_taken_for_the_same(durab
     assert next(reading).number == 1
     store.remove("a")
     put(store, "a", *(told("v", k) for k in range(300)))
-    with pytest.raises(StoreTrouble, match="not the one any more that was read before"):
+    with pytest.raises(StoreTrouble, match="not the run that was read before"):
         list(reading)

@@ -54,7 +54,7 @@ def complaints(store: Store, run: str) -> set[str]:
 def test_a_log_without_its_last_records_is_named(durable: Place, n: int) -> None:
     store = filled(durable, n)
     alter(store, f"DELETE FROM shortlist_events WHERE run = 2 AND number >= {n}")
-    with pytest.raises(CorruptLog, match=f"last records of run 'b'.* are {n}, and record {n} is not there"):
+    with pytest.raises(CorruptLog, match=f"last records of run 'b'.* are {n}, but record {n} does not exist"):
         list(store.read("b"))
     assert all("The last records of run 'b' are missing" in said for said in complaints(store, "b"))
     assert len(list(store.read("a"))) == len(list(store.read("c"))) == n
@@ -63,7 +63,7 @@ def test_a_log_without_its_last_records_is_named(durable: Place, n: int) -> None
 def test_a_log_without_any_records_is_named(durable: Place) -> None:
     store = filled(durable)
     alter(store, "DELETE FROM shortlist_events WHERE run = 2")
-    assert all("says that there are 3" in said for said in complaints(store, "b"))
+    assert all("list of runs there are 3" in said for said in complaints(store, "b"))
     assert store.runs() == ["a", "b", "c"]
 
 
@@ -92,7 +92,7 @@ def test_a_damaged_entry_is_named(durable: Place, change: str) -> None:
 def test_a_count_that_is_too_large_is_named(durable: Place) -> None:
     store = filled(durable)
     alter(store, "UPDATE shortlist_runs SET n_events = 4 WHERE name = 'b'")
-    assert all("says that there are 4, and record 4 is not there" in said for said in complaints(store, "b"))
+    assert all("there are 4, but record 4 does not exist" in said for said in complaints(store, "b"))
 
 
 def test_a_run_whose_entry_is_lost_is_named_and_not_begun_again(durable: Place) -> None:
@@ -154,7 +154,7 @@ def test_a_file_without_its_schema_is_not_made_a_new_store(tmp_path: Path) -> No
     data[103:105] = bytes(2)  # no cells on the first page: no tables
     for is_checked in (True, False):
         path.write_bytes(data)
-        with pytest.raises(CorruptLog, match="it has data, but no tables"):
+        with pytest.raises(CorruptLog, match="it contains data, but no tables"):
             open_store(path, read_only=is_checked)
         assert path.read_bytes() == data
 
@@ -206,9 +206,7 @@ def test_the_last_write_of_a_crash_may_be_broken_off(tmp_path: Path) -> None:
     with closing(open_store(path)) as store:
         assert damage.plain(iter(store.read("a"))) == expected[:-1]
     damage.Files(files.main, files.wal[:-2000] + bytes(2000)).put(path)
-    with pytest.warns(
-        LostWrite, match=r"last write .* broken off .*, or damaged.*tell those that are missing"
-    ):
+    with pytest.warns(LostWrite, match=r"last write .* interrupted .*, or damaged.*tell the missing ones"):
         store = open_store(path)
     assert damage.plain(iter(store.read("a"))) == expected[:-1]
     store.close()

@@ -57,7 +57,7 @@ def test_whoever_appends_keeps_others_from_that_run_only(store: PostgresStore, p
         got.wait(20)
         put(store, f"beside {run}", told("w", 1))
         with pytest.raises(
-            StoreTrouble, match=r"kept the run locked for too long.*told before is safe.*Wait"
+            StoreTrouble, match=r"kept the run locked for too long.*Earlier results are safe.*Wait"
         ):
             put(store, run, told("w", 2))
         done.set()
@@ -76,9 +76,9 @@ def test_a_server_that_restarts_is_an_error_once(server: Server, store: Postgres
         server.halt()
         return [told("w", 2)]
 
-    with pytest.raises(StoreTrouble, match=r"What was told before is safe.*run the same command again"):
+    with pytest.raises(StoreTrouble, match=r"Earlier results are safe.*rerun the command"):
         store.append("a", 1, decide)
-    with pytest.raises(StoreTrouble, match=r"the server cannot be reached.*told before is safe"):
+    with pytest.raises(StoreTrouble, match=r"the server cannot be reached.*Earlier results are safe"):
         put(store, "a", told("w", 2), after=1)
     server.start()
     assert len(list(store.read("a"))) == 1
@@ -130,7 +130,7 @@ def test_a_user_without_rights_is_reported(store: PostgresStore, postgres: str) 
     with pytest.raises(StoreTrouble, match="no schema to create tables in"):
         open_store(postgres.replace("shortlist@", "guest@"))
     execute(store, f"GRANT USAGE ON SCHEMA {postgres.rpartition('%3D')[2]} TO guest")
-    with pytest.raises(StoreTrouble, match=r"may not do that \(permission denied.*Grant"):
+    with pytest.raises(StoreTrouble, match=r"lacks a permission \(permission denied.*Grant"):
         open_store(postgres.replace("shortlist@", "guest@"))
 
 

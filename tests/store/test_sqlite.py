@@ -190,7 +190,9 @@ def test_a_store_that_stays_locked_is_reported(path: Path) -> None:
     thread = threading.Thread(target=lambda: other.append("a", 0, decide))
     thread.start()
     got.wait(10)
-    with pytest.raises(StoreTrouble, match=r"another process has kept it locked.*told before is safe.*Wait"):
+    with pytest.raises(
+        StoreTrouble, match=r"another process has kept it locked.*Earlier results are safe.*Wait"
+    ):
         put(store, "b", told("w", 1))
     assert list(store.read("b")) == []  # readers need not wait
     done.set()

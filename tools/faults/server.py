@@ -362,7 +362,7 @@ FAULTS = (
     Fault(
         "watching: a fault is not told",
         "server/watching.py",
-        'self._end("InternalError", "something went wrong in the server.")',
+        'self._end("InternalError", "internal server error.")',
         "pass",
     ),
     Fault("cache: large runs stay open", "server/runs.py", "or n_tickets > _MOST_TICKETS", ""),

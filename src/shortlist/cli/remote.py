@@ -68,7 +68,7 @@ def token_of(file: Path | None) -> str | None:
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if os.name == "posix" and mode & 0o077:
         raise InvalidProblem(
-            f"other users of this machine can read the token in {file}. To prevent that: chmod 600 {file}"
+            f"other users of this machine can read the token in {file}. Use: chmod 600 {file}"
         )
     known = {words[0]: words[1] for words in lines if len(words) == 2 and words[0] in _KINDS}
     if len(lines) == 1 and len(lines[0]) == 1:

@@ -1,4 +1,4 @@
-"""Runs that a server keeps: to plan, begin, measure for and watch from anywhere.
+"""A client for `shortlist serve`: plan, create, measure and watch runs on a server.
 
 ::
 
@@ -17,7 +17,7 @@ try:
     import httpx as httpx
 except ImportError:
     raise InvalidProblem(
-        "asking a server needs httpx, which is not installed. Use: pip install 'shortlist[client]'"
+        "the client needs httpx, which is not installed. Use: pip install 'shortlist[client]'"
     ) from None
 
 from shortlist.client.client import Client

@@ -1,4 +1,4 @@
-"""A server, and the runs that it keeps."""
+"""The client of a server, and access to its runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,28 +10,29 @@ from shortlist.client.transport import Connection
 from shortlist.problem import Problem, checked
 from shortlist.run_urls import path_of
 
-_PLANNING = 300.0  # seconds: a plan for many arms takes its time
+_PLANNING = 300.0  # seconds: a plan for many arms takes long
 
 
 class Client:
-    """A server that `shortlist serve` started.
+    """A client of a server that `shortlist serve` started.
 
-    A server that does not answer, or has too much to do, is asked again; so it may be restarted while others
-    work with it. What it refuses is raised here as the error that the library would raise, in the same words.
+    Requests are retried if the server does not answer or is overloaded, so the server may be restarted while
+    clients are working. If the server refuses a request, the client raises the error that the library would
+    raise, with the same message.
 
     Parameters
     ----------
     url
         Its address, such as ``http://127.0.0.1:8765``.
     token
-        What it printed when it started, or what its file of tokens has; None where it needs none.
+        The token that the server printed at its start, or from its token file; None if it needs none.
     timeout
-        How many seconds to wait for an answer.
+        How long to wait for a response, in seconds.
     patience
-        For how many seconds to ask again a server that does not answer. By default two minutes, and three
-        seconds where it never has: then the address may be wrong.
+        For how long to retry if the server does not answer, in seconds. The default is two minutes, and
+        three seconds if it has never answered, since the address may be wrong.
     on_wait
-        Called with a sentence when the server has not answered for a second, and is going to be asked again.
+        Called with a message when the server has not answered for a second, and requests will be retried.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Client:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._connection.url
 
     def __repr__(self) -> str:
@@ -66,11 +67,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Hang up; runs are not affected."""
+        """Close the connection; runs are not affected."""
         self._connection.close()
 
     def plan(self, problem: Problem) -> dict[str, Any]:
-        """Return, as plain data, what every strategy promises for a question; see `shortlist.plan`."""
+        """Return the plan for a question, as plain data; see `shortlist.plan`."""
         asked = question_dict(checked(problem))
         data: dict[str, Any] = self._connection.post("/plan", asked, timeout=_PLANNING, patience=0.0)
         return data
@@ -86,12 +87,12 @@ class Client:
         reissue: bool | None = None,
         reproducible: bool = False,
     ) -> RemoteRun:
-        """Return a run of a question, which is begun if it is not there yet; see `Session`.
+        """Return the run of a question, and create it if it does not exist; see `Session`.
 
         Raises
         ------
         ChangedRun
-            If the run of that name began with another question, strategy or seed.
+            If the run of that name has another question, strategy or seed.
         """
         problem = checked(problem)
         wish = {
@@ -109,12 +110,12 @@ class Client:
         return RemoteRun(self._connection, name, problem, *about)
 
     def run(self, name: str) -> RemoteRun:
-        """Return a run that the server has; raise NoSuchRun if there is none of that name."""
+        """Return an existing run; raise NoSuchRun if there is none of that name."""
         problem = question_from(self._connection.get(path_of(name, "question.json")))
         now = self._connection.get(path_of(name, "round.json"))
         return RemoteRun(self._connection, name, problem, now["strategy"], now["seed"], now["code"])
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return what there is to say of each run, the latest first."""
+        """Return a summary of each run, the latest first."""
         found: list[dict[str, Any]] = self._connection.get("/index.json")["runs"]
         return found

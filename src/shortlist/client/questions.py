@@ -1,4 +1,4 @@
-"""Questions and results on their way between here and a server: the same, bit for bit, at both ends."""
+"""Conversion of questions and results between client and server: bit for bit the same at both ends."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _BOTH = ("m", "epsilon", "delta", "guarantee", "goal")
 
 
 def question_dict(problem: Problem) -> dict[str, Any]:
-    """Return a question as a server takes it, with all its arms."""
+    """Return a question as a request payload, with all its arms."""
     asked = {part: getattr(problem, part) for part in _BOTH}
     asked["names"] = None if problem.names is None else list(problem.names)
     if problem.knows_variances:
@@ -26,7 +26,7 @@ def question_dict(problem: Problem) -> dict[str, Any]:
 
 
 def question_from(data: dict[str, Any]) -> Problem:
-    """Return the question that a server has told."""
+    """Return the question in a response."""
     parts = [*_BOTH, "names", "noise", *(("variances",) if "variances" in data else ("n", "pilot"))]
     parts += ["rewards"] if data.get("rewards") else ["bounds"]
     found = question_of({part: data[part] for part in parts if data.get(part) is not None})
@@ -35,16 +35,16 @@ def question_from(data: dict[str, Any]) -> Problem:
 
 
 def check_digest(problem: Problem, data: dict[str, Any]) -> None:
-    """Make sure that both ends mean the same question."""
+    """Raise an error unless client and server have the same question."""
     if data["digest"] != problem.digest:
         raise StoreTrouble(
-            "the server understands the question otherwise than it is meant here: it has another version of "
-            "Shortlist. Use the same one on both sides."
+            "the server reads the question differently: it has another version of Shortlist. "
+            "Use the same version on both sides."
         )
 
 
 def result_from(problem: Problem, data: dict[str, Any]) -> Result:
-    """Return the result that a server has told; what is promised is worked out here."""
+    """Return the result in a response; its guarantee is computed here."""
     stop = Stop[data["stop"].upper()]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
     promise = strategy_for(data["strategy"], problem).guarantee(problem) if stop is Stop.CERTIFIED else None

@@ -1,4 +1,4 @@
-"""What a server's refusal means here: the library's own errors, with the same words."""
+"""Maps error responses of a server to the library's own errors, with the same message."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ _OURS: dict[str, type[ShortlistError]] = {
     if isinstance(kind, type) and issubclass(kind, ShortlistError)
 }
 AGAIN = {429, 502, 503, 504}
-"""Statuses after which the same request may do better."""
+"""Statuses after which the same request may succeed."""
 
-_TOKEN = "Give the right one as `token`, or to commands with --token-file or in SHORTLIST_TOKEN."
+_TOKEN = "Give the right token as `token`, or on the command line with --token-file or in SHORTLIST_TOKEN."
 _ADVICE = {
     401: _TOKEN,
-    403: "Ask with another token, or another server.",
-    404: "Give the address of a Shortlist server, without what comes after it.",
-    413: "The server takes more if it is started with --max-body.",
+    403: "Use another token, or another server.",
+    404: "Give only the address of a Shortlist server, without a path.",
+    413: "To allow more, start the server with --max-body.",
 }
 
 
 def refusal(url: str, response: httpx.Response) -> ShortlistError:
-    """Return the error that a server's answer stands for."""
+    """Return the error for a server's response."""
     status, (kind, said) = response.status_code, _said(response)
     if kind in _OURS:
         return _OURS[kind](said)
@@ -34,30 +34,30 @@ def refusal(url: str, response: httpx.Response) -> ShortlistError:
         there = response.headers.get("location", "another address")
         return InvalidProblem(f"the server at {url} has moved to {shown(there)}; give that address.")
     if response.is_success:
-        return InvalidProblem(f"what answers at {url} is no Shortlist server. {_ADVICE[404]}")
+        return InvalidProblem(f"the server at {url} is not a Shortlist server. {_ADVICE[404]}")
     said = said or f"it answered with status {status}."
     if status in AGAIN or response.is_server_error:
-        return StoreTrouble(f"the server at {url} is in trouble: {said} Nothing told before is lost.")
+        return StoreTrouble(f"the server at {url} failed: {said} Earlier results are safe.")
     return InvalidProblem(f"the server at {url} refused: {said} {_ADVICE.get(status, '')}".rstrip())
 
 
 def error_of(kind: str, said: str) -> ShortlistError:
-    """Return the error of a kind that a server names."""
+    """Return the error of the kind that a server names."""
     return _OURS.get(kind, StoreTrouble)(said)
 
 
 def unreachable(url: str, cause: httpx.TransportError, seconds: float) -> StoreTrouble:
-    """Return the error for a server that does not answer, after so many seconds of trying."""
+    """Return the error for a server that has not answered for so many seconds."""
     why = str(cause).strip().rstrip(".") or type(cause).__name__
     tried = f" for {seconds:.0f} seconds" if seconds >= 1 else ""
     return StoreTrouble(
-        f"the server at {url} could not be reached{tried}: {why}. See whether it runs, and whether the "
-        f"address is right. Nothing told before is lost."
+        f"the server at {url} could not be reached{tried}: {why}. Check that it is running, and that the "
+        f"address is right. Earlier results are safe."
     )
 
 
 def _said(response: httpx.Response) -> tuple[str, str]:
-    """Return the kind of an error and its words; nothing if it does not come from a server of ours."""
+    """Return kind and message of an error response; empty if it is not from a Shortlist server."""
     try:
         error: Any = response.json()["error"]
         kind, said = error["kind"], error["message"]

@@ -1,4 +1,4 @@
-"""A run that a server keeps: all that can be asked of it, and told to it."""
+"""A run on a server: all requests about it."""
 
 import json
 import math
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from shortlist.client.remote_session import RemoteSession
 
 
-_SILENCE = 45.0  # seconds; a server that has nothing to say says so every fifteen
+_SILENCE = 45.0  # seconds; an idle server sends a comment every fifteen
 
 
 class Said(NamedTuple):
-    """One event: its number, its kind and its text."""
+    """One server-sent event: its number, its kind and its text."""
 
     number: str
     kind: str
@@ -43,9 +43,9 @@ class Said(NamedTuple):
 
 
 def news(connection: Connection, path: str) -> Iterator[dict[str, Any]]:
-    """Yield how far a run is, now and whenever that changes, until it has ended.
+    """Yield the status of a run, now and after every change, until it has ended.
 
-    If the connection breaks, it is made again; nothing is yielded twice.
+    If the connection breaks, it is reopened; nothing is yielded twice.
     """
     last, tries = None, connection.tries()
     while True:
@@ -61,13 +61,13 @@ def news(connection: Connection, path: str) -> Iterator[dict[str, Any]]:
                         yield data
                     if data.get("is_done"):
                         return
-            raise httpx.RemoteProtocolError("it has hung up")
+            raise httpx.RemoteProtocolError("it closed the connection")
         except (httpx.TransportError, Trouble) as trouble:
             tries.failed(trouble)
 
 
 def parsed(lines: Iterable[str]) -> Iterator[Said]:
-    """Yield the events in a stream of lines, as the standard has them; the last one only if it is whole."""
+    """Yield the server-sent events in a stream of lines; the last one only if it is complete."""
     fields: dict[str, list[str]] = {}
     for line in lines:
         if not line:
@@ -75,14 +75,14 @@ def parsed(lines: Iterable[str]) -> Iterator[Said]:
                 number, kind = (fields.get(name, [""])[-1] for name in ("id", "event"))
                 yield Said(number, kind, "\n".join(fields["data"]))
             fields = {}
-        elif not line.startswith(":"):  # which is a comment
+        elif not line.startswith(":"):  # a comment
             name, _, value = line.partition(":")
             fields.setdefault(name, []).append(value.removeprefix(" "))
 
 
 _MOST_TICKETS = 2000  # in one request
 _MOST_FAILURES = 2000
-_MOST_LETTERS_OF_SCORES = 1000  # of why a pull failed
+_MOST_LETTERS_OF_SCORES = 1000  # characters of the reason why a pull failed
 
 
 def parts_of(
@@ -93,7 +93,7 @@ def parts_of(
     scored: Sequence[Scored],
     again: Sequence[int] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the answers to tickets in parts, each with the failures scored and the tickets repeated in it."""
+    """Yield the answers to tickets in batches, each with its scored failures and repeated tickets."""
     repeated = {ticket_text(code, tickets.round, arm) for arm in again}
     failures = defaultdict(list)
     for one in scored:
@@ -126,7 +126,7 @@ def _answers(
 
 
 def failure(code: str, one: Scored) -> dict[str, Any]:
-    """Return pulls that were scored, as they are sent."""
+    """Return scored pulls as a request payload."""
     return {
         "ticket": ticket_text(code, one.ticket.round, one.ticket.arm),
         "first_pull": one.ticket.first_pull,
@@ -140,14 +140,14 @@ _MOST_LETTERS = 10_000  # of a reason
 
 
 class RemoteRun:
-    """A run that a server keeps, as `Client.begin` and `Client.run` return it.
+    """A run on a server, as `Client.begin` and `Client.run` return it.
 
     Attributes
     ----------
     name, problem, strategy, seed
-        Which run it is, what is asked, who decides, and the seed.
+        Its name, question, strategy and seed.
     code
-        The letters by which tickets of this run are told from those of others.
+        The prefix of this run's tickets, which distinguishes them from those of other runs.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class RemoteRun:
         return self._connection.url + path_of(self.name)
 
     def session(self) -> "RemoteSession":
-        """Return what `shortlist.drive` takes in place of a `Session`, to measure for this run."""
+        """Return a session for `shortlist.drive`, to measure for this run."""
         from shortlist.client.remote_session import RemoteSession  # noqa: PLC0415  # it needs this module
 
         return RemoteSession(self)
@@ -173,9 +173,9 @@ class RemoteRun:
     # --- asking and telling ---------------------------------------------------------------------------
 
     def ask(self, limit: int | None = None, *, worker: str | None = None, lease: float = DAY) -> Tickets:
-        """Return tickets, reserved for a worker; see `Session.ask`.
+        """Return tickets, leased to a worker; see `Session.ask`.
 
-        There may be none while others hold them; `status` tells that from the end of the run.
+        There may be none while others hold them; `status` distinguishes that from the end of the run.
         """
         wish = {"worker": worker or _this_process(), "lease": lease, "limit": limit}
         data = self._post("ask", wish)
@@ -184,7 +184,7 @@ class RemoteRun:
         return Tickets(self.problem, data["round"], arms, counts, first_pulls, data["needs_variances"])
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
-        """Reserve tickets, or parts of them, for a worker, as far as they are free; return which it has."""
+        """Lease available tickets, or parts of them, to a worker; return which it holds."""
         wish = {"worker": worker, "lease": lease, **_columns(tickets)}
         data = self._post("ask", wish)
         own = {*zip((row["arm"] for row in data["tickets"]), data["first_pulls"], strict=True)}
@@ -201,7 +201,7 @@ class RemoteRun:
         again: Sequence[int] = (),
         released: IntArray | None = None,
     ) -> dict[str, Any]:
-        """Tell the answers to parts of tickets; see `Session.answer`. Returns how far the run is then."""
+        """Send the answers to parts of tickets; see `Session.answer`. Returns the progress of the run."""
         told = {
             **_columns(calls),
             "means": answers.means.tolist(),
@@ -223,10 +223,10 @@ class RemoteRun:
         scored: Sequence[Scored] = (),
         again: Sequence[int] = (),
     ) -> dict[str, Any]:
-        """Tell the answers to one ticket or to several; see `Session.tell`.
+        """Send the answers to one ticket or to several; see `Session.tell`.
 
-        Many are told in parts, each whole or not at all. Returns in numbers what came of them (`taken`,
-        `known`, `conflicting`), which `round` the run is at, and whether it `is_done`.
+        Many answers are sent in batches, each all or nothing. Returns the numbers of answers that were
+        `taken`, `known` or `conflicting`, the `round` of the run, and whether it `is_done`.
         """
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
@@ -237,7 +237,7 @@ class RemoteRun:
         check_bounds(self.problem, tickets, rewards, told, scored)
         if tickets.needs_variances:
             spreads = variances_of(tickets, rewards)
-        elif not self.problem.knows_variances and means is None:  # single tickets do not say whether they do
+        elif not self.problem.knows_variances and means is None:  # single tickets do not contain it
             spreads = _spreads(tickets, rewards)
         who, came = worker or _this_process(), {"taken": 0, "known": 0, "conflicting": 0}
         for part in parts_of(self.code, tickets, told, spreads, scored, again):
@@ -247,55 +247,55 @@ class RemoteRun:
         return came
 
     def renew(self, worker: str | None = None, lease: float = DAY, **how: Any) -> None:
-        """Reserve what a worker has for longer."""
+        """Extend the leases of a worker."""
         self._post("renew", {"worker": worker or _this_process(), "lease": lease}, **how)
 
     def release(
         self, worker: str | None = None, *, by: str = "", begun: Tickets | None = None, **how: Any
     ) -> None:
-        """Give back what a worker has and will not answer now, or take it away; see `Session.release`."""
+        """Release tickets that a worker holds and will not answer now; see `Session.release`."""
         wish: dict[str, Any] = {"worker": worker or _this_process()} | ({"by": by} if by else {})
         if begun is not None:
             wish |= {"round": begun.round, "arms": begun.arms.tolist()}
         self._post("release", wish, **how)
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
+        """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
         self._post("arrange", {"settings": plain(settings)})
 
     def suspend(self, reason: str, worker: str | None = None, *, until: float | None = None) -> None:
-        """Note why measuring stopped short; or why it waits, and until when (seconds since 1970)."""
+        """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
         wish: dict[str, Any] = {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()}
         self._post("suspend", wish | ({} if until is None else {"until": until}))
 
-    # --- looking --------------------------------------------------------------------------------------
+    # --- reading --------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
-        """Return how far the run is: all that its page shows, as plain data."""
+        """Return the status of the run: all that its page shows, as plain data."""
         data: dict[str, Any] = self._connection.get(path_of(self.name) + ".json")
         return data
 
     def round(self, worker: str | None = None, known: int | None = None) -> dict[str, Any]:
-        """Return the round under way: its tickets, unless they are known, and which a worker may have."""
+        """Return the current round: its tickets, unless they are known, and which a worker may measure."""
         given = {"worker": worker, "known": known}
         params = {key: value for key, value in given.items() if value is not None}
         data: dict[str, Any] = self._connection.get(path_of(self.name, "round.json"), params=params)
         return data
 
     def result(self) -> Result:
-        """Return what the run has led to so far; it is the same as a `Session` here would have."""
+        """Return the result so far, as a local `Session` would."""
         return result_from(self.problem, self._connection.get(path_of(self.name, "result.json")))
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield how far the run is, as `status` does, now and whenever that changes, until it has ended."""
+        """Yield the status of the run, now and after every change, until it has ended."""
         return news(self._connection, path_of(self.name, "events"))
 
     def export(self) -> str:
-        """Return all answers as a sheet (CSV), which `shortlist tell` takes."""
+        """Return all answers as CSV, which `shortlist tell` accepts."""
         return self._connection.text(path_of(self.name, "export.csv"))
 
     def report(self) -> str:
-        """Return the report on the run: one HTML file."""
+        """Return the report on the run as HTML."""
         return self._connection.text(path_of(self.name, "report.html"))
 
     def _post(self, what: str, wish: dict[str, Any], **how: Any) -> Any:
@@ -305,15 +305,15 @@ class RemoteRun:
         for one in conflicts:
             arm = int(one["ticket"].rpartition("-a")[2])
             warnings.warn(
-                f"{self.problem.name(arm)} (ticket {one['ticket']}) was told before with mean "
-                f"{one['kept']:g} and now with {one['refused']:g}; the first answer stands.",
+                f"{self.problem.name(arm)} (ticket {one['ticket']}) already has the mean "
+                f"{one['kept']:g}, and the new answer is {one['refused']:g}; the first answer is kept.",
                 Contradiction,
                 stacklevel=3,
             )
 
 
 def _spreads(tickets: Tickets, rewards: Any) -> FloatArray:
-    """Return the sample variances of rewards; NaN where they are not given."""
+    """Return the sample variances of rewards; NaN if not given."""
     pairs = zip(tickets, rewards, strict=True)
     found = (summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in pairs)
     return np.array([np.nan if variance is None else variance for variance in found])

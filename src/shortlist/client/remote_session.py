@@ -1,4 +1,4 @@
-"""A run that a server keeps, in the form in which `drive` measures for runs."""
+"""A session of a run on a server, for `drive`."""
 
 from datetime import datetime
 from typing import Any
@@ -15,14 +15,14 @@ from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
 
 _COLUMNS = ("arms", "pulls", "first_pulls")
-_SOON = {"patience": 0.0, "timeout": 10.0}  # for what will be tried again anyhow, or has no time to wait
+_SOON = {"patience": 0.0, "timeout": 10.0}  # for requests that are repeated anyway, or cannot wait
 
 
 class RemoteSession:
-    """What `shortlist.drive` takes in place of a `Session`, for a run that a server keeps.
+    """A session of a run on a server, for `shortlist.drive`.
 
-    The server decides and counts; here is what it said last. It is asked again when something was told, or
-    when others may have told something.
+    The server decides and counts; this object caches its last response. It asks the server again after
+    telling answers, or when others may have told some.
     """
 
     is_private = False
@@ -31,8 +31,8 @@ class RemoteSession:
     def __init__(self, run: RemoteRun) -> None:
         self.run = run
         self._worker: str | None = None
-        self._is_stale = False  # whether the round may be another by now
-        self._is_new = False  # whether what is free has not been used since the server said it
+        self._is_stale = False  # whether the round may have changed
+        self._is_new = False  # whether the cached availability has not been used yet
         self._now = run.round()
         self._tickets = self._of_round()
 
@@ -48,12 +48,12 @@ class RemoteSession:
 
     @property
     def problem(self) -> Problem:
-        """What is asked."""
+        """The question."""
         return self.run.problem
 
     @property
     def strategy(self) -> str:
-        """The name of the strategy that decides."""
+        """The name of the strategy."""
         return self.run.strategy
 
     @property
@@ -63,19 +63,19 @@ class RemoteSession:
 
     @property
     def n_pulls(self) -> int:
-        """How many pulls have been told so far, as far as is known here."""
+        """The number of pulls in answered tickets, as far as is known here."""
         n_pulls: int = self._now["n_pulls"]
         return n_pulls
 
     @property
     def n_made(self) -> int:
-        """How many pulls have been answered, also of tickets that lack others, as far as is known here."""
+        """The number of pulls answered, including those of incomplete tickets, as far as is known here."""
         n_made: int = self._now["n_made"]
         return n_made
 
     @property
     def worst_case_pulls(self) -> int | None:
-        """The most pulls that the strategy can take; None where that is unknown."""
+        """The maximum number of pulls of the strategy; None if unknown."""
         worst: int | None = self._now["worst_case_pulls"]
         return worst
 
@@ -86,39 +86,39 @@ class RemoteSession:
 
     @property
     def ended_at(self) -> float | None:
-        """When the run ended, in seconds since 1970; None if it has not."""
+        """When the run ended, in seconds since 1970 (Unix time); None if it has not."""
         ended = self._now["ended"]
         return None if ended is None else datetime.fromisoformat(ended).timestamp()
 
     @property
     def settings(self) -> dict[str, Any] | None:
-        """How measuring was arranged; None if no driver has begun."""
+        """The measurement settings; None if no driver has started."""
         settings: dict[str, Any] | None = self._now["settings"]
         return settings
 
     @property
     def result(self) -> Result:
-        """What the run has led to so far."""
+        """The result so far."""
         return self.run.result()
 
     def awaited(self) -> list[Holding]:
-        """Return for whom this process has to wait, if all open tickets are with others."""
+        """Return the workers that this process must wait for, if others hold all open tickets."""
         rows = self._now["waiting_for"]
         until = (datetime.fromisoformat(row["until"]).timestamp() for row in rows)
         return [Holding(row["worker"], row["n_tickets"], end) for row, end in zip(rows, until, strict=True)]
 
-    # --- for those who measure ------------------------------------------------------------------------
+    # --- for drivers ----------------------------------------------------------------------------------
 
     @property
     def asked(self) -> Tickets:
-        """All requests of the round under way, told or not."""
+        """All tickets of the current round, answered or not."""
         if self._is_stale:
             self.refresh()
             self._is_new = True
         return self._tickets
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
-        """Return all requests of the round under way, and which of them a worker may answer."""
+        """Return all tickets of the current round, and which of them a worker may measure."""
         if not self._is_new or worker != self._worker:
             self._worker = worker
             self.refresh()
@@ -128,50 +128,50 @@ class RemoteSession:
         return self._tickets, is_free
 
     def refresh(self) -> None:
-        """Take in what others have told in the meantime; tickets that are known are not sent again."""
+        """Read the answers that others have recorded; tickets that are known are not sent again."""
         self._now = self.run.round(self._worker, self._tickets.round)
         self._is_stale = self._is_new = False
         if "arms" in self._now:
             self._tickets = self._of_round()
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
-        """Reserve tickets for a worker, if they are not told or held by others; return which it has."""
+        """Lease tickets to a worker, unless they are answered or held by others; return which it holds."""
         found = self.run.claim(tickets, worker, lease)
         if not found.all():
-            self._is_stale, self._is_new = True, False  # others have been at work
+            self._is_stale, self._is_new = True, False  # others have changed the round
         return found
 
     def renew(self, worker: str, lease: float) -> None:
-        """Reserve what a worker has for longer."""
+        """Extend the leases of a worker."""
         self.run.renew(worker, lease, **_SOON)
 
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
-        """Give back what a worker has and will not answer now, or tickets that it began and broke off."""
+        """Release tickets that a worker will not answer now, or that it started and aborted."""
         self.run.release(worker, by=by, begun=begun, **_SOON)
 
     def answer(self, calls: Tickets, answers: Summaries, **said: Any) -> None:
-        """Tell the answers to parts of tickets."""
+        """Send the answers to parts of tickets."""
         known = self.run.answer(calls, answers, **said)
         self._now |= {key: known[key] for key in ("n_pulls", "n_made")}
         self._is_new = False
         self._is_stale |= known["round"] != self._tickets.round
 
     def answered(self) -> Tickets:
-        """Return the parts of open tickets of this round that had been answered when the server was asked."""
+        """Return the answered parts of open tickets of this round, from the server's last response."""
         known = self._now["answered"]
         arms, counts, first_pulls = (np.array(known[name], dtype=np.int64) for name in _COLUMNS)
         return Tickets(self.problem, self._tickets.round, arms, counts, first_pulls)
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured, as plain data; raise ChangedRun if that was otherwise before."""
+        """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
         self.run.arrange(settings)
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
-        """Note why measuring stopped short, or why it waits and until when."""
+        """Record why the driver stopped early, or why it waits and until when."""
         self.run.suspend(reason, worker or None, until=until)
 
     def _of_round(self) -> Tickets:
-        """Return the tickets that the server has sent last."""
+        """Return the tickets of the server's last response."""
         arms, counts, first_pulls = (np.array(self._now.pop(name), dtype=np.int64) for name in _COLUMNS)
         needed = self._now["needs_variances"]
         return Tickets(self.problem, self._now["round"], arms, counts, first_pulls, needed)

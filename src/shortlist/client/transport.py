@@ -1,7 +1,7 @@
-"""Requests to a server, and how long to put up with one that does not answer.
+"""HTTP requests to a server, with retries.
 
-All that is sent may be sent again: whatever came of the first time, a second one changes nothing more. So a
-server may be restarted while others work with it.
+All requests are idempotent: sending one again changes nothing more. So a server may be restarted while
+clients are working.
 """
 
 import random
@@ -18,17 +18,17 @@ from shortlist.client.refusals import AGAIN, refusal, unreachable
 from shortlist.errors import InvalidProblem, ShortlistError
 from shortlist.store.address import shown
 
-_FIRST, _LONGEST = 0.1, 5.0  # seconds between two tries
-_PATIENCE, _FIRST_CONTACT = 120.0, 3.0  # seconds; one that has never answered may have another address
-_NOTABLE = 1.0  # seconds after which somebody may wonder
-_KEPT = 4.0  # seconds that an idle connection is kept; servers hang up after five
+_FIRST, _LONGEST = 0.1, 5.0  # seconds between two attempts
+_PATIENCE, _FIRST_CONTACT = 120.0, 3.0  # seconds; if a server has never answered, the address may be wrong
+_NOTABLE = 1.0  # seconds after which to report that the client is waiting
+_KEPT = 4.0  # seconds to keep an idle connection; servers close it after five
 
 Wait = Callable[[str], None]
-"""``on_wait(words)`` is called once when a server does not answer, and will be asked again for a while."""
+"""``on_wait(words)`` is called once when a server does not answer and requests will be retried."""
 
 
 class Connection:
-    """A server, as those see it who ask it something. Several threads may use it."""
+    """A connection to a server. Thread-safe."""
 
     def __init__(
         self, url: str, token: str | None, timeout: float, patience: float | None, on_wait: Wait | None
@@ -43,24 +43,24 @@ class Connection:
         self._http = httpx.Client(headers=headers, timeout=timeout, limits=limits)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._http.close()
 
     def get(self, path: str, **how: Any) -> Any:
-        """Return what is at an address, as plain data."""
+        """Return the JSON at an address, as plain data."""
         return self._data(self._send("GET", path, **how))
 
     def text(self, path: str) -> str:
-        """Return what is at an address, as text."""
+        """Return the text at an address."""
         return self._send("GET", path).text
 
     def post(self, path: str, body: dict[str, Any], **how: Any) -> Any:
-        """Send plain data, and return the answer. Numbers arrive as they are, to the last bit."""
+        """Send plain data as JSON, and return the response. Numbers arrive bit for bit the same."""
         return self._data(self._send("POST", path, json=body, **how))
 
     @contextmanager
     def stream(self, path: str, timeout: httpx.Timeout) -> Iterator[httpx.Response]:
-        """Yield an answer that is read as it comes."""
+        """Yield a streaming response."""
         with self._http.stream("GET", self.url + path, timeout=timeout) as response:
             if not response.is_success:
                 response.read()
@@ -69,7 +69,7 @@ class Connection:
             yield response
 
     def tries(self, patience: float | None = None) -> "Tries":
-        """Return how often and when to try something."""
+        """Return a retry schedule for one request."""
         given = self._patience if patience is None else patience
         return Tries(self.url, given, self._on_wait, has_answered=self._has_answered)
 
@@ -96,7 +96,7 @@ class Connection:
 
 
 class Trouble(Exception):
-    """A server answered, but not with what was asked for."""
+    """An error response of a server."""
 
     def __init__(self, error: ShortlistError, response: httpx.Response) -> None:
         super().__init__(str(error))
@@ -105,9 +105,9 @@ class Trouble(Exception):
 
 
 class Tries:
-    """Tries of one request: the pauses between them grow, until patience is at an end.
+    """The attempts of one request: the pauses grow, until `patience` is used up.
 
-    A server that says when to ask again is asked then, if patience lasts so long.
+    If the server sends `Retry-After`, the next attempt is at that time, if it is within `patience`.
     """
 
     def __init__(
@@ -117,18 +117,20 @@ class Tries:
         self._url, self._patience, self._on_wait = url, usual if patience is None else patience, on_wait
         self._is_usual = patience is None
         self._start, self._pause, self._has_said = time.monotonic(), _FIRST, False
-        self._random = random.Random()  # not the global one, which measurements may use
+        self._random = random.Random()  # not the global generator, which measurements may use
 
     def failed(self, trouble: httpx.TransportError | Trouble) -> None:
-        """Wait before the next try; raise the error of the library if there should be none."""
+        """Wait before the next attempt; raise the library's error if there is none."""
         seconds = time.monotonic() - self._start
         if isinstance(trouble, Trouble):
             error, after, is_final = trouble.error, trouble.after, trouble.status not in AGAIN
             if after and self._is_usual:
-                self._patience = _PATIENCE  # it is there
+                self._patience = _PATIENCE  # the server is reachable
         else:
             error, after, is_final = unreachable(self._url, trouble, seconds), 0.0, False
-        pause = max(after, self._pause * self._random.uniform(0.5, 1.0))  # so that not all come back at once
+        pause = max(
+            after, self._pause * self._random.uniform(0.5, 1.0)
+        )  # so that clients do not retry all at once
         if is_final or seconds + pause > self._patience:
             raise error from None
         if self._on_wait is not None and seconds + pause > _NOTABLE and not self._has_said:
@@ -139,7 +141,7 @@ class Tries:
 
 
 def _seconds(after: str) -> float:
-    """Return how long a `Retry-After` asks to wait: a number of seconds, or a date (RFC 9110, 10.2.3)."""
+    """Return the delay in a `Retry-After` header, given as seconds or as a date (RFC 9110, 10.2.3)."""
     if after.isascii() and after.isdecimal():
         return float(after)
     try:
@@ -160,7 +162,7 @@ def _checked(url: str) -> str:
         )
     if parts.username is not None:
         raise InvalidProblem(
-            "the address of the server has a name in it; leave that out, and give a `token`."
+            "the address of the server contains a user name; remove it, and give a `token` instead."
         )
     return url.rstrip("/")
 
@@ -169,6 +171,6 @@ def _plain(token: str) -> str:
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise InvalidProblem(
-            "the token is empty, or has other than plain letters; copy it as it was printed."
+            "the token is empty, or contains non-ASCII characters; copy it exactly as printed."
         )
     return token

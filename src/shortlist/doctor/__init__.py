@@ -1,4 +1,4 @@
-"""A check-up before a long run: whether the measurement is what a guarantee needs, and how long it takes."""
+"""Tests of a measurement before a long run: the assumptions of the guarantee, and the expected time."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,22 +19,22 @@ __all__ = ["Diagnosis", "Finding", "examine"]
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a check-up found.
+    """The diagnosis of a measurement.
 
     Attributes
     ----------
     problem
         The question.
     arms
-        The arms that were tried.
+        The arms that were tested.
     n_pulls, seconds
-        How many pulls were made, and how long they took.
+        The number of test pulls, and their duration.
     strategy, worst_case_pulls, usual_pulls
-        What a run would do: its most pulls, if they are limited, and roughly how many it usually makes.
+        The strategy of a run, its maximum number of pulls, if limited, and a rough usual number.
     findings
-        What was looked at and seen.
+        The findings of all checks.
     pilot_pulls
-        How many pulls the pilot takes; None if variances are known.
+        The number of pulls of the pilot; None if variances are known.
     """
 
     problem: Problem
@@ -49,16 +49,16 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there are no errors among the findings."""
+        """Whether no finding is an error."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     @property
     def seconds_per_pull(self) -> float | None:
-        """How long a pull took on average."""
+        """The average duration of a pull."""
         return self.seconds / self.n_pulls if self.n_pulls else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the diagnosis as plain data, fit for JSON."""
+        """Return the diagnosis as plain data for JSON."""
         pace = self.seconds_per_pull
         most, usual = self.worst_case_pulls, self.usual_pulls
         return {
@@ -87,25 +87,25 @@ def examine(
     seed: int = 0,
     reproducible: bool = False,
 ) -> Diagnosis:
-    """Return what trial measurements of a few arms show.
+    """Return a diagnosis from test measurements of a few arms.
 
-    Every arm tried is pulled `pulls` times in a few calls, and arms take turns. The first of these calls is
-    made again, with the same seed and with another one. Nothing of this counts towards a later run.
+    Every tested arm is pulled `pulls` times in a few calls, and arms take turns. The first of these calls is
+    repeated, with the same seed and with another one. Test pulls do not count towards a later run.
 
     Parameters
     ----------
     source
-        Where rewards come from.
+        The source of rewards.
     problem
         The question.
     arms
-        How many arms to try, spread over the list.
+        The number of arms to test, spread over the list.
     pulls
-        How many pulls of each.
+        The number of pulls per arm.
     seed
-        The seed of the trial calls.
+        The seed of the test calls.
     reproducible
-        Whether it is declared that the same call gives the same rewards.
+        Whether the measurement is declared to give the same rewards for the same call.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def examine(
 def _rewards(
     source: Source, problem: Problem, made: list[ArmTrials], rules: Strategy[Any], seed: int
 ) -> list[Finding]:
-    """Return whether rewards are what was declared, and what the guarantee assumes.
+    """Return findings on rewards: the declarations, and the assumptions of the guarantee.
 
-    Repeated rewards have no distribution to look at, and a drift that all arms share correlates them.
+    Repeated rewards have no distribution to test, and a drift that all arms share correlates them.
     """
     fresh = findings.freshness(problem, made)
     found = [*fresh, *findings.ranges(problem, made), *_noise(source, problem, made)]
@@ -163,7 +163,7 @@ def _has(found: list[Finding], severity: str) -> bool:
 
 
 def _noise(source: Source, problem: Problem, made: list[ArmTrials]) -> list[Finding]:
-    """Return whether rewards spread as declared or, if nothing is declared, what the pilot will be."""
+    """Return findings on the variances as declared or, if they are unknown, on the pilot."""
     if problem.knows_variances:
         return spread(problem, made)
     return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []

@@ -1,7 +1,7 @@
-"""Whether rewards are as the proofs assume: without drift, Gaussian where need be, independent between arms.
+"""Tests of the assumptions of the proofs: no drift, Gaussian rewards if required, independent arms.
 
-Every test looks at all arms tried. Where rewards are as assumed, it reports something in at most one check-up
-of 100, and an error in at most one of 1,000.
+Every test uses all tested arms. If the assumptions hold, it reports something in at most one diagnosis of
+100, and an error in at most one of 1,000.
 """
 
 from collections.abc import Sequence
@@ -18,26 +18,26 @@ from shortlist.measure.bounded import is_summary
 from shortlist.problem import Problem
 
 _NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms
-_FEWEST, _FEWEST_FOR_SKEWNESS = 6, 8  # rewards of an arm: fewer are not looked at
-_SKEWED = 0.5  # less skewness than this does little harm
+_FEWEST, _FEWEST_FOR_SKEWNESS = 6, 8  # rewards of an arm: fewer are not tested
+_SKEWED = 0.5  # smaller skewness does little harm
 _PERMUTATIONS = 3999
-_MOST_ROWS, _MOST_ARMS = 1000, 20  # of a table that permutations look at
+_MOST_ROWS, _MOST_ARMS = 1000, 20  # rows of a table that the permutation test uses
 
 
 class _Series(NamedTuple):
-    """Rewards of one arm in the order in which they were measured or recorded; not all the same."""
+    """Rewards of one arm in the order of measurement or of the table; not all equal."""
 
     arm: ArmTrials
     rewards: FloatArray
 
 
 def drift(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return whether rewards change with the order of measurement (Spearman, within arms)."""
+    """Test whether rewards change with the order of measurement (Spearman, within arms)."""
     from scipy.stats import rankdata  # noqa: PLC0415  (scipy is slow to import)
 
     is_table = isinstance(source, TableSource)
     if isinstance(source, TableSource) and source.order != "next":
-        seen = "Rows are taken in a random order, so it does not matter whether they drift."
+        seen = "Rows are used in random order, so drift does not matter."
         return [Finding("ok", "drift", seen)]
     series = _series(source, tried)
     if not series:
@@ -46,7 +46,7 @@ def drift(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[
     rhos = np.array([_trend(rankdata(rewards)) for _, rewards in series])
     chance, places = _pooled(rhos * np.sqrt(sizes - 1), sizes)  # 1 / (size - 1): their variances by chance
     if chance > _NOTE:
-        return [Finding("ok", "drift", "Rewards do not change visibly with the order of measurement.")]
+        return [Finding("ok", "drift", "No significant change of rewards with the order of measurement.")]
     changes = [_change(series[place].rewards) for place in places]
     change = float(np.mean(changes)) if len(places) == len(series) else max(changes, key=abs)
     which = "row" if is_table else "pull"
@@ -67,16 +67,16 @@ _ON_DRIFT = (
     "`turns` says (8 by default), so that drift affects all alike."
 )
 _ON_DRIFT_IN_TABLES = (
-    "The guarantee is about one mean for each arm, but arms that take more rows would be judged by later "
-    'ones. If the mean over the whole time is wanted, set `order = "random"`; otherwise leave old rows '
-    "out."
+    "The guarantee is about one mean for each arm, but arms that use more rows would be judged by later "
+    'ones. To estimate the mean over the whole time, set `order = "random"`; otherwise remove old '
+    "rows."
 )
 
 
 def skewness(
     problem: Problem, source: Source, tried: Sequence[ArmTrials], strategy: str, promise: Guarantee | None
 ) -> list[Finding]:
-    """Return whether rewards that were declared Gaussian are skewed (D'Agostino's test)."""
+    """Test whether rewards that were declared Gaussian are skewed (D'Agostino's test)."""
     from scipy.stats import skew, skewtest  # noqa: PLC0415  (scipy is slow to import)
 
     if problem.knows_variances and problem.noise != "gaussian":
@@ -89,7 +89,7 @@ def skewness(
     chance, places = _pooled(np.array([skewtest(rewards).statistic for rewards in scaled]), sizes)
     skewed = float(np.mean([skew(scaled[place]) for place in places]))
     if chance > _NOTE or abs(skewed) < _SKEWED:
-        return [Finding("ok", "skewness", "Rewards are not visibly skewed.")]
+        return [Finding("ok", "skewness", "Rewards are not significantly skewed.")]
     seen = (
         f"Rewards of {_names(problem, series, places)} have a skewness of about {skewed:.2g}; that of "
         f"Gaussian rewards is 0."
@@ -111,7 +111,7 @@ def skewness(
 
 
 def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], seed: int) -> list[Finding]:
-    """Return whether rewards of different arms at the same place go together (a permutation test).
+    """Test whether rewards of different arms at the same position are correlated (a permutation test).
 
     The statistics are the sum of rank correlations over all pairs of arms, and the sum of their squares. If
     arms are independent, shuffling the rewards of each arm does not tend to make them smaller.
@@ -129,9 +129,9 @@ def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], see
 def _on_dependence(source: Source, names: Sequence[str], scores: FloatArray, chance: float) -> Finding:
     subject, is_table = "independent arms", isinstance(source, TableSource)
     is_drawn = isinstance(source, TableSource) and source.order == "draw"
-    drawn = "Rows are drawn for each arm by itself, so arms are independent"
+    drawn = "Rows are drawn separately for each arm, so arms are independent"
     if chance > _NOTE:
-        seen = f"{drawn}." if is_drawn else "Rewards of different arms are not visibly correlated."
+        seen = f"{drawn}." if is_drawn else "Rewards of different arms are not significantly correlated."
         return Finding("ok", subject, seen)
     firsts, seconds = np.triu_indices(len(names), 1)
     rhos = (scores.T @ scores)[firsts, seconds]
@@ -156,13 +156,13 @@ _ON_SHARED = (
 )
 _ON_SHARED_ROWS = (
     "The guarantee needs independent arms. If rows with the same number belong together, such as answers to "
-    'one question, set `order = "draw"`: rows are then drawn for each arm by itself, and the guarantee is '
+    'one question, set `order = "draw"`: rows are then drawn separately for each arm, and the guarantee is '
     "about the averages of these rows."
 )
 
 
 def _series(source: Source, tried: Sequence[ArmTrials], *, with_means: bool = True) -> list[_Series]:
-    """Return all recorded rewards of the arms tried, or the measured ones: one by one, or means of calls."""
+    """Return the rewards of the tested arms, recorded or measured: single rewards, or means of calls."""
     found = []
     for arm in tried:
         if isinstance(source, TableSource):
@@ -193,7 +193,7 @@ def _pooled(scores: FloatArray, sizes: FloatArray) -> tuple[float, list[int]]:
 
 
 def _chance_by_permutation(scores: FloatArray, rng: np.random.Generator) -> float:
-    """Return how often shuffled columns correlate as much as these; 1.0 as soon as that is no finding."""
+    """Return the p-value of a permutation test; 1.0 as soon as it is not significant."""
     limits = _sizes(scores) * (1 - 1e-9)
     n_as_large = np.ones(2)
     for _ in range(_PERMUTATIONS):
@@ -204,7 +204,7 @@ def _chance_by_permutation(scores: FloatArray, rng: np.random.Generator) -> floa
 
 
 def _sizes(scores: FloatArray) -> FloatArray:
-    """Return how large the sum of correlations is over all pairs of columns, and the sum of their squares."""
+    """Return the sum of the correlations of all pairs of columns, and the sum of their squares."""
     rhos = (scores.T @ scores)[np.triu_indices(scores.shape[1], 1)]
     return np.array([abs(rhos.sum()), (rhos**2).sum()])
 
@@ -225,14 +225,14 @@ def _trend(ranks: FloatArray) -> float:
 
 
 def _change(rewards: FloatArray) -> float:
-    """Return by how much a straight line through the rewards rises from the first to the last."""
+    """Return the change of a fitted straight line from the first to the last reward."""
     order = np.linspace(-0.5, 0.5, len(rewards))
     scale = np.abs(rewards).max()
     return float(scale * (order @ (rewards / scale)) / (order @ order))
 
 
 def _scaled(rewards: FloatArray) -> FloatArray:
-    """Return rewards between -1 and 1 with mean 0, so that their powers are numbers."""
+    """Return rewards scaled to between -1 and 1 with mean 0, so that their powers do not overflow."""
     small = rewards / np.abs(rewards).max()
     centred = small - small.mean()
     scaled: FloatArray = centred / np.abs(centred).max()
@@ -240,7 +240,7 @@ def _scaled(rewards: FloatArray) -> FloatArray:
 
 
 def _may_be_gaussian(rewards: FloatArray) -> bool:
-    """Whether there are enough rewards, and more than two values among them: what has two is no Gaussian."""
+    """Return whether there are enough rewards, with more than two values: two values are not Gaussian."""
     return len(rewards) >= _FEWEST_FOR_SKEWNESS and len(np.unique(rewards)) > 2
 
 
@@ -249,11 +249,11 @@ def _severity(chance: float) -> str:
 
 
 def _doubt(chance: float) -> str:
-    """Return what to do where chance may have played a part."""
+    """Return advice for findings that may be due to chance."""
     return (
         ""
         if chance <= _ERROR
-        else " Chance alone shows as much in 1 check-up of 100; more rewards would tell."
+        else " This may be chance: it happens in 1 check of 100. Test again with more pulls."
     )
 
 

@@ -1,4 +1,4 @@
-"""What trial measurements show: each check returns what it found, how bad that is, and what to do."""
+"""Checks of test measurements: each returns its finding, the severity, and advice."""
 
 import pickle
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ _SHOWN = 3  # failures shown
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The outcome of one check.
 
     Attributes
     ----------
     severity
         "error": the guarantee, or the run, would fail; "note": worth knowing; or "ok".
     subject
-        What was looked at, in a few words.
+        What was checked, in a few words.
     seen
-        What was seen.
+        The observation.
     advice
         What to do about it; empty if nothing.
     """
@@ -39,10 +39,10 @@ class Finding:
 
 
 def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return the measurements that failed."""
+    """Return a finding on failed measurements."""
     found = [one.failure for one in tried if one.failure]
     more = f" ({len(found) - _SHOWN} more failed.)" if len(found) > _SHOWN else ""
-    advice = f"Mend this first; other checks may mean little until then.{more}"
+    advice = f"Fix this first; other checks may be meaningless until then.{more}"
     shown = found[:_SHOWN]
     return [Finding("error", "measuring", said, advice * (said is shown[-1])) for said in shown]
 
@@ -50,7 +50,7 @@ def failures(tried: Sequence[ArmTrials]) -> list[Finding]:
 def reproducibility(
     problem: Problem, tried: Sequence[ArmTrials], *, is_declared: bool = False
 ) -> list[Finding]:
-    """Return whether a call made again with the same seed gives the same rewards."""
+    """Check whether a call repeated with the same seed gives the same rewards."""
     pairs = [(one.trials[0], one.again) for one in tried if one.again is not None]
     if not pairs:
         return []
@@ -58,12 +58,12 @@ def reproducibility(
         if first.rewards != again.rewards:
             name, means = problem.name(first.call.arm), (first.summary.mean, again.summary.mean)
             seen = f"{name} gave a mean of {means[0]:.6g}, and then {means[1]:.6g}."
-            how = "take all randomness from `rng`, or from {seed} in a command."
+            how = "take all random numbers from `rng`, or from {seed} in a command."
             if is_declared:
                 advice = f"The file says `reproducible = true`. Remove that, or {how}"
                 return [Finding("error", "same seed again", seen, advice)]
             advice = (
-                "Runs cannot be repeated exactly. The guarantee needs it only where a ticket is issued or "
+                "Runs cannot be reproduced exactly. The guarantee needs this only if a ticket is issued or "
                 "tried again: if whether a call fails, or how long it takes, depends on the reward, run with "
                 f"--retries 0 and --no-reissue. To change that, {how}"
             )
@@ -72,7 +72,7 @@ def reproducibility(
 
 
 def freshness(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return whether different pulls give different rewards."""
+    """Check whether different pulls give different rewards."""
     whole = [one for one in tried if one.reseeded is not None and len(one.trials) > 1]
     if not whole:
         return []
@@ -100,7 +100,7 @@ def _is_constant(one: ArmTrials) -> bool:
 
 
 def _is_the_same(one: ArmTrials) -> bool:
-    """Whether all calls for the same number of pulls have the same answer."""
+    """Return whether all calls for the same number of pulls have the same answer."""
     by_count: dict[int, set[tuple[float, ...]]] = {}
     trials = [*one.trials, *([] if one.reseeded is None else [one.reseeded])]
     for trial in trials:
@@ -113,17 +113,20 @@ def _constant(problem: Problem, flat: Sequence[ArmTrials]) -> Finding:
     seen = f"All rewards of {named(problem, flat)} are the same ({value:g} for the first)."
     if problem.bounds is not None and all(one.trials[0].summary.mean in problem.bounds for one in flat):
         return Finding(
-            "note", "fresh rewards", seen, "So they may be, if other rewards are rare. Try more pulls."
+            "note",
+            "fresh rewards",
+            seen,
+            "This is possible if other rewards are rare. Test with more --pulls.",
         )
     advice = (
-        "A measurement without noise is a cached or badly seeded one, as a rule. If it truly has none, one "
-        "pull of each arm tells everything and nothing of this is needed."
+        "A measurement without noise is usually cached or badly seeded. If it really has no noise, one pull "
+        "per arm is enough, and Shortlist is not needed."
     )
     return Finding("error", "fresh rewards", seen, advice)
 
 
 def ranges(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return whether rewards lie within the bounds that were declared."""
+    """Check whether rewards lie within the declared bounds."""
     if problem.bounds is None or not any(one.trials for one in tried):
         return []
     for trial in _all(tried):
@@ -139,7 +142,7 @@ def ranges(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
 
 
 def durations(tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return whether good rewards take longer, or less long, within arms (Spearman)."""
+    """Check whether the duration of calls is correlated with their rewards, within arms (Spearman)."""
     arms = [one for one in tried if len(one.trials) > 2]
     if not arms:
         return []
@@ -148,20 +151,22 @@ def durations(tried: Sequence[ArmTrials]) -> list[Finding]:
     sizes = float(np.sqrt((times**2).sum() * (means**2).sum()))
     rho = float((times * means).sum()) / sizes if sizes else 0.0
     if abs(rho) * np.sqrt(len(times) - len(arms)) < 3.5:
-        return [Finding("ok", "time and reward", "How long a call takes says nothing of its rewards.")]
+        return [
+            Finding("ok", "time and reward", "The duration of calls is not correlated with their rewards.")
+        ]
     return [
         Finding(
             "note",
             "time and reward",
             f"Calls with {'large' if rho > 0 else 'small'} rewards take longer (rank correlation {rho:.2f}).",
-            "Shortlist counts whole batches only, so no harm is done. But a time limit that ends "
-            "some of them would bias the means: allow ample time.",
+            "Shortlist counts only whole batches, so this does no harm. But a timeout that stops "
+            "some of them would bias the means: use a generous one.",
         )
     ]
 
 
 def _ranks(values: Sequence[float]) -> FloatArray:
-    """Return ranks around 0, equal ones for equal values."""
+    """Return centred ranks, with equal ranks for ties."""
     given = np.asarray(values)
     below = (given[None] < given[:, None]).sum(axis=1)
     equal = (given[None] == given[:, None]).sum(axis=1)
@@ -169,7 +174,7 @@ def _ranks(values: Sequence[float]) -> FloatArray:
 
 
 def travel(source: Source) -> list[Finding]:
-    """Return whether other processes can be given the measurement."""
+    """Check whether the measurement can be sent to other processes."""
     try:
         pickle.loads(pickle.dumps(source))
     except Exception as error:
@@ -185,40 +190,44 @@ def travel(source: Source) -> list[Finding]:
 
 
 def supply(source: Source, most_pulls: int | None) -> list[Finding]:
-    """Return whether a table of recorded rewards may run out."""
+    """Check whether a table of recorded rewards has enough rows."""
     if not isinstance(source, TableSource) or most_pulls is None:
         return []
     rows = len(source.values)
     if rows >= most_pulls:
         return [
-            Finding("ok", "rows", f"The table has {rows:,} rows in all; {most_pulls:,} pulls are the most.")
+            Finding(
+                "ok",
+                "rows",
+                f"The table has {rows:,} rows in total; a run takes at most {most_pulls:,} pulls.",
+            )
         ]
     return [
         Finding(
             "note",
             "rows",
-            f"The table has {rows:,} rows in all, but a run may take {most_pulls:,} pulls: it may run out.",
-            "Ask for less, with a larger epsilon or delta, or record more rows.",
+            f"The table has {rows:,} rows in total, but a run may take {most_pulls:,} pulls.",
+            "Use a larger epsilon or delta, or record more rows.",
         )
     ]
 
 
 def _shortest(source: Source, n: int) -> int | None:
-    """Return the rows of the arm that has fewest; None if rewards are not recorded."""
+    """Return the smallest number of rows of an arm; None if rewards are not recorded."""
     return min(source.rows(arm) for arm in range(n)) if isinstance(source, TableSource) else None
 
 
 def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: int) -> list[Finding]:
-    """Return what pilot will be made, and whether the measurement is fit for one."""
-    each = f"{pulls:,} pulls of each arm"
+    """Describe the pilot, and check whether the measurement is suitable for it."""
+    each = f"{pulls:,} pulls per arm"
     rows = _shortest(source, question.n)
     if rows is not None and rows < pulls:
         return [
             Finding(
                 "error",
                 "pilot",
-                f"A pilot makes {each}, but some arm has only {rows:,} rows.",
-                "Record more rows, or state a smaller `pilot`.",
+                f"The pilot takes {each}, but an arm has only {rows:,} rows.",
+                "Record more rows, or set a smaller `pilot`.",
             )
         ]
     if any(trial.summary.variance is None for trial in _all(tried) if trial.call.count > 1):
@@ -226,7 +235,7 @@ def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: 
             Finding(
                 "error",
                 "pilot",
-                "The measurement returns means alone, but a pilot has to show how rewards spread.",
+                "The measurement returns only means, but the pilot needs sample variances.",
                 "Return all rewards, or their sample variance with their mean.",
             )
         ]
@@ -241,12 +250,12 @@ def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: 
                 "an average of many such rewards.",
             )
         ]
-    seen = f"Variances are unknown, so a run begins with {each}, {pulls * question.n:,} in all."
+    seen = f"Variances are unknown, so a run starts with a pilot of {each}, {pulls * question.n:,} in total."
     return [Finding("ok", "pilot", seen)]
 
 
 def _is_coarse(one: ArmTrials) -> bool:
-    """Whether ten rewards or more of an arm, given one by one, have no more than two values, but two."""
+    """Return whether ten or more single rewards of an arm have exactly two values."""
     values = [reward for trial in one.trials if not is_summary(trial.answer) for reward in trial.rewards]
     return len(values) >= 10 and len(set(values)) == 2
 

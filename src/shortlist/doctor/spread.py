@@ -1,4 +1,4 @@
-"""Whether rewards spread as declared: a chi-square test of each arm's variance, and of all together."""
+"""Tests of the declared variances: a chi-square test for each arm, and for all together."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,20 +8,22 @@ from shortlist.doctor.trials import ArmTrials
 from shortlist.noise import bounded
 from shortlist.problem import Problem
 
-_CHANCE = 1e-3  # of a false alarm, over all arms, if rewards are Gaussian with the variances declared
-_LOW = 0.01  # one minus the confidence with which rewards are said to spread less
-_MUCH = 0.5  # a variance below so much of the declared one is worth a note
+_CHANCE = (
+    1e-3  # probability of a false alarm, over all arms, if rewards are Gaussian with the declared variances
+)
+_LOW = 0.01  # one minus the confidence of the statement that variances are smaller
+_MUCH = 0.5  # a variance below this share of the declared one is worth a note
 
 
 class _Squares(NamedTuple):
-    """Squared deviations from an arm's mean, and how many independent ones they are worth."""
+    """Squared deviations from an arm's mean, and their degrees of freedom."""
 
     total: float
     freedom: int
 
 
 def spread(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Return whether observed variances contradict those declared."""
+    """Test whether observed variances contradict the declared ones."""
     squares = {one.arm: _squares(one) for one in tried if one.trials}
     squares = {arm: found for arm, found in squares.items() if found.freedom and found.total > 0}
     if not squares:
@@ -52,9 +54,9 @@ def _above(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
                     "error",
                     "variance",
                     f"{problem.name(arm)} has a sample variance of {total / freedom:.3g}, far above the "
-                    f"{declared:.3g} declared.",
-                    f"The guarantee needs upper bounds: from these pulls, up to {limit:.3g} (scale "
-                    f"{limit**0.5:.3g}) must be reckoned with.",
+                    f"declared {declared:.3g}.",
+                    f"The guarantee needs upper bounds: judging by these pulls, the variance may be up to "
+                    f"{limit:.3g} (scale {limit**0.5:.3g}).",
                 )
             )
     return found
@@ -67,15 +69,15 @@ def _below(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
     total = sum(found.total / float(problem.variances[arm]) for arm, found in squares.items())
     limit = total / float(chdtri(freedom, 1 - _LOW))
     if limit >= _MUCH:
-        return [Finding("ok", "variance", "Rewards spread no more than declared, nor much less.")]
+        return [Finding("ok", "variance", "Variances are not above the declared ones, nor far below.")]
     is_implied = problem.bounds is not None and (problem.variances == bounded(*problem.bounds, 1)).all()
     stated = "the bounds allow" if is_implied else "declared"
     return [
         Finding(
             "note",
             "variance",
-            f"Rewards spread less than {stated}: their variance is about {total / freedom:.2g} times that.",
-            "Pulls grow with the variance. If a smaller one is certain for every arm, and not merely "
-            "observed here, state it to save pulls.",
+            f"Rewards vary less than {stated}: their variance is about {total / freedom:.2g} times that.",
+            "The number of pulls grows with the variance. If you know a smaller bound for every arm, not "
+            "only from these pulls, state it to save pulls.",
         )
     ]

@@ -1,4 +1,4 @@
-"""Trial measurements: a few calls for a few arms, timed, some of them made again."""
+"""Test measurements: a few timed calls for a few arms, some of them repeated."""
 
 import time
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from shortlist.measure import Call, Source, Summary, TableSource, summary_of
 from shortlist.measure.bounded import is_summary
 from shortlist.problem import Problem
 
-_CALLS = 6  # for each arm, its pulls divided among them
+_CALLS = 6  # calls per arm; its pulls are divided among them
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One call: what it returned, that in short, and how long it took."""
+    """One call: its answer, the summary of it, and its duration."""
 
     call: Call
     answer: Any
@@ -27,7 +27,7 @@ class Trial:
 
     @property
     def rewards(self) -> tuple[float, ...]:
-        """The rewards one by one where they were given so; otherwise their mean and their variance."""
+        """The single rewards if they were given; otherwise their mean and variance."""
         if is_summary(self.answer):
             spread = self.summary.variance
             return (self.summary.mean,) if spread is None else (self.summary.mean, spread)
@@ -35,7 +35,7 @@ class Trial:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no noise is seen in it."""
+        """Whether it shows no noise."""
         return not self.summary.variance
 
 
@@ -48,13 +48,13 @@ class ArmTrials:
     arm
         Its number.
     trials
-        Calls for one stretch of pulls after another.
+        Calls for successive pulls.
     again
-        The first of these calls a second time.
+        The first of these calls, repeated.
     reseeded
         The first of these calls with another seed.
     failure
-        What went wrong, where something did; the other fields then hold what there is.
+        The error, if there was one; the other fields then contain the results so far.
     """
 
     arm: int
@@ -65,13 +65,13 @@ class ArmTrials:
 
 
 def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
-    """Return so many arms, or all if there are fewer, spread over the list."""
+    """Return at most so many arms, spread over the list."""
     places = np.linspace(0, problem.n - 1, min(n_arms, problem.n))
     return [int(place) for place in places.round()]
 
 
 def tried(source: Source, problem: Problem, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
-    """Return the trials of some arms, measured in turn, so that the calls of each span the whole time."""
+    """Return the trials of some arms, measured in turn, so that the calls of each arm span the whole time."""
     planned = {arm: _calls(source, arm, pulls, seed) for arm in arms}
     made: dict[int, list[Trial]] = {arm: [] for arm in arms}
     failures: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Dask clusters as executors. Nothing of Dask is imported until one is used."""
+"""Dask clusters as executors. Dask is imported only when a cluster is used."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,20 +8,20 @@ from shortlist.errors import InvalidProblem
 
 
 class ClusterLike(Protocol):
-    """What is needed of a `distributed.Client`."""
+    """The part of the interface of `distributed.Client` that is used here."""
 
     def get_executor(self, **kwargs: Any) -> Any:
-        """Return an executor that hands its calls to the cluster."""
+        """Return an executor that submits its calls to the cluster."""
 
     def submit(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """Hand a call to the cluster."""
+        """Submit a call to the cluster."""
 
     def ncores(self) -> dict[str, int]:
-        """Return how many calls each worker takes at once."""
+        """Return the number of concurrent calls of each worker."""
 
 
 def is_dask(executor: object) -> bool:
-    """Return whether an `executor` argument means a Dask cluster: a client of it, or its address."""
+    """Return whether an `executor` argument is a Dask client, or the address of a Dask cluster."""
     return isinstance(executor, str) or (
         type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "get_executor")
     )
@@ -29,13 +29,15 @@ def is_dask(executor: object) -> bool:
 
 @contextmanager
 def dask_client(executor: Any) -> Iterator[Any]:
-    """Yield the client itself, or one for an address, which ends with the context."""
+    """Yield the given client, or a client for an address, which is closed on exit."""
     if not isinstance(executor, str):
         yield executor
         return
     distributed = _distributed()
     try:
-        if not executor.startswith("inproc:"):  # a client that is refused its address takes a minute to end
+        if not executor.startswith(
+            "inproc:"
+        ):  # a client without a reachable scheduler takes a minute to close
             distributed.comm.get_address_host_port(executor)
         client = distributed.Client(executor, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -49,7 +51,7 @@ def dask_client(executor: Any) -> Iterator[Any]:
 
 @contextmanager
 def local_dask(n_workers: int) -> Iterator[Any]:
-    """Yield a client of a cluster on this machine, with so many processes, which end with the context."""
+    """Yield a client of a local cluster with so many processes, which end on exit."""
     distributed = _distributed()
     with ExitStack() as stack:
         cluster = distributed.LocalCluster(

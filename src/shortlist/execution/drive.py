@@ -1,4 +1,4 @@
-"""The loop that measures: asks a session for tickets and has them answered, by one worker or by many."""
+"""The main loop: gets tickets from a session and measures them, with one worker or with many."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from shortlist.session.state import REPRODUCIBLE
 from shortlist.store import Where
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
-"""What `executor` may be."""
+"""Types of the `executor` argument."""
 
 S = TypeVar("S", bound=Driven)
 
@@ -60,66 +60,67 @@ def select(
     """Return the m best arms of a problem, measured by a Python function.
 
     The result depends on the problem, the strategy, the seed, `pulls_per_call`, `turns` and the measurement,
-    and on nothing else: it is the same, bit for bit, with any executor and any number of workers.
+    and on nothing else: it is bit for bit the same with any executor and any number of workers.
 
     Parameters
     ----------
     measure
         ``measure(arm, count, rng)`` returns `count` fresh rewards of arm number `arm`, as a list or an
         array, or a ``Summary(count, mean)`` of them. `rng` is a NumPy generator that depends only on
-        the seed, the arm and the number of its earlier pulls; use it for all randomness of your own.
-        The global generators `random` and `numpy.random` are seeded from the same before every call, so
-        they may be used, too, but not with threads: there only `rng` is reproducible. A function that
-        measures many arms at once goes in as ``vectorised(function)``; any `Source` will do.
+        the seed, the arm and the number of its earlier pulls; use it for all random numbers.
+        The global generators `random` and `numpy.random` are seeded in the same way before every call, so
+        you may use them as well, except with threads: there only `rng` is reproducible. Pass a function
+        that measures many arms at once as ``vectorised(function)``. Any other `Source` works as well.
     problem
-        What is asked.
+        The question.
     strategy
-        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`), within
-        the budget if one is.
+        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`) that
+        fits the budget, if any does.
     seed
-        Makes the run reproducible.
+        The seed of the run.
     store, name
-        Where the run is kept, and under which name; see `Session`. Call again to go on where it stopped,
-        whatever stopped it; nothing that was told is measured again.
+        Where the run is stored, and its name there; see `Session`. If the run stops for any reason, call
+        again to resume it; recorded answers are not measured again.
     budget
-        The most pulls to make. If the strategy needs more, the result carries no guarantee.
+        The maximum number of pulls. If the strategy needs more, the result has no guarantee.
     executor
-        Who measures: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or the
-        address of its scheduler; ``Processes(n)`` for n processes of the run's own, which are replaced
-        when they die or hang; None for this thread. With processes, `measure` is pickled.
+        Where to measure: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or
+        the address of its scheduler; ``Processes(n)`` for n dedicated processes, which are replaced when
+        they die or hang; None for this thread. With processes, `measure` is pickled.
     pulls_per_call
-        The most pulls to ask of one call; a ticket for more is split, and its parts are put together again.
+        The maximum number of pulls per call. Larger tickets are split, and their parts are pooled.
     turns
-        Arms are measured interleaved: the pulls that a round asks of an arm are made in so many calls, spread
-        over the round between the calls for other arms, in an order that the seed decides. So a machine that
-        slows down, or a service that does, makes all arms look worse alike. 1 measures one arm after the
-        other, each in as few calls as possible: that saves the start of the other calls, if nothing drifts.
-        By default 8 in a new run (and 1 for recorded or simulated rewards, which cannot drift); a run that
-        was begun goes on as it was.
+        Arms are measured interleaved: the pulls of an arm in a round are split into so many calls, spread
+        over the round between the calls of other arms, in an order that depends on the seed. So if a machine
+        or a service slows down, all arms are affected alike. 1 measures one arm after the other, each in as
+        few calls as possible: that saves the overhead of further calls, if nothing drifts. The default is 8
+        in a new run (1 for recorded or simulated rewards, which cannot drift); a resumed run keeps its
+        value.
     retries
-        How often a call is tried again that raises or returns something that is not `count` rewards: a
-        number, or a `Retries`, which also says how long to wait before. By default 8 times, after pauses that
-        grow to half a minute, and 3 times if failures are scored. Other calls go on meanwhile. A measurement
-        may also raise `RetryLater`. Each time it gets the same `rng`. If yours takes its randomness from
-        elsewhere, and a bad reward makes it fail more often than a good one, trying again would select among
-        rewards: then say 0. Unless the measurement is declared `reproducible`, the result says how many
-        tickets were tried more than once.
+        How often to retry a call that raises, or does not return `count` rewards: a number, or a `Retries`,
+        which also sets the pauses. The default is 8 retries, with pauses that grow to half a minute, and 3
+        if failures are scored. Other calls continue in the meantime. A measurement may also raise
+        `RetryLater`. Every attempt gets the same `rng`. If your measurement takes its random numbers from
+        elsewhere, and fails more often on bad rewards than on good ones, retries would select among rewards:
+        then use 0. Unless the measurement is declared `reproducible`, the result says how many tickets were
+        tried more than once.
     on_failure
-        What to do with a call that failed every time: "suspend" raises MeasurementFailed; a number is
-        counted as its reward. Every call is then for one pull: pulls that fail together would not be
-        independent. For the same reason a failure of a whole block of a vectorised function is not scored.
-        Such calls are listed in ``session.scored``, and the result says how many there were. The guarantee
-        is then about rewards so defined, whose variances must be the stated ones. The score is fixed before
-        the first reward of a run, and it lies within the bounds of the problem, if there are any.
+        What to do with a call that failed at every attempt: "suspend" raises MeasurementFailed; a number
+        counts as its reward. With a number, every call is for one pull, since pulls that fail together would
+        not be independent. For the same reason a failure of a whole block of a vectorised function is not
+        scored. Scored calls are listed in ``session.scored``, and the result gives their number. The
+        guarantee then applies to rewards so defined, whose variances must be the stated ones. The score is
+        fixed before the first reward of a run, and must lie within the bounds of the problem, if there are
+        any.
     timeout
-        The most seconds that a call may take on an executor; None for no limit. A call that takes longer has
-        failed. The executor should have nothing else to do. A thread cannot be ended, nor a process that is
-        not ours: a worker that hangs stays lost to the run.
+        The maximum duration of a call on an executor, in seconds; None for no limit. A call that takes longer
+        has failed. The executor should have no other work. Threads, and processes that Shortlist did not
+        start, cannot be stopped: such a worker that hangs is lost to the run.
     reissue, reproducible
-        Whether tickets may go to other workers when leases run out, and whether a ticket measured again with
-        its seed gives the same rewards; see `Session`. Simulated arms and tables are reproducible anyhow.
+        Whether tickets may go to other workers when leases expire, and whether measuring a ticket again with
+        its seed gives the same rewards; see `Session`. Simulated arms and tables are always reproducible.
     progress
-        Called with the session whenever something has been told.
+        Called with the session after every recorded answer.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def select(
     >>> sorted(result.selected)
     ['arm-2', 'arm-3']
 
-    Two at a time, and no more than 50 pulls in one call:
+    With two threads, and at most 50 pulls per call:
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as executor:
@@ -175,25 +176,25 @@ def drive(
     progress: Callable[[S], None] | None = None,
     about: dict[str, Any] | None = None,
 ) -> Result:
-    """Answer a session's tickets until it is done, and return its result; see `select` for the arguments.
+    """Measure the tickets of a session until it is done, and return its result; see `select`.
 
-    If a measurement fails, or Ctrl-C is pressed, what is being measured at the time is waited for and told.
-    Everything told stays in the session; call again to go on, to the same answer. A second Ctrl-C leaves at
-    once.
+    If a measurement fails, or Ctrl-C is pressed, running measurements are finished and recorded. Recorded
+    answers stay in the session; call again to resume, with the same result. A second Ctrl-C quits
+    immediately.
 
-    If the session is kept in a store, or by a server (see `shortlist.client`), others may measure for the
-    same run at the same time. What somebody else has reserved is left to them, and waited for.
+    If the session is in a store, or on a server (see `shortlist.client`), other processes may measure for the
+    same run at the same time. Tickets leased to others are left to them, and waited for.
 
-    `about` says how rewards come about, as plain data, fit for JSON. It goes into the log, and the run can
-    then only go on with the same.
+    `about` describes the measurement, as plain data for JSON. It is recorded in the log, and the run can only
+    be resumed with the same description.
 
     Raises
     ------
     MeasurementFailed
-        If a call failed every time that it was tried; a `WorkersLost` if it took its worker with it.
+        If a call failed at every attempt; a `WorkersLost` if it killed its worker.
     ChangedRun
         If earlier rewards of this run were measured with other `pulls_per_call`, other `turns`, another
-        block of a vectorised function, another score for failures, or anything else that `about` says.
+        block of a vectorised function, another score for failures, or another `about`.
     """
     source = source_of(measure)
     session.refresh()
@@ -203,7 +204,7 @@ def drive(
     policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
     if timeout is not None and executor is None:
         raise InvalidProblem(
-            "`timeout` needs an `executor`: a call in this thread cannot be left. Processes(1) is one."
+            "`timeout` needs an `executor`, since a call in this thread cannot be stopped. Use Processes(1)."
         )
     budget = None if budget is None else whole_number(budget, "budget", 0)
     session.arrange(
@@ -234,30 +235,30 @@ def drive(
 
 
 def source_of(measure: Any) -> Source:
-    """Return a source of rewards as it is, and a function as a source of one call at a time."""
+    """Return a source of rewards unchanged; wrap a function as a source."""
     if hasattr(measure, "answers") and is_whole(getattr(measure, "together", None)):
         source: Source = measure
         whole_number(source.together, "together", 1)
         return source
     if not callable(measure):
         raise InvalidProblem(
-            f"`measure` is {measure!r}; it must be a function measure(arm, count, rng), what "
-            f"shortlist.vectorised returns, or another source of rewards."
+            f"`measure` is {measure!r}; it must be a function measure(arm, count, rng), the "
+            f"result of shortlist.vectorised, or another source of rewards."
         )
     return FunctionSource(measure)
 
 
 def _turns(wish: Any, source: Source, begun: dict[str, Any] | None) -> int:
-    """Return in how many turns arms are measured: as asked for, or as the run began, or by default."""
+    """Return the number of turns: as requested, else as stored in the run, else the default."""
     if wish is not None:
         return whole_number(wish, "turns", 1)
-    if begun is not None and "together" in begun:  # a driver has arranged it
+    if begun is not None and "together" in begun:  # set by an earlier driver
         return whole_number(begun.get("turns", 1), "turns", 1)
     return 1 if _cannot_drift(source) else TURNS
 
 
 def _cannot_drift(source: Source) -> bool:
-    """Whether rewards are known not to depend on when they are asked for: recorded or simulated ones."""
+    """Return whether rewards do not depend on time, because they are recorded or simulated."""
     inner = source.source if isinstance(source, BoundedSource) else source
     is_simulated = isinstance(inner, FunctionSource) and isinstance(inner.measure, SimulatedMeasure)
     return is_simulated or isinstance(inner, TableSource)
@@ -277,8 +278,8 @@ def _policy(pulls_per_call: Any, turns: int, retries: Any, on_failure: Any, time
     if score is not None and pulls_per_call not in (None, 1):
         raise InvalidProblem(
             f"`pulls_per_call` is {pulls_per_call}, but with a number as `on_failure` it must be 1: pulls "
-            f"that fail together are not independent, and nothing would be guaranteed. Leave it out, or let "
-            f"the measurement itself return the score in place of each reward that failed."
+            f"that fail together are not independent, and there would be no guarantee. Omit it, or let "
+            f"the measurement itself return the score for each failed pull."
         )
     if score is not None:
         pulls_per_call = 1

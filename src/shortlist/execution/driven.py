@@ -1,4 +1,4 @@
-"""What `drive` needs of a run, wherever it is kept: a `Session` here, or one that a server has."""
+"""The interface that `drive` needs of a run: a local `Session`, or a session on a server."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -13,19 +13,19 @@ from shortlist.tickets import Tickets
 
 
 class Driven(Protocol):
-    """A run that can be measured for; `Session` says what each of these does."""
+    """A run that `drive` can measure for; see `Session` for the methods."""
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody else can measure for it."""
+        """Whether no other process can measure for it."""
 
     @property
     def prefix(self) -> str:
-        """What the names of those begin with who measure for it by `drive`."""
+        """The prefix of the worker names of drivers."""
 
     @property
     def problem(self) -> Problem:
-        """What is asked."""
+        """The question."""
 
     @property
     def seed(self) -> int:
@@ -33,38 +33,38 @@ class Driven(Protocol):
 
     @property
     def n_pulls(self) -> int:
-        """How many pulls have been told so far, as far as is known."""
+        """The number of pulls in answered tickets, as far as is known."""
 
     @property
     def n_made(self) -> int:
-        """How many pulls have been answered, also of tickets that lack others, as far as is known."""
+        """The number of pulls answered, including those of incomplete tickets, as far as is known."""
 
     @property
     def settings(self) -> dict[str, Any] | None:
-        """How measuring was arranged; None if no driver has begun."""
+        """The measurement settings; None if no driver has started."""
 
     @property
     def asked(self) -> Tickets:
-        """All requests of the round under way, told or not."""
+        """All tickets of the current round, answered or not."""
 
     @property
     def result(self) -> Result:
-        """What the run has led to so far."""
+        """The result so far."""
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
-        """Return all requests of the round under way, and which of them a worker may answer."""
+        """Return all tickets of the current round, and which of them a worker may measure."""
 
     def refresh(self) -> None:
-        """Take in what others have told in the meantime."""
+        """Read the answers that others have recorded in the meantime."""
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
-        """Reserve tickets for a worker, and return which it has."""
+        """Lease tickets to a worker, and return which it holds."""
 
     def renew(self, worker: str, lease: float) -> None:
-        """Reserve what a worker has for longer."""
+        """Extend the leases of a worker."""
 
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
-        """Give back what a worker has, or tickets that it began and broke off."""
+        """Release the tickets of a worker, or those that it started and aborted."""
 
     def answer(
         self,
@@ -76,20 +76,20 @@ class Driven(Protocol):
         again: Sequence[int] = (),
         released: IntArray | None = None,
     ) -> None:
-        """Take the answers to tickets, or to the parts into which they are split."""
+        """Record the answers to tickets, or to parts of them."""
 
     def answered(self) -> Tickets:
-        """Return the parts of open tickets of this round that have been answered."""
+        """Return the answered parts of open tickets of this round."""
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
-        """Note why measuring stopped short, or why it waits and until when."""
+        """Record why the driver stopped early, or why it waits and until when."""
 
     def arrange(self, settings: dict[str, Any]) -> None:
-        """Note how rewards are measured; raise ChangedRun if that was otherwise before."""
+        """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
 
 
 class Followed(Driven, Protocol):
-    """A run of which those who wait for it are told how far it is, and why it stops."""
+    """A run whose progress is shown to the user."""
 
     @property
     def name(self) -> str:
@@ -97,11 +97,11 @@ class Followed(Driven, Protocol):
 
     @property
     def strategy(self) -> str:
-        """The name of the strategy that decides."""
+        """The name of the strategy."""
 
     @property
     def worst_case_pulls(self) -> int | None:
-        """The most pulls that the strategy can take; None where that is unknown."""
+        """The maximum number of pulls of the strategy; None if unknown."""
 
     @property
     def is_done(self) -> bool:
@@ -109,7 +109,7 @@ class Followed(Driven, Protocol):
 
     @property
     def ended_at(self) -> float | None:
-        """When the run ended, in seconds since 1970; None if it has not."""
+        """When the run ended, in seconds since 1970 (Unix time); None if it has not."""
 
     def awaited(self) -> Sequence[Holding]:
-        """Return for whom this process has to wait, if all open tickets are with others."""
+        """Return the workers that this process must wait for, if others hold all open tickets."""

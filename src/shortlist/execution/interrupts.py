@@ -1,4 +1,4 @@
-"""Ctrl-C in two steps: the first stops a run in good order, the second at once."""
+"""Ctrl-C in two steps: the first stops a run cleanly, the second immediately."""
 
 import signal
 import sys
@@ -11,24 +11,26 @@ from types import FrameType
 
 @dataclass
 class Interrupt:
-    """Whether the run was asked to stop."""
+    """Whether the user asked the run to stop."""
 
     is_wanted: bool = False
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
-        """Note the first request to stop; raise KeyboardInterrupt at the second."""
+        """Record the first request to stop; raise KeyboardInterrupt at the second."""
         if self.is_wanted:
             raise KeyboardInterrupt
         self.is_wanted = True
-        sys.stderr.write("\nStopping when what is being measured has ended; Ctrl-C again leaves at once.\n")
+        sys.stderr.write(
+            "\nStopping after the running measurements; press Ctrl-C again to quit immediately.\n"
+        )
 
 
-_UNDER_WAY: list[Interrupt] = []  # of runs in the main thread, the innermost last
+_UNDER_WAY: list[Interrupt] = []  # one per run in the main thread, the innermost last
 
 
 @contextmanager
 def noting_interrupts() -> Iterator[Interrupt]:
-    """Yield whether Ctrl-C was pressed; a program that handles or ignores it by itself goes on doing so."""
+    """Yield whether Ctrl-C was pressed; a handler that the program has set stays in effect."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
@@ -46,7 +48,7 @@ def noting_interrupts() -> Iterator[Interrupt]:
 
 
 def ask_to_stop(number: int, frame: FrameType | None) -> None:
-    """Handle a signal as if it were Ctrl-C, even if that is ignored, as in the background of a script."""
+    """Handle a signal like Ctrl-C, even if Ctrl-C is ignored, as in a background job of a script."""
     if not _UNDER_WAY:
         raise KeyboardInterrupt
     _UNDER_WAY[-1].note(number, frame)
@@ -54,7 +56,7 @@ def ask_to_stop(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Put off Ctrl-C, also in processes that start meanwhile: this one ends them, in good order."""
+    """Defer Ctrl-C, also in processes that are started here: this process ends them cleanly."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

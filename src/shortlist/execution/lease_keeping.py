@@ -12,16 +12,16 @@ from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import Interrupt
 from shortlist.session.worker_names import own_name
 
-LEASE = 60.0  # seconds for which a driver reserves what it measures; it renews that while it lasts
-_PAUSE = 0.1  # seconds between the first two looks at what others have told
-_PATIENCE = 3.0  # seconds after which to look whether something can be had that others held
+LEASE = 60.0  # seconds of a driver's lease, which it renews while it runs
+_PAUSE = 0.1  # seconds between the first two checks for answers of others
+_PATIENCE = 3.0  # seconds after which to check whether tickets of others are available
 
-_NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers at work in this process
+_NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers that run in this process
 
 
 @contextmanager
 def holding_tickets(session: Driven) -> Iterator[str]:
-    """Yield a name under which tickets can be reserved; these are kept while this lasts, and no longer."""
+    """Yield a worker name; its leases are renewed inside the context, and released on exit."""
     with _a_name(session.prefix) as worker:
         if session.is_private:
             yield worker
@@ -34,12 +34,12 @@ def holding_tickets(session: Driven) -> Iterator[str]:
         finally:
             stop.set()
             thread.join()
-            with contextlib.suppress(ShortlistError):  # leases end by themselves
+            with contextlib.suppress(ShortlistError):  # leases expire
                 session.release(worker)
 
 
 def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[], None] | None) -> None:
-    """Wait until others have told something, or for a few seconds: then what they hold may be free."""
+    """Wait for answers of others, or for a few seconds: then their tickets may be available."""
     before, pause, end = session.n_made, _PAUSE, time.monotonic() + _PATIENCE
     while session.n_made == before and time.monotonic() < end:
         time.sleep(pause)
@@ -53,7 +53,7 @@ def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[]
 
 @contextmanager
 def _a_name(prefix: str) -> Iterator[str]:
-    """Yield a name that no other driver of this process has at the time."""
+    """Yield a name that no other running driver of this process has."""
     with _NAMING:
         number = next(number for number in itertools.count() if number not in _NUMBERS)
         _NUMBERS.add(number)
@@ -65,5 +65,5 @@ def _a_name(prefix: str) -> Iterator[str]:
 
 def _renewing(session: Driven, worker: str, stop: threading.Event) -> None:
     while not stop.wait(LEASE / 3):
-        with contextlib.suppress(ShortlistError):  # whoever measures will meet it, too
+        with contextlib.suppress(ShortlistError):  # the measuring thread gets the same error
             session.renew(worker, LEASE)

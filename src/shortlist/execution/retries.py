@@ -1,4 +1,4 @@
-"""When a call that failed is tried again: after pauses that grow, so that an outage does not end a run."""
+"""The retry policy: failed calls are retried after growing pauses, so that an outage does not end a run."""
 
 import math
 import random
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import FinalFailure, InvalidProblem, NotRewards, RetryLater
 
-AT_ONCE = 3  # the most retries where waiting does not help; these come without a pause
+AT_ONCE = 3  # maximum number of retries if waiting does not help; without pauses
 _LASTING = (NotRewards, TypeError, NameError, AttributeError, ImportError, SyntaxError, NotImplementedError)
-_JITTER = random.Random()  # not the global one, which measurements may use
+_JITTER = random.Random()  # not the global generator, which measurements may use
 
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a failed call is tried again, and how long to wait before.
+    """How often a failed call is retried, and after which pauses.
 
-    The pause before the first retry is `first` seconds; each one after it is twice as long as the one before,
-    up to `longest`. From each, up to a quarter is taken off at random, so that calls that failed together do
-    not come back together. By default that makes more than a minute in all.
+    The pause before the first retry is `first` seconds; each further pause is twice as long as the one
+    before, up to `longest`. Each is shortened by a random amount of up to a quarter, so that calls that
+    failed together are not retried together. The default pauses add up to more than a minute.
 
-    There are no pauses, and three retries at most, where waiting does not help: the measurement returned
-    something that is not rewards, or its program is at fault (a TypeError, a NameError and the like).
+    There are no pauses, and at most three retries, if waiting does not help: the measurement returned
+    something other than rewards, or has a programming error (a TypeError, a NameError and the like).
 
     Attributes
     ----------
     times
-        The most retries of one call.
+        The maximum number of retries of one call.
     first, longest
-        Seconds before the first retry, and the most before a later one.
+        Seconds before the first retry, and the maximum before a later one.
     patience
-        For how many seconds in all `RetryLater` may put off one call without counting as a failure.
+        For how many seconds in total `RetryLater` may delay one call without counting as a failure.
 
     Examples
     --------
@@ -54,23 +54,23 @@ class Retries:
                 )
 
     def pause(self, number: int) -> float:
-        """Return how many seconds to wait before retry `number`, from 1."""
+        """Return the pause before retry `number`, from 1, in seconds."""
         grown = min(self.first * 2.0 ** min(number - 1, 60), self.longest)
         return grown * _JITTER.uniform(0.75, 1.0)
 
     def after(
         self, errors: Sequence[BaseException], n_failures: int, put_off: Sequence[float]
     ) -> "Wait | None":
-        """Return how long to wait before a call is tried again; None if it should not be.
+        """Return the pause before the next retry of a call; None if it is not retried.
 
         Parameters
         ----------
         errors
-            What went wrong the last time.
+            The errors of the last attempt.
         n_failures
-            How often the call has failed, that time included.
+            How often the call has failed, including the last attempt.
         put_off
-            For how many seconds each `RetryLater` has put it off before.
+            The delays in seconds of earlier `RetryLater` errors.
         """
         if any(isinstance(error, FinalFailure) for error in errors):
             return None
@@ -87,14 +87,14 @@ class Retries:
 
 @dataclass(frozen=True)
 class Wait:
-    """For how many seconds a call is put off, and whether that counts as a failure of it."""
+    """The pause before a retry in seconds, and whether the attempt counts as a failure."""
 
     seconds: float
     is_failure: bool = True
 
 
 def retries_of(given: object, *, is_scored: bool) -> Retries:
-    """Return what an argument `retries` stands for: a number of them, a Retries, or the usual for None."""
+    """Return the `Retries` for an argument `retries`: a number, a Retries, or None for the default."""
     if isinstance(given, Retries):
         return given
     if given is None:

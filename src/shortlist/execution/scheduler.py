@@ -1,4 +1,4 @@
-"""The scheduler: hands the calls of a round to workers, and deals with what comes back or goes wrong."""
+"""The scheduler: submits the calls of a round to workers, and handles their answers and failures."""
 
 import contextlib
 import heapq
@@ -38,36 +38,36 @@ from shortlist.tickets import Ticket, Tickets
 # --- how much work goes into one task ------------------------------------------------------------------
 
 
-_SECONDS = 0.3  # that a task should take
+_SECONDS = 0.3  # target duration of a task
 _MOST_CALLS = 1 << 16
-_WEIGHT = 0.5  # of the latest task in the running estimates
+_WEIGHT = 0.5  # weight of the latest task in the running estimates
 
 
 @dataclass
 class Pace:
-    """How long calls have been taking, by call and by pull, and the largest task so far."""
+    """Estimates of the time per call and per pull, and the largest task so far."""
 
     per_call: float = 0.0
     per_pull: float = 0.0
     most_blocks: int = 1
 
     def note(self, calls: int, pulls: int, seconds: float) -> None:
-        """Take in how long a task took."""
+        """Update the estimates with the duration of a task."""
         weight = _WEIGHT if self.per_call else 1.0
         self.per_call += weight * (seconds / calls - self.per_call)
         self.per_pull += weight * (seconds / pulls - self.per_pull)
 
     def blocks(self, calls: int, pulls: int, remaining: int, n_workers: int) -> int:
-        """Return how many blocks to put into the next task.
+        """Return the number of blocks for the next task.
 
         Parameters
         ----------
         calls, pulls
-            Of the next block.
+            The numbers of calls and of pulls of the next block.
         remaining
-            How many blocks are to be done in all.
+            The total number of blocks left.
         n_workers
-            Among how many they are shared out.
+            The number of workers that share them.
         """
         if not self.per_call:
             return 1
@@ -78,25 +78,25 @@ class Pace:
         return max(1, wanted)
 
 
-# --- what is said when measuring fails -----------------------------------------------------------------
+# --- messages about failures ---------------------------------------------------------------------------
 
 
 _MOST_NAMED = 5
-_KEPT = "a session keeps what it was told, and a store does so for good."
+_KEPT = "recorded results are kept."
 
 
 def ticket_of(call_plan: CallPlan, call: int) -> Ticket:
-    """Return a call, by its place in the order of calls, as a ticket for its own pulls."""
+    """Return a call, given by its position in the order of calls, as a ticket for its own pulls."""
     return call_plan.parts(call_plan.numbers(call, call + 1))[0]
 
 
 def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
-    """Return the error for a call that failed so many times, perhaps with others of its block."""
+    """Return the error for a call that failed at every attempt, possibly with others of its block."""
     said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
     beside = f" (and {others:,} others in the same block)" if others else ""
-    advice = f"Mend the measurement and go on: {_KEPT}"
-    what = f". It ended with {words_of(cause)} {advice}"
-    if isinstance(cause, FinalFailure):  # which says itself what to do
+    advice = f"Fix the measurement and resume; {_KEPT}"
+    what = f": {words_of(cause)} {advice}"
+    if isinstance(cause, FinalFailure):  # its message says what to do
         what = f": {cause}"
     error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
     error.__cause__ = cause
@@ -104,7 +104,7 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
 
 
 def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
-    """Return why a call is tried again later; `times` are its failures so far, and the most retries."""
+    """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
     if not wait.is_failure:
         return f"Measuring {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
     n, most = times
@@ -117,27 +117,27 @@ def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple
 def workers_lost(
     call_plan: CallPlan, under_way: Iterable[range], why: str, cause: BaseException | None = None
 ) -> WorkersLost:
-    """Return the error for workers that are gone, with the blocks that were under way."""
+    """Return the error for lost workers, with the blocks that were running."""
     calls = sorted(number for blocks in under_way for number in range(*call_plan.bounds(blocks)))
     names = "; ".join(named(ticket_of(call_plan, number)) for number in calls[:_MOST_NAMED])
     more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
     error = WorkersLost(
-        f"workers were lost: {why.rstrip('.')}. Under way were {names or 'no calls'}{more}. See whether "
-        f"one of these ends its process (memory, a crash), and go on: {_KEPT}"
+        f"workers were lost: {why.rstrip('.')}. Running calls: {names or 'none'}{more}. Check whether "
+        f"one of them kills its process (out of memory, a crash), and resume; {_KEPT}"
     )
     error.__cause__ = cause
     return error
 
 
 def named(ticket: Ticket) -> str:
-    """Return an arm by its name, with its number, round and pulls."""
+    """Return the name of an arm with its number, round and pulls."""
     last = ticket.first_pull + ticket.count - 1
     pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
     return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
 
 
 def words_of(error: BaseException) -> str:
-    """Return an error as a sentence."""
+    """Return an error as a sentence, with its type."""
     said = f"{type(error).__name__}: {error}".rstrip(": ")
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
@@ -145,38 +145,38 @@ def words_of(error: BaseException) -> str:
 # --- the scheduler -------------------------------------------------------------------------------------
 
 
-_GRACE = 2.0  # seconds that a task may take to reach its worker and come back, where tasks are timed
+_GRACE = 2.0  # seconds allowed for the transport of a task with a timeout
 
-_LOOK = 0.1  # seconds between two looks for an interrupt during a pause
+_LOOK = 0.1  # seconds between two checks for an interrupt during a pause
 _BETWEEN_WORDS = 5.0  # seconds
-_LONG = 5.0  # seconds of a pause that others who look at the run should know of
-_STORE_PATIENCE = 120.0  # seconds for which a store may be in trouble that passes
+_LONG = 5.0  # seconds: longer pauses are recorded in the log, for others who watch the run
+_STORE_PATIENCE = 120.0  # seconds to wait for a store with a temporary failure
 
 _LOG = logging.getLogger("shortlist")
 T = TypeVar("T")
 
-_NO_BLOCK = -1  # stands for a pool that breaks before it does anything
+_NO_BLOCK = -1  # for a pool that breaks before it has done anything
 
 Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
-"""Tasks under way: their blocks, and when they are overdue."""
+"""Running tasks: their blocks, and when they are overdue."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How calls are made and what is done when one fails.
+    """How calls are made, and what happens when one fails.
 
     Attributes
     ----------
     pulls_per_call
-        The most pulls in one call; None for no limit.
+        The maximum number of pulls per call; None for no limit.
     turns
-        In how many calls each ticket is measured, if it has as many pulls, between those of others.
+        The number of interleaved calls per ticket, if it has that many pulls.
     retries
-        How often a failed call is tried again, and when.
+        The retry policy.
     score
-        What each pull of a call that failed every time counts as; None to stop the run.
+        The value of each pull of a call that failed at every attempt; None to stop the run.
     timeout
-        The most seconds that a call may take on a worker; None for no limit.
+        The maximum duration of a call on a worker in seconds; None for no limit.
     """
 
     pulls_per_call: int | None = None
@@ -188,7 +188,7 @@ class Policy:
 
 @dataclass(eq=False)
 class Scheduler:
-    """What stays the same from round to round of a run: who measures, how, and how fast that goes."""
+    """The scheduler of a run, for all its rounds: workers, policy and pace."""
 
     session: Driven
     source: Source
@@ -199,13 +199,13 @@ class Scheduler:
     progress: Callable[[], None] | None = None
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
-    held_until: float = -np.inf  # no call begins before that time
-    said_at: float = -np.inf  # when it was last said why calls wait
+    held_until: float = -np.inf  # no call starts before that time
+    said_at: float = -np.inf  # time of the last message about waiting
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
-    _call_plan: CallPlan | None = None  # of the round under way
+    _call_plan: CallPlan | None = None  # of the current round
 
     def measure(self, budget: int | None) -> bool:
-        """Measure what is open of the session's round, within a budget; return whether that was enough.
+        """Measure the open tickets of the session's round within a budget; return whether it was sufficient.
 
         Tickets that others hold are left to them.
         """
@@ -215,15 +215,15 @@ class Scheduler:
             self._call_plan = CallPlan.of(
                 asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
             )
-        is_dear = np.zeros(len(asked), dtype=bool)
+        is_over_budget = np.zeros(len(asked), dtype=bool)
         if budget is not None:
             costs = self.session.n_made + np.cumsum(np.where(is_open, self._pulls_left(asked), 0))
-            is_dear = is_open & (costs > budget)
-        _RoundScheduler(self, self._call_plan, is_open, is_dear).run()
-        return not is_dear.any()
+            is_over_budget = is_open & (costs > budget)
+        _RoundScheduler(self, self._call_plan, is_open, is_over_budget).run()
+        return not is_over_budget.any()
 
     def _pulls_left(self, asked: Tickets) -> IntArray:
-        """Return how many pulls of each ticket have not been answered."""
+        """Return the number of unanswered pulls of each ticket."""
         left, answered = asked.counts.copy(), self.session.answered()
         order = np.argsort(asked.arms)
         places = order[np.searchsorted(asked.arms, answered.arms, sorter=order)]
@@ -231,7 +231,7 @@ class Scheduler:
         return left
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
-        """Say why something waits: at once, but not again for a while. Long waits go into the log."""
+        """Report why the run waits: immediately, but not too often. Long waits are recorded in the log."""
         if not seconds or time.monotonic() < self.said_at + _BETWEEN_WORDS:
             return
         self.said_at = time.monotonic()
@@ -241,7 +241,7 @@ class Scheduler:
                 self.session.suspend(words, self.worker, until=time.time() + seconds)
 
     def patiently(self, do: Callable[[], T]) -> T:
-        """Return what comes of using the store; trouble that may pass is waited out for two minutes."""
+        """Return the result of a store operation; retry temporary failures for two minutes."""
         start, number = time.monotonic(), 0
         while True:
             try:
@@ -256,7 +256,7 @@ class Scheduler:
                 self.sleep_until(time.monotonic() + pause)
 
     def sleep_until(self, due: float) -> None:
-        """Wait until some time; an interrupt ends that at once."""
+        """Sleep until a given time; an interrupt ends the sleep."""
         while (left := due - time.monotonic()) > 0 and not self.interrupt.is_wanted:
             time.sleep(min(left, _LOOK))
             if self.progress is not None:
@@ -264,33 +264,33 @@ class Scheduler:
 
 
 class _RoundScheduler:
-    """The work of one round: blocks to do, tasks under way, and what has gone wrong."""
+    """The scheduler of one round: pending blocks, running tasks, and failures."""
 
-    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, is_dear: BoolArray) -> None:
+    def __init__(
+        self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, is_over_budget: BoolArray
+    ) -> None:
         self.job, self.call_plan = job, call_plan
         self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
         if call_plan.ends is not None:
             known = call_plan.find(job.session.answered())
             self.is_wanted[known[known >= 0]] = False
-        self.is_held = np.zeros(
-            call_plan.n_calls, dtype=bool
-        )  # by call, while it is claimed and not answered
-        self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: how many of its calls
-        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, call_plan.by_call(is_dear)))
+        self.is_held = np.zeros(call_plan.n_calls, dtype=bool)  # by call, while it is leased and not answered
+        self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: number of its calls
+        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, call_plan.by_call(is_over_budget)))
         self.n_todo = sum(map(len, self.todo))
-        self.suspects: deque[range] = deque()  # were under way when workers were lost: each is tried alone
-        self.accused: set[int] = set()  # blocks under way when workers died, to be tried alone
+        self.suspects: deque[range] = deque()  # were running when workers were lost: each is tried alone
+        self.accused: set[int] = set()  # blocks that were running when workers died, to be tried alone
         self.under_way: Under = {}
-        self.late: Under = {}  # overdue and given up, but they may still come
+        self.late: Under = {}  # overdue and given up, but they may still arrive
         self.failures: Counter[int] = Counter()  # by block
-        self.put_off: dict[int, list[float]] = {}  # by block: for how many seconds, each time
-        self.waiting: list[tuple[float, int]] = []  # when to try a block again, the next first
-        self.again: set[int] = set()  # calls that were begun and have to be made again
-        self.scores: dict[int, Scored] = {}  # by call, until it is told
+        self.put_off: dict[int, list[float]] = {}  # by block: the delays in seconds
+        self.waiting: list[tuple[float, int]] = []  # times of retries, the next first
+        self.again: set[int] = set()  # calls that were started and must be repeated
+        self.scores: dict[int, Scored] = {}  # by call, until it is recorded
         self.error: MeasurementFailed | None = None
 
     def run(self) -> None:
-        """Measure until nothing is left to do, or something went wrong for good."""
+        """Measure until the round is done, or a failure is final."""
         try:
             while self.n_todo or self.suspects or self.under_way or self.waiting:
                 if self.error is None and not self.job.interrupt.is_wanted:
@@ -307,11 +307,11 @@ class _RoundScheduler:
         if self.error is not None:
             raise self.error
         if self.job.interrupt.is_wanted:
-            self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have ended what they did
+            self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have finished their calls
             raise KeyboardInterrupt
 
     def _note_broken_off(self) -> None:
-        """Have the log say of which tickets a call was begun and is left without an answer, if any are."""
+        """Record in the log the tickets with calls that were started and have no answer, if any."""
         begun = set(self.again)
         for blocks, _ in (*self.under_way.values(), *self.late.values()):
             begun.update(self._calls_of(blocks))
@@ -319,24 +319,24 @@ class _RoundScheduler:
         places = np.unique(self.call_plan.places(calls[self.is_wanted[calls]]))
         if len(places):
             worker = self.job.worker
-            with contextlib.suppress(ShortlistError):  # what went wrong before matters more
+            with contextlib.suppress(ShortlistError):  # the first error matters more
                 self.job.session.release(worker, by=worker, begun=self.call_plan.tickets.take(places))
 
     def _calls_of(self, blocks: range) -> list[int]:
-        """Return the numbers of the calls of some blocks."""
+        """Return the numbers of the calls in some blocks."""
         numbers: list[int] = self.call_plan.numbers(*self.call_plan.bounds(blocks)).tolist()
         return numbers
 
-    # --- tasks out --------------------------------------------------------------------------------
+    # --- submitting tasks -------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        """Take up the blocks whose pause is over."""
+        """Make blocks pending again whose pause is over."""
         while self.waiting and self.waiting[0][0] <= time.monotonic():
             _, block = heapq.heappop(self.waiting)
             self._do_again(range(block, block + 1))
 
     def _issue(self) -> None:
-        """Hand out tasks while there is room; a suspect only when nothing else is under way."""
+        """Submit tasks while there is room; a suspect block only when nothing else is running."""
         if time.monotonic() < self.job.held_until:
             return
         if self.suspects:
@@ -356,7 +356,7 @@ class _RoundScheduler:
             self._submit(self._next())
 
     def _next(self) -> range:
-        """Take as many blocks off the work to do as make a task."""
+        """Remove the blocks of the next task from the pending blocks, and return them."""
         blocks = self.todo.popleft()
         first, stop = self.call_plan.bounds(blocks[:1])
         pulls = int(self.call_plan.calls(first, stop).counts.sum())
@@ -368,12 +368,12 @@ class _RoundScheduler:
         return taken
 
     def _submit(self, blocks: range) -> None:
-        """Hand out a task, less what others measure already."""
+        """Submit a task, without calls that others measure already."""
         for own in self._claimed(blocks):
             self._hand_out(own)
 
     def _claimed(self, blocks: range) -> list[range]:
-        """Return which of some blocks have calls that nobody else makes or has made."""
+        """Return which of some blocks have calls that no other worker makes or has made."""
         if self.job.session.is_private:
             return [blocks]
         numbers = self.call_plan.numbers(*self.call_plan.bounds(blocks))
@@ -397,25 +397,25 @@ class _RoundScheduler:
         except KeyboardInterrupt:  # in a call that this thread made
             self.again.update(self._calls_of(blocks))
             raise
-        except BrokenExecutor as error:  # it broke earlier than this task came
+        except BrokenExecutor as error:  # the pool broke before this task was submitted
             self._do_again(blocks)
             self._replace(error, [])
-        except RuntimeError as error:  # it was shut down
+        except RuntimeError as error:  # the pool was shut down
             self._do_again(blocks)
             self.error = workers_lost(self.call_plan, [], words_of(error), error)
 
     def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
-        """Put blocks back to the work to do; note their calls if these may have been made."""
+        """Make blocks pending again; record their calls if these may have been made."""
         if is_begun:
             self.again.update(self._calls_of(blocks))
         if blocks:
             self.todo.appendleft(blocks)
             self.n_todo += len(blocks)
 
-    # --- answers in -------------------------------------------------------------------------------
+    # --- collecting answers -----------------------------------------------------------------------
 
     def _collect(self) -> None:
-        """Wait until some task has ended or is overdue, or a pause is over, and deal with it."""
+        """Wait until a task has ended or is overdue, or a pause is over, and handle it."""
         if not self.under_way:
             self._pause()
             return
@@ -442,17 +442,17 @@ class _RoundScheduler:
         self._give_up_overdue()
 
     def _holding(self) -> list[float]:
-        """Return until when no call may begin, if there is such a time and there are calls to make."""
+        """Return the time before which no call may start, if there is one and there are calls to make."""
         held = self.job.held_until
         return [held] if held > time.monotonic() and (self.n_todo or self.suspects) else []
 
     def _pause(self) -> None:
-        """Wait for the end of a pause while nothing else goes on; an interrupt ends it at once."""
+        """Wait for the end of a pause while nothing is running; an interrupt ends it immediately."""
         due = min([*(at for at, _ in self.waiting[:1]), *self._holding()], default=-np.inf)
         self.job.sleep_until(due)
 
     def _take(self, blocks: range, outcome: Outcome) -> None:
-        """Tell what a task brought; its last block is tried again if something in it went wrong."""
+        """Record the answers of a task; retry its last block if a call in it failed."""
         first, _ = self.call_plan.bounds(blocks)
         n_calls = len(outcome.means)
         calls = self.call_plan.calls(first, first + n_calls)
@@ -469,14 +469,14 @@ class _RoundScheduler:
         self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
-        """Try a block again; or score it, or end the run, when that has been done often enough.
+        """Retry a block; after the last retry score it, or end the run.
 
-        Some failures are final at once: another try of a reward out of bounds would select among rewards.
+        Some failures are final: retrying a reward out of bounds would select among rewards.
         A failure that several calls share is not scored, since their rewards would not be independent.
         """
         first, stop = self.call_plan.bounds(range(block, block + 1))
         if not self.is_wanted[self.call_plan.numbers(first, stop)].any():
-            return  # an earlier try, given up as overdue, has come after all
+            return  # an earlier attempt, given up as overdue, has arrived after all
         final = [place for place, error in errors.items() if isinstance(error, FinalFailure)]
         if self._is_tried_again(block, list(errors.values()), first + next(iter(errors))):
             return
@@ -496,7 +496,7 @@ class _RoundScheduler:
         self._tell(first, outcome)
 
     def _is_tried_again(self, block: int, errors: list[BaseException], call: int) -> bool:
-        """Put a block that failed off until its next try; return whether there is to be one."""
+        """Schedule the retry of a failed block; return whether there is one."""
         put_off = self.put_off.setdefault(block, [])
         wait = self.job.policy.retries.after(errors, self.failures[block] + 1, put_off)
         if wait is None or wait.is_failure:
@@ -530,7 +530,7 @@ class _RoundScheduler:
             self.job.progress()
 
     def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
-        """Tell what is acceptable, also where something else is not."""
+        """Record valid answers, even if others are invalid."""
         calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
         answers = Summaries(calls.counts, means, variances)
         scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
@@ -552,7 +552,7 @@ class _RoundScheduler:
                     self.error = self.error or MeasurementFailed(f"{named(calls[place])}: {error}")
 
     def _let_go(self, numbers: IntArray) -> IntArray | None:
-        """Return the arms that others may go on with after some calls: no call of them is under way."""
+        """Return the arms that others may continue with after some calls: none of their calls is running."""
         held = numbers[self.is_held[numbers]]
         if not len(held):
             return None
@@ -562,10 +562,10 @@ class _RoundScheduler:
         free = np.unique(places[self.n_held[places] == 0])
         return self.call_plan.tickets.take(free).arms
 
-    # --- what goes wrong --------------------------------------------------------------------------
+    # --- handling failures ------------------------------------------------------------------------
 
     def _not_done(self, blocks: range, error: BaseException) -> None:
-        """Try a task again that never came to its calls, or whose answers never came back."""
+        """Retry a task that never started its calls, or whose answers were lost."""
         self.again.update(self._calls_of(blocks))
         if (
             type(error).__name__ == "KilledWorker" and len(blocks) > 1
@@ -577,7 +577,9 @@ class _RoundScheduler:
             self.suspects.append(blocks)
             return
         if isinstance(error, TypeError) and Outcome.__name__ in str(error):
-            self._do_again(blocks)  # Dask took an answer for an error: its worker was lost just after it came
+            self._do_again(
+                blocks
+            )  # Dask reports an error for an answer: its worker was lost just after it arrived
             return
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries.times
@@ -590,7 +592,7 @@ class _RoundScheduler:
             self.job.say_waiting(f"{words_of(error)} Trying again in {pause:.1f} s.", pause)
 
     def _replace(self, reason: BaseException, broken: list[range]) -> None:
-        """Go on with a fresh pool after one of its processes died; find out by which call that was."""
+        """Continue with a new pool after one of its processes died; find out which call caused it."""
         broken += [blocks for blocks, _ in self.under_way.values()]
         for blocks in broken:
             self.again.update(self._calls_of(blocks))
@@ -620,7 +622,7 @@ class _RoundScheduler:
             blocks, due = self.under_way.pop(future)
             self.late[future] = (blocks, due)
             for block in reversed(blocks):
-                if len(blocks) > 1:  # whichever it was will be overdue by itself
+                if len(blocks) > 1:  # the call that hangs will be overdue
                     self._do_again(range(block, block + 1), is_begun=True)
                 else:
                     first, stop = self.call_plan.bounds(blocks)
@@ -637,7 +639,7 @@ class _RoundScheduler:
             self._start_over()
 
     def _start_over(self) -> None:
-        """End workers of our own that hang, and do again what the others were doing."""
+        """End our own workers that hang, and repeat the calls of the others."""
         for blocks, _ in self.under_way.values():
             self._do_again(blocks, is_begun=True)
         self.under_way.clear()

@@ -1,7 +1,7 @@
-"""What a worker does: it answers the calls of a task, block by block, and checks every answer.
+"""The code that runs in a worker: answers the calls of a task, block by block, and checks every answer.
 
-A task is all that is sent to a worker. It has a number of its own, and calls that no other task of the run
-has, so an executor that remembers the results of equal tasks never meets one.
+A task is all that is sent to a worker. It has a unique number, and calls that no other task of the run has,
+so an executor that caches the results of equal tasks never sees two equal ones.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from shortlist.measure import Calls, Source, Summaries, summary_of
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Calls to be answered in one go: whole blocks of `together` calls, of which the last may be short."""
+    """Calls to be answered together: blocks of `together` calls, of which the last may be shorter."""
 
     number: int
     calls: Calls
@@ -34,18 +34,18 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes
     ----------
     means, variances
         For each call up to the end of the last block that was tried, in order. NaN is an unknown variance.
     errors
-        What went wrong in that last block, by the number of the call; a task ends where something does.
+        The errors in that last block, by the number of the call; a task ends at the first block with one.
     seconds
         How long the calls took.
     is_shared
-        Whether one and the same thing went wrong for several calls, so that they did not fail independently.
+        Whether several calls share one failure, so that they did not fail independently.
     """
 
     means: FloatArray
@@ -57,13 +57,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Packed:
-    """A source on its way to another process: pickled once, and unpickled once by each worker."""
+    """A pickled source: pickled once, and unpickled once by each worker."""
 
     content: bytes
 
     @classmethod
     def of(cls, source: Source) -> "Packed":
-        """Return a source as bytes, by cloudpickle where that is installed: it takes any function."""
+        """Return a pickled source; cloudpickle, if installed, can pickle any function."""
         try:
             from cloudpickle import dumps  # noqa: PLC0415
         except ImportError:
@@ -78,7 +78,7 @@ def _unpacked(packed: Packed) -> Source:
 
 
 def get_ready(source: Source | Packed, number: int) -> int:
-    """Have everything loaded that `perform` needs; return the number, by which no two requests are equal."""
+    """Import everything that `perform` needs; return the number, which makes all requests distinct."""
     if isinstance(source, Packed):
         _unpacked(source)
     time.sleep(0.05)  # so that a second worker gets the next one
@@ -86,7 +86,7 @@ def get_ready(source: Source | Packed, number: int) -> int:
 
 
 def perform(source: Source | Packed, task: Task) -> Outcome:
-    """Answer a task's calls, up to and including the first block in which one fails."""
+    """Answer the calls of a task, up to and including the first block in which one fails."""
     is_elsewhere = isinstance(source, Packed)
     if isinstance(source, Packed):
         _leave_interrupts_to_the_driver()
@@ -104,7 +104,7 @@ def perform(source: Source | Packed, task: Task) -> Outcome:
 
 
 def _answer(source: Source, calls: Calls, means: FloatArray, variances: FloatArray) -> dict[int, Any]:
-    """Fill in the answers to a block of calls; return what went wrong with which."""
+    """Fill in the answers to a block of calls; return the errors by call."""
     try:
         answers = source.answers(calls)
         if len(answers) != len(calls):
@@ -146,7 +146,7 @@ def _take_each(
 
 
 def _portable(error: BaseException) -> BaseException:
-    """Return an error that survives the way back, with its traceback as a note."""
+    """Return an error that can be pickled, with its traceback as a note."""
     said = "".join(traceback.format_exception(error))
     try:
         copy = pickle.loads(pickle.dumps(error))
@@ -159,7 +159,7 @@ def _portable(error: BaseException) -> BaseException:
 
 
 def _leave_interrupts_to_the_driver() -> None:
-    """Ignore Ctrl-C, which a terminal sends to every process, in a process that only works."""
+    """Ignore Ctrl-C, which a terminal sends to every process, in worker processes."""
     if threading.current_thread() is threading.main_thread():
         with contextlib.suppress(ValueError, OSError):
             signal.signal(signal.SIGINT, signal.SIG_IGN)

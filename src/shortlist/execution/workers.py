@@ -1,4 +1,4 @@
-"""Who measures: this thread, an executor of threads or processes, or a Dask cluster, behind one interface."""
+"""One interface to all workers: this thread, an executor of threads or processes, or a Dask cluster."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,28 +14,28 @@ from shortlist.execution.interrupts import deaf_to_interrupts
 from shortlist.execution.worker import Outcome, Packed, Task, get_ready, perform
 from shortlist.measure import Source
 
-_IN_FLIGHT = 3  # tasks for each worker: one to work on, the others so that it need not wait
+_IN_FLIGHT = 3  # tasks per worker: one that runs, and others so that it need not wait
 _MOST_PROCESSES = 1000
-_LARGE = 1 << 20  # bytes; larger sources go to a Dask cluster once. Others go with every task, because a
-# worker that looks for something on a dead one waits for half a minute.
+_LARGE = 1 << 20  # bytes; larger sources are sent to a Dask cluster once. Smaller ones are sent with every
+# task, because a worker that fetches data from a dead worker waits for half a minute.
 
 
 @dataclass(eq=False)
 class Workers:
-    """An executor with what is known of it.
+    """An executor and its properties.
 
     Attributes
     ----------
     executor
-        What takes the tasks.
+        The executor that runs the tasks.
     source
-        What they are answered by, ready to be sent along.
+        The source of rewards, ready to be sent.
     n
-        How many tasks are worked on at once; a guess where the executor does not tell.
+        The number of concurrent tasks; a guess if the executor does not tell.
     is_own
-        Whether the executor was made here, and may be ended here.
+        Whether the executor was created here, and may be shut down here.
     again
-        Makes a fresh executor of the same kind, where that can be done.
+        Creates a new executor of the same kind, if possible.
     """
 
     executor: Executor
@@ -46,12 +46,12 @@ class Workers:
     _is_warm: bool = False
 
     def submit(self, task: Task) -> "Future[Outcome]":
-        """Hand a task to the executor."""
+        """Submit a task to the executor."""
         with self._starting_quietly():
             return self.executor.submit(perform, self.source, task)
 
     def warm_up(self) -> None:
-        """Wait until workers have started, so that this does not count as time that calls take."""
+        """Wait until workers have started, so that this time is not counted as time of calls."""
         if not self._is_warm:
             with self._starting_quietly():
                 started = [self.executor.submit(get_ready, self.source, number) for number in range(self.n)]
@@ -59,16 +59,16 @@ class Workers:
             self._is_warm = True
 
     def _starting_quietly(self) -> AbstractContextManager[None]:
-        """Return a context in which processes may start: a pool of our own does so as tasks are handed in."""
+        """Return a context in which processes may start: our own pools start them with the first tasks."""
         return deaf_to_interrupts() if self.is_own else nullcontext()
 
     def room(self, *, is_timed: bool) -> int:
-        """Return how many tasks may be under way; where they are timed, none should wait for another."""
+        """Return the maximum number of running tasks; with a timeout, no task should wait for another."""
         is_here = isinstance(self.executor, InThisThread)
         return self.n if is_timed or is_here else self.n * _IN_FLIGHT
 
     def replace(self) -> bool:
-        """Put a fresh executor in the place of a broken one, and return whether that could be done."""
+        """Replace a broken executor by a new one; return whether that was possible."""
         if self.again is None:
             return False
         self.close(is_hurried=True)
@@ -76,7 +76,7 @@ class Workers:
         return True
 
     def close(self, *, is_hurried: bool) -> None:
-        """End an executor that was made here; at once, with what it is doing, if in a hurry."""
+        """Shut down an executor that was created here; immediately, with its running tasks, if in a hurry."""
         if not self.is_own:
             return
         if _is_loky(self.executor):
@@ -89,10 +89,10 @@ class Workers:
 
 
 class InThisThread(Executor):
-    """An executor that does everything at once, in the thread that asks."""
+    """An executor that runs every task in the calling thread."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Return a future that is done already."""
+        """Return a finished future."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -103,7 +103,7 @@ class InThisThread(Executor):
 
 @dataclass(frozen=True)
 class Processes:
-    """A request for so many worker processes of the run's own, started afresh and ended with it."""
+    """A request for so many dedicated worker processes, which start and end with the run."""
 
     n: int
 
@@ -121,7 +121,7 @@ class Processes:
 def workers_for(
     executor: "Executor | Processes | ClusterLike | str | None", source: Source
 ) -> Iterator[Workers]:
-    """Yield the workers that an `executor` argument stands for; what is made for it ends with it."""
+    """Yield the workers for an `executor` argument; executors created for it end on exit."""
     if is_dask(executor):
         with dask_client(executor) as client:
             sent: Any = _packed(source)
@@ -156,7 +156,7 @@ def _local(executor: Any, source: Source) -> Workers:
 
 
 def _again(executor: Executor) -> Callable[[], Executor] | None:
-    """Return what makes another pool of processes like this one; None if it is no pool known to us."""
+    """Return a function that creates another pool like this one; None for an unknown type of pool."""
     kept: dict[str, Any] = {
         name: getattr(executor, f"_{name}", None)
         for name in ("max_workers", "mp_context", "context", "initializer", "initargs", "max_tasks_per_child")

@@ -1,4 +1,4 @@
-"""The noise of the arms as [problem] and its CSV file state it: variances, scales, bounds, coins, or none."""
+"""The noise of the arms in [problem] and its CSV file: variances, scales, bounds, Bernoulli, or unknown."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from shortlist.noise import bernoulli, bounded
 def declared_variances(asked: dict[str, Any], columns: Columns) -> Any:
     """Return one variance proxy per arm, if the noise is stated exactly once.
 
-    Bounds state it, too, unless it is stated beside them.
+    Bounds imply the variances, unless variances are given as well.
     """
     given = [key for key in _READERS if key in asked]
     given += [key for key in ("variance", "scale") if key in columns.entries]
@@ -27,17 +27,19 @@ def declared_variances(asked: dict[str, Any], columns: Columns) -> Any:
         raise InvalidProblem(
             "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
             "by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, or "
-            '`rewards = "bernoulli"`. One of these two may also stand beside variances or scales. If nobody '
-            'knows the noise, and rewards are Gaussian, say `noise = "gaussian-unknown"`.'
+            '`rewards = "bernoulli"`. The last two may also be combined with variances or scales. If the '
+            'noise is unknown, and rewards are Gaussian, use `noise = "gaussian-unknown"`.'
         )
     (key,) = given
     for limit in {"at_least", "at_most"} & asked.keys():
         if key != "rewards":
             raise InvalidProblem(
-                f'`{limit}` has a meaning only where `rewards = "bernoulli"` states the noise; leave it out.'
+                f'`{limit}` is allowed only if `rewards = "bernoulli"` states the noise; omit it.'
             )
     if "n" in asked and key not in _BOUNDS:
-        raise InvalidProblem("`n` is not needed here: the number of arms is that of their variances.")
+        raise InvalidProblem(
+            "`n` is not needed here: the number of variances is the number of arms. Omit `n`."
+        )
     if key in _READERS:
         return _READERS[key](asked, columns)
     values = columns.numbers(key)
@@ -45,21 +47,21 @@ def declared_variances(asked: dict[str, Any], columns: Columns) -> Any:
 
 
 def refuse_noise(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> None:
-    """Refuse whatever says how noisy arms are, where that is said to be unknown.
+    """Refuse entries that state the noise if it is declared to be unknown.
 
-    The CSV file may have it for simulated arms: there it is the truth, which the strategy is not told.
+    For simulated arms the CSV file may contain the true variances, which the strategy does not see.
     """
     given = [key for key in (*_READERS, "at_least", "at_most") if key in asked]
     if given:
         raise InvalidProblem(
-            f'`noise` is "gaussian-unknown", so `{given[0]}` says too much. Leave it out; or, if it is '
-            f"certain, leave `noise` out: then no pilot is needed."
+            f'`noise` is "gaussian-unknown", so `{given[0]}` is not allowed. Omit it; or, if the '
+            f"variances are known, omit `noise`: then no pilot is needed."
         )
     columns_given = [key for key in ("variance", "scale") if key in columns.entries]
     if columns_given and not is_simulated:
         raise InvalidProblem(
-            f'`noise` is "gaussian-unknown", but {columns.path} has a column `{columns_given[0]}`. Name it '
-            f"otherwise; or, if it is certain, leave `noise` out: then no pilot is needed."
+            f'`noise` is "gaussian-unknown", but {columns.path} has a column `{columns_given[0]}`. Rename '
+            f"it; or, if the variances are known, omit `noise`: then no pilot is needed."
         )
 
 
@@ -74,7 +76,7 @@ def _coins(asked: dict[str, Any], columns: Columns) -> FloatArray:
 
 
 def n_arms(asked: dict[str, Any], columns: Columns) -> int:
-    """Return the number of arms, where no list of variances tells it."""
+    """Return the number of arms, if no list of variances implies it."""
     names = asked.get("names")
     given = [len(columns.lines)] if columns.lines else []
     given += [len(names)] if isinstance(names, list) else []

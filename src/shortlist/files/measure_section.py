@@ -1,4 +1,4 @@
-"""The `[measure]` section of a problem file: where rewards come from, and what a run must go on with."""
+"""The `[measure]` section of a problem file: the source of rewards, and the settings that a run must keep."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
@@ -29,7 +29,7 @@ from shortlist.problem import Problem
 from shortlist.rewards import Gaussian
 from shortlist.session.state import REPRODUCIBLE
 
-_INSTEAD = {"measure": " If people are to measure, use `shortlist begin`, then `ask` and `tell`."}
+_INSTEAD = {"measure": " To measure by hand, use `shortlist begin`, then `ask` and `tell`."}
 
 
 def section(text: dict[str, Any], name: str, allowed: Set[str] | None) -> dict[str, Any]:
@@ -46,11 +46,11 @@ def section(text: dict[str, Any], name: str, allowed: Set[str] | None) -> dict[s
 
 
 def check_keys(given: dict[str, Any], allowed: Set[str], where: str) -> None:
-    """Refuse entries that mean nothing."""
+    """Refuse unknown entries."""
     for key in given:
         if key not in allowed:
             known = ", ".join(sorted(allowed))
-            raise InvalidProblem(f"{where} has the unknown entry {key!r}; known are: {known}.")
+            raise InvalidProblem(f"{where} has the unknown entry {key!r}; valid entries: {known}.")
 
 
 def word(given: dict[str, Any], key: str, default: str | None = None) -> str:
@@ -64,7 +64,7 @@ def word(given: dict[str, Any], key: str, default: str | None = None) -> str:
 
 
 def flag(given: dict[str, Any], key: str) -> bool:
-    """Return an entry that must be true or false; it is false if it is not there."""
+    """Return an entry that must be true or false; the default is false."""
     value = given.get(key, False)
     if not isinstance(value, bool):
         raise InvalidProblem(f"`{key}` is {value!r}; it must be true or false.")
@@ -74,9 +74,9 @@ def flag(given: dict[str, Any], key: str) -> bool:
 def about_measurement(
     entries: dict[str, Any], source: Source, numbers: dict[str, FloatArray | None]
 ) -> dict[str, Any]:
-    """Return what holds for a measurement, with digests of the numbers that simulate, or were recorded.
+    """Return a description of the measurement, with digests of simulated means or recorded rewards.
 
-    Entries are given as they hold, whether they were written in the file or are what it means without them.
+    Entries have their effective values, whether they are in the file or are defaults.
     """
     said = dict(entries)
     digests = {name: _digest([values]) for name, values in numbers.items() if values is not None}
@@ -90,10 +90,9 @@ def about_measurement(
 
 
 def has_only_grown(source: Source, before: dict[str, Any]) -> bool:
-    """Return whether a source is a table that was described so before, and has got more rows since.
+    """Return whether a source is a table that matches an earlier description and has only gained rows.
 
-    Pulls take rows from the top, so more of them at the end change none that was used. In a random order they
-    would.
+    Pulls take rows from the top, so new rows at the end change no earlier pull. In random order they would.
     """
     was = before.get("table")
     if not isinstance(source, TableSource) or source.order != "next" or not isinstance(was, dict):
@@ -109,7 +108,7 @@ def _fits(was: dict[str, Any], n: int) -> bool:
 
 
 def _identity_of_rows(source: TableSource, rows: IntArray) -> dict[str, Any]:
-    """Return what identifies the first rows of each arm."""
+    """Return a digest of the first rows of each arm."""
     first = source.starts[:-1]
     parts = (source.values[start : start + size] for start, size in zip(first, rows, strict=True))
     is_even = len(set(rows.tolist())) == 1
@@ -132,12 +131,12 @@ REISSUE, RETRIES = "reissue", "retries"
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Where rewards come from, also in words and, for simulated arms, their truth.
+    """The source of rewards, its description and, for simulated arms, the true means and variances.
 
-    `about` has what rewards depend on as it holds, be it written or not; a time limit is none of that.
-    `is_shared` says that each row of a table has a reward for every arm. `reproducible` is whether the
-    section declares that a ticket measured again gives the same rewards, `retries` when failed calls are
-    tried again, and `turns` in how many turns arms are measured, if it says that.
+    `about` contains the effective value of everything that rewards depend on; a timeout is not part of it.
+    `is_shared` means that each row of a table has a reward for every arm. `reproducible` is whether the
+    section declares that measuring a ticket again gives the same rewards. `retries` is the retry policy, and
+    `turns` the number of turns, if given.
     """
 
     source: Source
@@ -153,7 +152,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What the section says, and all that it may refer to."""
+    """The entries of the section, and the data that they may refer to."""
 
     entries: dict[str, Any]
     problem: Problem
@@ -161,7 +160,7 @@ class _Given:
     folder: Path
 
     def only(self, *keys: str) -> None:
-        """Refuse entries other than these and those that every kind may have."""
+        """Refuse entries other than these and the common ones."""
         check_keys(self.entries, {"kind", REISSUE, RETRIES, *keys}, "[measure]")
 
 
@@ -184,7 +183,7 @@ def measured(entries: dict[str, Any], problem: Problem, columns: Columns, folder
 
 
 def _retries(given: Any) -> Retries | None:
-    """Return how often and when failed calls are tried again; None if the section does not say."""
+    """Return the retry policy; None if the section does not set it."""
     if given is None:
         return None
     if not isinstance(given, dict):
@@ -209,19 +208,20 @@ def _simulated(given: _Given) -> Measured:
 
 
 def _truth(given: _Given) -> Problem:
-    """Return the question as it is known to whoever draws the rewards."""
+    """Return the question with the true variances, as the simulation needs it."""
     said: list[str] = [key for key in ("variances", "scales") if key in given.entries]
     if given.problem.knows_variances:
         if said:
             raise InvalidProblem(
-                f"[measure] gives `{said[0]}`, but [problem] says already how noisy arms are; leave it out."
+                f"[measure] gives `{said[0]}`, but [problem] already states the noise of the arms; omit it."
             )
         return given.problem
     said += [key for key in ("variance", "scale") if key in given.columns.entries and not said]
     if len(said) != 1:
         raise InvalidProblem(
-            "to simulate arms of unknown variances, give the true ones once, for the simulation alone: in "
-            "[measure] a list `variances` or `scales`, or a column `variance` or `scale` of the CSV file."
+            "to simulate arms with unknown variances, give the true variances once, for the simulation "
+            "only: in [measure] a list `variances` or `scales`, or a column `variance` or `scale` of the CSV "
+            "file."
         )
     (key,) = said
     values = _listed(given, key, key)
@@ -230,19 +230,19 @@ def _truth(given: _Given) -> Problem:
 
 
 def _listed(given: _Given, key: str, column: str) -> Any:
-    """Return numbers that an entry lists, or the column that it names."""
+    """Return the numbers in an entry, or in the column that it names."""
     named = given.entries.get(key, column)
     return given.columns.numbers(named) if isinstance(named, str) else named
 
 
 def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -> None:
-    """Refuse simulated rewards that need not lie within what was declared."""
+    """Refuse simulated rewards that may violate the declared bounds."""
     low, high = bounds
     reach = {"bernoulli": (0.0, 1.0), "noiseless": (float(means.min()), float(means.max()))}.get(rewards)
     if reach is None or reach[0] < low or reach[1] > high:
         raise InvalidProblem(
             f'[problem] says that rewards lie between {low:g} and {high:g}, but simulated "{rewards}" '
-            f'rewards may not. Simulate "bernoulli" rewards, or give `variances` instead of bounds.'
+            f'rewards may lie outside. Simulate "bernoulli" rewards, or give `variances` instead of bounds.'
         )
 
 
@@ -313,4 +313,4 @@ KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
     "command": (_command, ("command", "folder", "output", "timeout", "env", "turns", REPRODUCIBLE)),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
 }
-"""What reads each kind of [measure], and the entries that it may have."""
+"""The reader of each kind of [measure], and its valid entries."""

@@ -1,4 +1,4 @@
-"""Problem files: a question in TOML, how its rewards are measured, and what else is said of its runs."""
+"""Problem files: a question in TOML, its measurement, and options of its runs."""
 
 import re
 import tomllib
@@ -43,27 +43,27 @@ PROBLEM_KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class ProblemFile:
-    """What a problem file says.
+    """The content of a problem file.
 
     Attributes
     ----------
     problem
         The question.
     source
-        Where its rewards come from.
+        The source of rewards.
     means, rewards
         The true means and the kind of rewards of simulated arms; None for others.
     variances
         The true variances of simulated arms that are unknown to the strategy; None for others.
     about
-        How rewards come about, as plain data; a run may go on only with the same.
+        A description of the measurement, as plain data; a run can be resumed only with the same.
     reproducible, reissue
-        Whether it declares that a ticket measured again gives the same rewards; and whether tickets may go
-        to other workers when leases run out, None if it does not say.
+        Whether the file declares that measuring a ticket again gives the same rewards; and whether tickets
+        may go to other workers when leases expire, None if not set.
     retries
-        When failed calls are tried again; None if it does not say.
+        The retry policy; None if not set.
     turns
-        In how many turns arms are to be measured; None where the file does not say.
+        The number of turns; None if not set.
     """
 
     problem: Problem
@@ -80,15 +80,15 @@ class ProblemFile:
     turns: int | None = None
 
     def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
-        """Return the file as a run reads it that has been measured so before; None for a new run.
+        """Return the file as a run with these earlier settings reads it; None for a new run.
 
-        Where each row of a table has a reward for every arm, rows are drawn for each arm by itself. Version
-        0.1.0 read them in turn, and runs that it began go on so.
+        If each row of a table has a reward for every arm, rows are drawn independently for each arm. Version
+        0.1.0 read them in turn, and its runs are resumed that way.
 
         Raises
         ------
         InvalidProblem
-            If rows that arms share would be read in turn by a new run: arms would depend on each other.
+            If a new run would read shared rows in turn: arms would depend on each other.
         """
         if not self.is_shared or not isinstance(self.source, TableSource):
             return self
@@ -99,17 +99,17 @@ class ProblemFile:
         if self.source.order not in ("draw", before):
             raise InvalidProblem(
                 f'`order` is "{self.source.order}", but each row of the table has a reward for every arm: '
-                f"rewards of different arms would depend on each other, and nothing would be guaranteed. "
-                f'Leave `order` out, or say `order = "draw"`. If the rewards in a row are not related, write '
+                f"rewards of different arms would depend on each other, and there would be no guarantee. "
+                f'Omit `order`, or use `order = "draw"`. If the rewards in a row are not related, write '
                 f"the table in the long layout, or as an .npz file."
             )
         return self
 
     def about_since(self, settings: dict[str, Any] | None) -> dict[str, Any]:
-        """Return how rewards come about, for `drive`, where a run has been measured so before.
+        """Return the description of the measurement for `drive`, given the earlier one of a run.
 
-        A table of recorded rewards may have grown meanwhile. Then what is said of it now takes the place of
-        what was said before.
+        A table of recorded rewards may have grown in the meantime. Then the new description replaces the
+        earlier one.
         """
         before, now = (settings or {}).get("measure"), {"measure": self.about}
         if not before or not has_only_grown(self.source, before):
@@ -119,29 +119,29 @@ class ProblemFile:
 
 
 def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
-    """Return what a problem file says; raise InvalidProblem, naming the file, for anything unclear.
+    """Return the content of a problem file; raise InvalidProblem, naming the file, if it is invalid.
 
-    If `to_go_on`, an earlier version may have begun the run that is meant: call `ProblemFile.since` when its
-    settings are known.
+    With `to_go_on`, an earlier version may have started the run: call `ProblemFile.since` when its settings
+    are known.
     """
     found = _read(path, _with_rewards)
     return found if to_go_on else _read(path, lambda *_: found.since(None))
 
 
 def read_problem(path: Path) -> Problem:
-    """Return the question alone; where rewards come from need not be said."""
+    """Return only the question of a problem file; [measure] is not needed."""
     return _read(path, lambda text, folder: _asked(text, folder)[0])
 
 
 def read_reissue(path: Path) -> bool | None:
-    """Return whether tickets may go to other workers when leases run out; None if a file does not say."""
+    """Return whether tickets may go to other workers when leases expire; None if a file does not set it."""
     return _read(path, lambda text, _: _reissue(text))
 
 
 def question_of(entries: dict[str, Any]) -> Problem:
-    """Return the question that the entries of a section [problem] ask, where no file is to be read."""
+    """Return the question of the entries of a [problem] section, without reading any file."""
     if "arms" in entries:
-        raise InvalidProblem("`arms` names a file, and none is read here; give the arms themselves.")
+        raise InvalidProblem("`arms` names a file, but no files are read here; give the arms themselves.")
     return _asked({"problem": entries}, Path())[0]
 
 
@@ -154,7 +154,7 @@ def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
 
 
 def _entries(path: Path) -> dict[str, Any]:
-    """Return what a file of TOML holds; refuse what would take for ever to read, or no number can hold."""
+    """Return the content of a TOML file; refuse input that is too slow to parse, and numbers out of range."""
     text = text_of(path, MOST_BYTES)
     if _LONG_KEY.search(text):
         raise InvalidProblem(f"{path} is not valid TOML: a key has more than 32 parts.")
@@ -164,14 +164,14 @@ def _entries(path: Path) -> dict[str, Any]:
         raise InvalidProblem(f"{path} is not valid TOML: {error}.") from None
     except RecursionError:
         raise InvalidProblem(f"{path} is not valid TOML: its brackets are too deep.") from None
-    except ValueError:  # Python reads no number of more than 4300 digits
+    except ValueError:  # Python parses no number with more than 4300 digits
         raise InvalidProblem(f"{path} has a number with thousands of digits. {_NUMBERS}") from None
     _refuse_large(entries)
     return entries
 
 
 def _refuse_large(value: Any) -> None:
-    """Refuse whole numbers that are beyond any float; they could not even be printed."""
+    """Refuse integers beyond the range of floats; they could not even be printed."""
     if isinstance(value, int) and value.bit_length() > 1024:
         raise InvalidProblem(f"a number has more than 300 digits. {_NUMBERS}")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -189,7 +189,7 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
     if one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES) == UNKNOWN:
         return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
-        raise InvalidProblem(f'`pilot` has a meaning only beside `noise = "{UNKNOWN}"`; leave it out.')
+        raise InvalidProblem(f'`pilot` is allowed only with `noise = "{UNKNOWN}"`; omit it.')
     variances, noise = declared_variances(asked, columns), asked.get("noise", "sub-gaussian")
     known: dict[str, Any] = {"rewards": rewards_of(noise, variances)}
     if "rewards" in asked:
@@ -200,7 +200,7 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
 
 
 def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
-    """Return what every kind of question has."""
+    """Return the entries that every kind of question has."""
     numbers = {key: asked[key] for key in sorted(_REQUIRED)}
     words = {"guarantee": asked.get("guarantee", "pac"), "goal": asked.get("goal", "maximise")}
     return {**numbers, **words, "names": _names(asked, columns)}

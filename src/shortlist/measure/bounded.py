@@ -1,8 +1,8 @@
-"""Declared bounds: what they rule out is refused, whether it was measured, told, or given in a summary.
+"""Checks of rewards against declared bounds, whether they are measured, told, or summarised.
 
-The guarantee rests on the bounds, so an answer outside them is never counted. Rewards that come one by one
-are checked exactly. Of a mean only so much can be checked: that it lies within the bounds, up to rounding,
-and that its sample variance is one that such rewards can have.
+The guarantee depends on the bounds, so an answer outside them is never counted. Single rewards are checked
+exactly. For a mean only this can be checked: that it lies within the bounds, up to rounding, and that rewards
+within the bounds can have its sample variance.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from shortlist.measure.many import Calls, Summaries
 from shortlist.measure.source import Call, Source
 from shortlist.problem import Problem
 
-_ROUNDING = 1e-9  # of the range: the mean of rewards within the bounds may lie outside them by so much
+_ROUNDING = 1e-9  # share of the range by which a mean may lie outside the bounds, due to rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,12 @@ class BoundedSource:
 
     @property
     def together(self) -> int:
-        """How many calls are answered at once."""
+        """The number of calls that are answered together."""
         return self.source.together
 
     @property
     def is_reproducible(self) -> bool:
-        """Whether the same call surely gets the same answer."""
+        """Whether the same call always gets the same answer."""
         return getattr(self.source, "is_reproducible", False) is True
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Summary]:
@@ -54,16 +54,16 @@ class BoundedSource:
 
 
 def check_answer(problem: Problem, arm: int, answer: Any, summary: Summary) -> None:
-    """Raise FinalFailure if declared bounds rule an answer out, given as rewards or as a summary.
+    """Raise FinalFailure if an answer, given as rewards or as a summary, violates the declared bounds.
 
     Parameters
     ----------
     problem
         The question, with its bounds; without any, everything passes.
     arm
-        Whose rewards they are.
+        The arm.
     answer, summary
-        What was given, and what `summary_of` makes of it.
+        The answer as given, and as `summary_of` converts it.
     """
     if problem.bounds is None:
         return
@@ -75,7 +75,7 @@ def check_answer(problem: Problem, arm: int, answer: Any, summary: Summary) -> N
 
 
 def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
-    """Raise FinalFailure if declared bounds rule out one of many summaries, or of the rewards behind them."""
+    """Raise FinalFailure if one of many summaries, or their rewards, violates the declared bounds."""
     if problem.bounds is None:
         return
     if given.rewards is not None:
@@ -93,24 +93,24 @@ def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
         of = f"{of}{problem.name(int(arms[place]))}"
         raise _refused(problem, f"the {what} {given.means[place]:.10g} of {of}")
     limits = _largest_variances(problem.bounds, given.counts)
-    is_wrong = given.variances > limits  # an unknown one, NaN, is not
+    is_wrong = given.variances > limits  # false for an unknown variance, NaN
     if is_wrong.any():
         place = int(np.argmax(is_wrong))
         raise FinalFailure(
             f"the sample variance {given.variances[place]:.10g} of {problem.name(int(arms[place]))} is too "
-            f"large: {given.counts[place]:,} rewards {_between(problem)} have {limits[place]:.10g} at most. "
-            f"Give the variance of the rewards themselves, or begin a run with wider bounds."
+            f"large: {given.counts[place]:,} rewards {_between(problem)} have at most {limits[place]:.10g}. "
+            f"Give the variance of the rewards themselves, or start a run with wider bounds."
         )
 
 
 def is_summary(answer: Any) -> bool:
-    """Whether an answer that `summary_of` takes is a summary, and not the rewards one by one."""
+    """Return whether an answer is a summary, and not a list of rewards."""
     is_pair = isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0])
     return is_pair or isinstance(answer, Summary)
 
 
 def is_reward(problem: Problem, value: float) -> bool:
-    """Whether a number can be a reward, by the bounds that the problem declares."""
+    """Return whether a number satisfies the declared bounds of rewards."""
     return problem.bounds is None or bool(_are_rewards(problem, np.array([value])).all())
 
 
@@ -130,9 +130,9 @@ def _are_means(problem: Problem, means: FloatArray, counts: IntArray) -> BoolArr
 
 
 def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatArray:
-    """Return the largest sample variances that rewards within the bounds can have, with a little slack.
+    """Return the largest sample variances that rewards within the bounds can have, with a small tolerance.
 
-    It is that of rewards of which half lie at either end.
+    The maximum is reached if half of the rewards lie at either bound.
     """
     low, high = bounds
     half = ((high - low) / 2) ** 2
@@ -142,17 +142,17 @@ def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatAr
 
 def _refused(problem: Problem, what: str) -> FinalFailure:
     if problem.is_binary:
-        advice = "Give 1 for a success and 0 for a failure, or begin a run with bounds instead."
+        advice = "Give 1 for a success and 0 for a failure, or start a run with bounds instead."
     else:
-        advice = "Fix the measurement, or begin a run with wider bounds."
+        advice = "Fix the measurement, or start a run with wider bounds."
     return FinalFailure(
-        f"{what} is refused: rewards were declared to {declared(problem)}, and the guarantee rests on that. "
-        f"{advice}"
+        f"{what} is refused: rewards were declared to {declared(problem)}, and the guarantee depends on "
+        f"that. {advice}"
     )
 
 
 def declared(problem: Problem) -> str:
-    """Return what was declared of rewards, in words that follow on "to"."""
+    """Return the declaration about rewards as text that follows "to"."""
     return "be 0 or 1" if problem.is_binary else f"lie {_between(problem)}"
 
 

@@ -19,7 +19,7 @@ _MOST_LISTED = 8  # names in a message
 
 
 def bytes_of(path: Path, most: int = MOST_TABLE_BYTES) -> bytes:
-    """Return what a file holds; raise InvalidProblem, naming it, if it cannot be read."""
+    """Return the content of a file; raise InvalidProblem, naming it, if it cannot be read."""
     try:
         return read_bytes(path, most)
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def bytes_of(path: Path, most: int = MOST_TABLE_BYTES) -> bytes:
 
 
 def text_of(path: Path, most: int = MOST_TABLE_BYTES) -> str:
-    """Return what a file of text holds; raise InvalidProblem, naming it, if it cannot be read."""
+    """Return the content of a text file; raise InvalidProblem, naming it, if it cannot be read."""
     try:
         return io.TextIOWrapper(io.BytesIO(bytes_of(path, most)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
@@ -69,7 +69,7 @@ class Columns:
         return cls(path, entries, [line for _, line in rows[1:]])
 
     def words(self, name: str) -> list[str]:
-        """Return a column as it stands."""
+        """Return a column as text."""
         if name not in self.entries:
             known = listed(self.entries)
             where = f"in {self.path}" if self.entries else "among the arms"
@@ -91,18 +91,18 @@ class Columns:
                 if not math.isfinite(found[-1]):
                     raise InvalidProblem(
                         f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}; NaN and "
-                        f"infinity are not rewards. Put in the reward that such an outcome is worth."
+                        f"infinity are not rewards. Replace it by the reward that such an outcome is worth."
                     )
         return np.array(found, dtype=np.float64)
 
     def _number(self, name: str, row: int, entry: str) -> float:
         try:
-            if "_" in entry:  # Python would read 1_5 as 15
+            if "_" in entry:  # Python would parse 1_5 as 15
                 raise ValueError
             return float(entry)
         except ValueError:
             raise InvalidProblem(
-                f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}, no number. "
+                f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}, which is not a number. "
                 f"Write it like 1.5."
             ) from None
 

@@ -1,4 +1,4 @@
-"""Any program as the source of rewards: how it is called, and how what it prints is read."""
+"""A program as the source of rewards: how it is run, and how its output is parsed."""
 
 import os
 import re
@@ -23,8 +23,8 @@ from shortlist.problem import Problem
 
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
-_LONGEST = 2_000_000  # seconds that the operating system can wait for a program
-_LAST_LINES = 8  # of what a failed program wrote to stderr
+_LONGEST = 2_000_000  # maximum timeout of the operating system, in seconds
+_LAST_LINES = 8  # lines of a failed program's stderr
 _TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 
 
@@ -32,7 +32,7 @@ _TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 class CommandSource:
     """A program as a source of rewards, run without a shell, one call at a time.
 
-    Exit status 75 asks to be tried again later, as `RetryLater` does; any other but 0 is a failure.
+    Exit status 75 asks for a later retry, like `RetryLater`; any other status but 0 is a failure.
 
     Attributes
     ----------
@@ -40,19 +40,19 @@ class CommandSource:
         The question whose arms it measures.
     argv
         The program and its arguments. ``{arm}`` stands for the arm's number, ``{name}`` for its name,
-        ``{count}`` for how many rewards to print, ``{seed}`` for a whole number below 2^63 that belongs to
-        these pulls alone, and ``{column}`` for the arm's entry in that column. Without ``{count}`` the
+        ``{count}`` for the number of rewards to print, ``{seed}`` for an integer below 2^63 that is unique
+        to these pulls, and ``{column}`` for the arm's entry in that column. Without ``{count}`` the
         program is run once for each pull and prints one reward. ``{{word}}`` stands for ``{word}``.
     folder
-        Where the program runs.
+        The working directory of the program.
     columns
-        More that is known of each arm, by name: one text per arm.
+        Further columns by name: one text per arm.
     output
         "lines": one reward per line; or "json": a list of rewards, or {"count": , "mean": , "variance": }.
     timeout
-        Seconds after which a run, with whatever it started, is ended and has failed.
+        Seconds after which the program, with all processes it started, is stopped and has failed.
     env
-        Environment variables to set beside those that are there.
+        Additional environment variables.
     """
 
     problem: Problem
@@ -71,15 +71,15 @@ class CommandSource:
         for word in sorted(used - {*_OWN, *self.columns}):
             known = ", ".join(f"{{{name}}}" for name in (*_OWN, *self.columns))
             raise InvalidProblem(
-                f"the command has {{{word}}}, but there is no such column; known are: {known}. "
-                f"If the braces are meant as they stand, double them: {{{{{word}}}}}."
+                f"the command has {{{word}}}, but there is no such column; valid names: {known}. "
+                f"For literal braces, double them: {{{{{word}}}}}."
             )
         kept = {name: tuple(texts) for name, texts in self.columns.items() if name in used}
-        object.__setattr__(self, "columns", kept)  # others need not travel to workers
+        object.__setattr__(self, "columns", kept)  # other columns are not sent to workers
         self._check_program()
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
-        """Return what the program prints for each call."""
+        """Return the program's output for each call."""
         return [self._answer(call) for call in calls]
 
     def command_line(self, call: Call) -> list[str]:
@@ -110,7 +110,7 @@ class CommandSource:
             raise self._failed(call, argv, f"the program ended with status 0, but {error}", err) from None
 
     def _finished(self, argv: list[str], call: Call) -> tuple[int, bytes, bytes]:
-        """Run the program to its end; return its exit status and what it wrote."""
+        """Run the program to its end; return its exit status and its output."""
         try:
             process = subprocess.Popen(
                 argv,
@@ -119,7 +119,7 @@ class CommandSource:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # a group of its own, so that all it starts can be ended with it
+                start_new_session=True,  # its own process group, so that all its processes can be stopped
             )
         except (OSError, ValueError) as error:
             raise self._failed(call, argv, f"the program cannot be started: {error}", b"") from None
@@ -128,7 +128,7 @@ class CommandSource:
                 out, err = process.communicate(timeout=self.timeout)
             except subprocess.TimeoutExpired:
                 err = _end(process)
-                said = f"it had not ended after {self.timeout:g} seconds (`timeout`) and was stopped"
+                said = f"it was still running after {self.timeout:g} seconds (`timeout`) and was stopped"
                 raise self._failed(call, argv, said, err) from None
             except BaseException:
                 _end(process)
@@ -140,9 +140,7 @@ class CommandSource:
         said = f"measuring {self.problem.name(call.arm)} ({pulls}) failed: {what}. "
         said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
         lines = err.decode("utf-8", "replace").rstrip().splitlines()[-_LAST_LINES:]
-        return MeasurementFailed(
-            "\n  ".join([f"{said}\nIts last words on stderr:", *lines]) if lines else said
-        )
+        return MeasurementFailed("\n  ".join([f"{said}\nThe end of its stderr:", *lines]) if lines else said)
 
     def _words(self, part: str) -> set[str]:
         """Return the placeholders of one argument: columns, and words like them, in single braces."""
@@ -150,7 +148,7 @@ class CommandSource:
         return {word for left, word, right in found if not (left and right) and self._is_meant(word)}
 
     def _is_meant(self, word: str) -> bool:
-        """Whether braces around this are ours; programs have braces of their own, as in '{ print $1 }'."""
+        """Return whether this is a placeholder; programs use braces as well, as in '{ print $1 }'."""
         return word.isidentifier() or word in self.columns
 
     def _filled(self, part: str, values: Mapping[str, str]) -> str:
@@ -163,14 +161,14 @@ class CommandSource:
         return _BRACES.sub(value, part)
 
     def _check_program(self) -> None:
-        """Refuse a program that is not there or may not be run, before anything is measured."""
+        """Refuse a program that does not exist or cannot be executed, before anything is measured."""
         arms = range(self.problem.n) if self._words(self.argv[0]) else [0]
         for arm in arms:
             program = self.command_line(Call(0, arm, 1, 0))[0]
             is_path = os.sep in program
             looked_for = str((self.folder / program).absolute()) if is_path else program
             if shutil.which(looked_for, path=self.env.get("PATH")) is None:
-                found = "no such file that may be executed" if is_path else "none of that name on PATH"
+                found = "no such executable file" if is_path else "no program of that name on PATH"
                 advice = "chmod +x it" if is_path else f"for one in {self.folder} write ./{program}"
                 raise InvalidProblem(
                     f"the program {looked_for!r} cannot be run: there is {found}. Check it, or {advice}."
@@ -178,7 +176,7 @@ class CommandSource:
 
 
 def seed_of(call: Call) -> int:
-    """Return a whole number from 0 to 2^63 - 1 for this call and no other."""
+    """Return an integer from 0 to 2^63 - 1 that is unique to this call."""
     sequence = np.random.SeedSequence(entropy=(call.seed, call.arm, call.first_pull))
     return int(sequence.generate_state(1, np.uint64)[0] >> 1)
 
@@ -188,12 +186,12 @@ def _single(answer: list[float] | Summary) -> float:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> bytes:
-    """End a program and all that it started; return what it wrote to stderr."""
+    """Stop a program and all processes that it started; return its stderr."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
         return process.communicate(timeout=5)[1]
-    except subprocess.TimeoutExpired:  # something that left the group still holds the pipe
+    except subprocess.TimeoutExpired:  # a process outside of the group still holds the pipe
         return b""
 
 
@@ -204,7 +202,7 @@ def _how_it_ended(status: int) -> str:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    return f"the program was ended by {name}"
+    return f"the program was killed by {name}"
 
 
 def _check_argv(argv: object) -> None:
@@ -223,7 +221,7 @@ def _check_entries(source: CommandSource) -> None:
     if seconds is not None and not 0 < seconds <= _LONGEST:
         raise InvalidProblem(
             f"`timeout` is {shortened(seconds)}; it must be above 0 and at most {_LONGEST:,} seconds. "
-            f"Leave it out for no limit."
+            f"Omit it for no limit."
         )
     if not all(isinstance(text, str) for pair in source.env.items() for text in pair):
         raise InvalidProblem(f'`env` is {dict(source.env)!r}; write every value as text, like NAME = "1".')

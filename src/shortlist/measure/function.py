@@ -14,9 +14,9 @@ from shortlist.measure.source import Call
 
 @dataclass(frozen=True)
 class Summary:
-    """Several rewards of one arm, given by their number, their mean and, if known, their spread.
+    """Several rewards of one arm, given by their number, their mean and, if known, their sample variance.
 
-    `variance` is the sample variance, with `count - 1` below; only strategies for unknown variances need it.
+    `variance` has the denominator `count - 1`; only strategies for unknown variances need it.
     """
 
     count: int
@@ -30,23 +30,23 @@ Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """A Python function as a source of rewards: one call of it for each call."""
+    """A Python function as a source of rewards, called once per call."""
 
     measure: Measure
     together: int = 1
 
     @property
     def is_reproducible(self) -> bool:
-        """Whether the same call surely gets the same answer; of most functions that is not known."""
+        """Whether the same call always gets the same answer; unknown for most functions."""
         return getattr(self.measure, "is_reproducible", False) is True
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
-        """Return what the function returns for each call."""
+        """Return the function's result for each call."""
         return [self.measure(call.arm, call.count, seeded(call)) for call in calls]
 
 
 def summary_of(answer: Any, count: int, arm: str) -> Summary:
-    """Return number, mean and spread of what a measurement returned, if that is `count` genuine rewards.
+    """Return the number, mean and variance of the rewards that a measurement returned, if they are valid.
 
     Raises
     ------
@@ -68,21 +68,23 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
 def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
     if summary.count != count:
         raise NotRewards(
-            f"{arm} was to be pulled {count} times but the summary is of {summary.count!r} rewards. "
-            f"Return exactly `count` of them, neither more nor fewer."
+            f"{arm} was to be pulled {count} times, but the summary is of {summary.count!r} rewards. "
+            f"Return exactly `count` rewards."
         )
     mean = _summary_of_rewards([summary.mean], 1, arm).mean
     if summary.variance is None:
         return Summary(count, mean)
     variance = _summary_of_rewards([summary.variance], 1, arm).mean
     if variance < 0:
-        raise NotRewards(f"{arm} returned a summary with the variance {variance!r}; none is negative.")
+        raise NotRewards(
+            f"{arm} returned a summary with the variance {variance!r}; a variance cannot be negative."
+        )
     return Summary(count, mean, variance)
 
 
 def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
     if np.ma.is_masked(answer):
-        raise NotRewards(f"{arm} returned rewards of which some are masked; return {count} numbers.")
+        raise NotRewards(f"{arm} returned masked rewards; return {count} numbers.")
     try:
         rewards = np.asarray(answer)
     except ValueError:  # ragged
@@ -105,14 +107,14 @@ def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
         place = int(np.argmax(is_wrong))
         raise NotRewards(
             f"reward {place + 1} of {count} of {arm} is {rewards[place]}; NaN and infinity are not rewards. "
-            f"A failed measurement should raise, or be scored by a value that you choose."
+            f"A failed measurement should raise an exception, or return a score that you choose."
         )
     numbers = rewards.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = float(numbers.mean())
         variance = float(numbers.var(ddof=1)) if count > 1 else None
     if not np.isfinite(mean):
-        raise NotRewards(f"the rewards of {arm} add up to more than a float holds; use another unit.")
+        raise NotRewards(f"the sum of the rewards of {arm} overflows a float; use another unit.")
     return Summary(count, mean, variance if variance is not None and np.isfinite(variance) else None)
 
 

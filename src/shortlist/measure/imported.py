@@ -1,4 +1,4 @@
-"""A measure function named in a problem file: found, imported, and found again by other processes."""
+"""Imports a measure function that a problem file names, also in other processes."""
 
 import hashlib
 import importlib
@@ -14,9 +14,9 @@ from shortlist.errors import InvalidProblem
 
 @dataclass(frozen=True, eq=False)
 class ImportedFunction:
-    """The function that "module:function" or "file.py:function" names, as seen from a folder.
+    """The function named by "module:function" or "file.py:function", relative to a folder.
 
-    Pickled, it is only its name, so a process elsewhere imports it anew.
+    It is pickled by its name, so another process imports it again.
     """
 
     reference: str
@@ -57,12 +57,12 @@ def _module(name: str, folder: Path) -> ModuleType:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         raise _not_imported(
-            name, error, f"It was looked for in {folder} and among what is installed."
+            name, error, f"It was searched for in {folder} and among the installed packages."
         ) from error
 
 
 def _from_file(path: Path) -> ModuleType:
-    """Return a file as a module, under a name that no other file has."""
+    """Import a file as a module, under a unique name."""
     if not path.is_file():
         raise InvalidProblem(f"there is no file {path}; check the path before the colon.")
     path = path.resolve()
@@ -79,13 +79,13 @@ def _from_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        advice = 'Put what should only run as a program under `if __name__ == "__main__":`.'
+        advice = 'Put code that should run only as a program under `if __name__ == "__main__":`.'
         raise _not_imported(str(path), error, advice) from error
     return module
 
 
 def _make_importable(folder: Path) -> None:
-    """Let modules beside a file be imported, as if the file were run."""
+    """Make modules in the folder of a file importable, as if the file were run."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

@@ -1,4 +1,4 @@
-"""Many calls and their answers, held as arrays: what keeps the cost of a million cheap calls small."""
+"""Many calls and their answers as arrays, which keeps the cost of a million cheap calls small."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Calls(Sequence[Call]):
 class Summaries(Sequence[Summary]):
     """Answers to many calls, as arrays and as a sequence of `Summary`; NaN is an unknown variance.
 
-    `rewards` has the rewards themselves, a row for each answer, where they were given.
+    `rewards` contains the single rewards, one row per answer, if they were given.
     """
 
     counts: IntArray
@@ -70,9 +70,9 @@ class Summaries(Sequence[Summary]):
 
 
 def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of several lots of rewards of each arm: rows are arms, columns lots.
+    """Return the pooled mean and variance of several batches per arm: rows are arms, columns batches.
 
-    Lots are added up from left to right. NaN is an unknown variance; a lot of one reward needs none.
+    Batches are summed from left to right. NaN is an unknown variance; a batch of one reward needs none.
     """
     total = counts.sum(axis=1)
     base = means[:, :1]
@@ -84,5 +84,5 @@ def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[
 
 
 def _sums(terms: FloatArray) -> FloatArray:
-    """Return the sum of each row, one term after the other; `sum` would choose an order of its own."""
+    """Return the sum of each row, from left to right; `sum` would use another order."""
     return terms.cumsum(axis=1)[:, -1]

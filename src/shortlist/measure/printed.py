@@ -1,4 +1,4 @@
-"""What a program printed, read as rewards. Whatever is no reward is a ValueError that says so."""
+"""Parses the output of a program as rewards. Invalid output raises a ValueError."""
 
 import json
 import math
@@ -11,16 +11,16 @@ def rewards_in_lines(text: str, count: int) -> list[float]:
     """Return the rewards of an output with one number per line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) != count:
-        raise ValueError(f"it printed {_lines(len(lines))} where {_rewards(count)} asked for, one per line")
+        raise ValueError(f"it printed {_lines(len(lines))}, but {_rewards(count)} requested, one per line")
     return [_checked(_number(line), line) for line in lines]
 
 
 def rewards_in_json(text: str, count: int) -> list[float] | Summary:
-    """Return the rewards of an output in JSON: a list, a summary, or a number where one was asked for."""
+    """Return the rewards of an output in JSON: a list, a summary, or a number if one reward was requested."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"what it printed is not JSON ({error}): {_short(text)}") from None
+        raise ValueError(f"its output is not JSON ({error}): {_short(text)}") from None
     if isinstance(found, dict):
         return _summary(found, count)
     if _is_number(found) and count == 1:
@@ -28,7 +28,7 @@ def rewards_in_json(text: str, count: int) -> list[float] | Summary:
     if not isinstance(found, list) or not all(map(_is_number, found)):
         raise ValueError(f"it printed {_short(text)}, which is neither a list of numbers nor a summary")
     if len(found) != count:
-        raise ValueError(f"its list has {len(found)} numbers where {_rewards(count)} asked for")
+        raise ValueError(f"its list has {len(found)} numbers, but {_rewards(count)} requested")
     return [_checked(_float(value), value) for value in found]
 
 
@@ -40,7 +40,7 @@ def _summary(found: dict[str, Any], count: int) -> Summary:
         raise ValueError(f"its summary is {_short(json.dumps(found))}; it must have {wanted}")
     variance = found.get("variance")
     if variance is not None and _checked(_float(variance), variance) < 0:
-        raise ValueError(f"its summary has the variance {variance}; none is negative")
+        raise ValueError(f"its summary has the variance {variance}; a variance cannot be negative")
     return Summary(count, _checked(_float(found["mean"]), found["mean"]), variance)
 
 
@@ -51,17 +51,17 @@ def _is_number(value: object) -> bool:
 def _float(value: float) -> float:
     try:
         return float(value)
-    except OverflowError:  # JSON has whole numbers of any size
+    except OverflowError:  # JSON allows integers of any size
         return math.inf
 
 
 def _number(line: str) -> float:
     try:
-        if "_" in line:  # Python would read 1_5 as 15
+        if "_" in line:  # Python would parse 1_5 as 15
             raise ValueError
         return float(line)
     except ValueError:
-        raise ValueError(f"it printed {_short(line)}, no number") from None
+        raise ValueError(f"it printed {_short(line)}, which is not a number") from None
 
 
 def _checked(value: float, shown: object) -> float:

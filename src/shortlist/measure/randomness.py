@@ -1,7 +1,7 @@
-"""Randomness of a call: its own generator, and the global ones seeded from it.
+"""Random numbers of a call: its own generator, and the global generators seeded from it.
 
-Forked workers start with the same state of `random` and `numpy.random`; a measurement that draws from these
-would return the same rewards in each of them. So both are seeded anew before every call.
+Forked workers start with the same state of `random` and `numpy.random`; a measurement that uses these would
+return the same rewards in each of them. So both are reseeded before every call.
 """
 
 import random
@@ -12,11 +12,11 @@ import numpy as np
 
 from shortlist.measure.source import Call
 
-_OWN_WORDS = 8  # what `default_rng` takes from a seed sequence; those after it are independent of them
+_OWN_WORDS = 8  # words that `default_rng` takes from a seed sequence; later ones are independent of them
 
 
 def seeded(call: Call) -> np.random.Generator:
-    """Return the generator of a call, with `random` and `numpy.random` seeded from the call, too."""
+    """Return the generator of a call, and seed `random` and `numpy.random` from the call."""
     root = np.random.SeedSequence(entropy=(call.seed, call.arm, call.first_pull))
     words = root.generate_state(_OWN_WORDS + 4)[_OWN_WORDS:]
     random.seed(int.from_bytes(words.tobytes(), "little"))
@@ -26,7 +26,7 @@ def seeded(call: Call) -> np.random.Generator:
 
 @contextmanager
 def global_randomness_kept() -> Iterator[None]:
-    """Leave `random` and `numpy.random` of this process as they were."""
+    """Restore the state of `random` and `numpy.random` on exit."""
     kept, kept_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         yield

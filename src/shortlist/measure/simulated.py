@@ -1,4 +1,4 @@
-"""Simulated arms: batches of rewards drawn by their sufficient statistic where there is one.
+"""Simulated arms: batches of rewards are drawn by their sufficient statistic, if there is one.
 
 The mean of t Gaussian rewards is one normal variable and the sum of t coin flips one binomial, so
 the cost of a batch follows the number of arms, not of pulls. Only the uniform distribution, which
@@ -18,14 +18,14 @@ from shortlist.measure.function import Measure, Summary
 from shortlist.noise import bernoulli_proxy
 from shortlist.problem import Problem
 
-_DRAWS = 1 << 20  # uniform rewards held in memory at once
+_DRAWS = 1 << 20  # maximum number of uniform rewards in memory
 
 Lanes: TypeAlias = Sequence[np.random.Generator]
 Draw: TypeAlias = Callable[[FloatArray, Lanes, FloatArray, FloatArray, IntArray], None]
 """``draw(out, rngs, means, variances, counts)`` fills `out` with the mean of a fresh batch for each arm.
 
-Arrays have shape (lanes, arms); each lane draws from a generator of its own. `variances` may be
-used as working space.
+Arrays have shape (lanes, arms); each lane has its own generator. `variances` may be used as working
+space.
 """
 
 
@@ -38,7 +38,7 @@ class Distribution:
     draw
         Draws the mean of a batch of rewards of each arm.
     least_variances
-        The smallest variance proxies that are true for arms with these means, or None if any are.
+        The smallest valid variance proxies for arms with these means, or None if all are valid.
     summary
         One sentence on what a reward looks like.
     """
@@ -83,7 +83,7 @@ def _uniform(
 
 
 def _uniform_sums(rng: np.random.Generator, counts: IntArray) -> FloatArray:
-    """Return, for each arm, the sum of its number of uniform draws, a bounded number of them at a time."""
+    """Return the sum of the uniform draws of each arm, with a bounded number in memory."""
     sums = np.empty(len(counts))
     ends = np.cumsum(counts)
     arm = 0
@@ -124,7 +124,7 @@ def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
             f"`means` has shape {values.shape} but there are {problem.n} arms; give one per arm."
         )
     if not np.isfinite(values).all():
-        raise InvalidProblem("`means` holds NaN or infinity; every true mean must be finite.")
+        raise InvalidProblem("`means` contains NaN or infinity; every true mean must be finite.")
     least = REWARDS[rewards].least_variances
     if least is not None:
         _check_proxies(problem, values, least, rewards)
@@ -147,10 +147,10 @@ def _check_proxies(
 
 @dataclass(frozen=True, eq=False)
 class SimulatedMeasure:
-    """A measure function that simulates arms; it may be sent to other processes.
+    """A measure function that simulates arms; it can be pickled.
 
-    If it is to tell the spread, it draws the sample variance of Gaussian rewards too, which is independent of
-    their mean; a pilot for unknown variances needs it.
+    On request it also draws the sample variance of Gaussian rewards, which is independent of their mean; a
+    pilot for unknown variances needs it.
     """
 
     means: FloatArray
@@ -160,7 +160,7 @@ class SimulatedMeasure:
     is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
-        """Return a fresh batch of an arm by its number of rewards and their mean."""
+        """Return the number and the mean of a fresh batch of an arm's rewards."""
         mean = np.empty((1, 1))
         draw = REWARDS[self.rewards].draw
         draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
@@ -177,6 +177,8 @@ class SimulatedMeasure:
 def simulated_measure(
     problem: Problem, means: object, rewards: str = "gaussian", *, tells_spread: bool = False
 ) -> Measure:
-    """Return a measure function that simulates the arms of a problem, and may tell how rewards spread."""
-    true_means = np.array(checked_means(problem, means, rewards))  # a copy: the caller may go on with theirs
+    """Return a measure function that simulates the arms of a problem, with sample variances on request."""
+    true_means = np.array(
+        checked_means(problem, means, rewards)
+    )  # a copy: the caller may change the original
     return SimulatedMeasure(true_means, problem.variances, rewards, tells_spread)

@@ -1,7 +1,7 @@
-"""What a source of rewards is: something that answers calls, each for some fresh pulls of one arm.
+"""The interface of a source of rewards, which answers calls, each for some fresh pulls of one arm.
 
-Everything random in an answer derives from the call alone, so it makes no difference when a call is made,
-by which worker, or how often. What is random may not come from anywhere else.
+All random numbers of an answer derive from the call alone, so it makes no difference when a call is made, by
+which worker, or how often. A source must not use other random numbers.
 """
 
 from collections.abc import Sequence
@@ -25,26 +25,26 @@ class Call:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A random generator for this call and no other."""
+        """The random generator of this call, which no other call has."""
         return generator_for(self.seed, self.arm, self.first_pull)
 
 
 class Source(Protocol):
-    """Where rewards come from; it survives pickling if other processes are to use it.
+    """A source of rewards; it must be picklable to be used in other processes.
 
-    If an answer surely depends on its call alone, seed included, a source may have `is_reproducible` = True.
+    A source may have `is_reproducible` = True if its answers depend only on the call, including the seed.
     """
 
     @property
     def together(self) -> int:
-        """How many calls are answered at once.
+        """The number of calls that are answered together.
 
-        A round's calls are cut into blocks of so many, in order, and an answer may depend on its whole
-        block. With 1 it depends on its own call only.
+        The calls of a round are grouped into blocks of this size, in order, and an answer may depend on its
+        whole block. With 1 it depends on its own call only.
         """
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return the answer to each call, of a kind that `summary_of` takes; raise if one cannot be had."""
+        """Return the answer to each call, in a form that `summary_of` accepts; raise on failure."""
 
 
 def generator_for(seed: int, arm: int, first_pull: int) -> np.random.Generator:

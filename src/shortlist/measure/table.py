@@ -1,4 +1,4 @@
-"""A table of recorded rewards as their source: in turn, each row once, or drawn at random for each arm."""
+"""A table of recorded rewards as a source: rows in turn, each once, or drawn at random for each arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ ORDERS = ("next", "random", "draw")
 class TableSource:
     """Recorded rewards as a source.
 
-    With "next" and "random" pulls of an arm take its rows one after the other, each once. The rows count as
-    independent draws from each arm's distribution, independent also of the rows of other arms, and what is
-    promised is about the mean of that distribution. This does not hold where a row has a reward for every
-    arm, such as the scores of all models on one question: then use "draw". Pulls of an arm then draw any of
-    its rows, with replacement and independently of all other pulls, and what is promised is about the average
-    of the rows that are there.
+    With "next" and "random" the pulls of an arm take its rows one after the other, each once. The rows count
+    as independent draws from each arm's distribution, also independent of the rows of other arms, and the
+    guarantee is about the mean of that distribution. This does not hold if a row has a reward for every arm,
+    such as the scores of all models on one question: then use "draw". Pulls of an arm then draw any of its
+    rows, with replacement and independently of all other pulls, and the guarantee is about the average of
+    the rows in the table.
 
     Attributes
     ----------
     problem
         The question whose arms were measured.
     values, starts
-        The rewards of all arms, arm after arm; those of arm i stand from ``starts[i]`` to ``starts[i + 1]``.
+        The rewards of all arms, arm after arm; those of arm i are ``values[starts[i]:starts[i + 1]]``.
     order
-        "next": rows as they stand; "random": in a random order of each arm's own, fixed by the seed; or
-        "draw": drawn at random with replacement, fixed by the seed.
+        "next": rows in the order of the table; "random": in a separate random order for each arm, fixed by
+        the seed; or "draw": drawn at random with replacement, fixed by the seed.
     """
 
     problem: Problem
@@ -57,11 +57,11 @@ class TableSource:
         return cls(problem, np.concatenate(rewards), starts, one_of(order, "order", ORDERS))
 
     def rows(self, arm: int) -> int:
-        """Return how many rewards of an arm were recorded."""
+        """Return the number of recorded rewards of an arm."""
         return int(self.starts[arm + 1] - self.starts[arm])
 
     def answers(self, calls: Sequence[Call]) -> list[FloatArray]:
-        """Return the rows that belong to each call; raise FinalFailure when an arm has no more to take."""
+        """Return the rows of each call; raise FinalFailure if an arm has no more rows."""
         return [self._answer(call) for call in calls]
 
     def _answer(self, call: Call) -> FloatArray:
@@ -71,9 +71,9 @@ class TableSource:
         rows, needed = len(own), call.first_pull + call.count
         if needed > rows:
             raise FinalFailure(
-                f"the table has {rows:,} rows of {self.problem.name(call.arm)}, but {needed:,} are needed by "
-                f"now. Record more rows, or ask for less: a larger epsilon or delta. Using rows "
-                f"again would make rewards dependent and void the guarantee, so that is not done."
+                f"the table has {rows:,} rows of {self.problem.name(call.arm)}, but {needed:,} are needed so "
+                f"far. Record more rows, or use a larger epsilon or delta. Rows are not used twice, since "
+                f"that would make rewards dependent and void the guarantee."
             )
         if self.order == "random":
             entropy = np.random.SeedSequence(call.seed, spawn_key=(call.arm,))

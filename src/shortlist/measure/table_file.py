@@ -28,7 +28,7 @@ def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "rew
         if name not in number:
             raise InvalidProblem(
                 f"{path}, line {columns.lines[row]}: there is no arm {name!r} in the problem. "
-                f"Add it there, or leave its rows out."
+                f"Add it there, or remove its rows."
             )
         arms[row] = number[name]
     order = np.argsort(arms, kind="stable")
@@ -44,7 +44,7 @@ def read_wide(path: Path, problem: Problem) -> list[FloatArray]:
 
 
 def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
-    """Return the rewards of each arm from an array of two dimensions, arms along `axis`."""
+    """Return the rewards of each arm from a two-dimensional array, with the arms along `axis`."""
     if not is_whole(axis) or axis not in (0, 1):
         raise InvalidProblem(f"`axis` is {axis!r}; it must be 0 (a row per arm) or 1 (a column per arm).")
     data = bytes_of(path)
@@ -60,12 +60,12 @@ def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
 
 
 def read_npz(path: Path, problem: Problem) -> list[FloatArray]:
-    """Return the rewards of each arm from an archive with one flat array per arm, by its name."""
+    """Return the rewards of each arm from an archive with one flat array per arm, named like the arm."""
     names = [problem.name(arm) for arm in range(problem.n)]
     data = bytes_of(path)
     known = _members(data, path)
     if lacking := [name for name in names if name not in known]:
-        raise InvalidProblem(f"{path} has no array {lacking[0]!r}; there are: {listed(known)}.")
+        raise InvalidProblem(f"{path} has no array {lacking[0]!r}; its arrays: {listed(known)}.")
     size = sum(known[name].file_size for name in names)
     if size > max(_MOST_UNPACKED, _MOST_RATIO * len(data)):
         raise InvalidProblem(
@@ -93,8 +93,8 @@ def _members(data: bytes, path: Path) -> dict[str, zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-    except Exception:  # whatever a damaged directory leads to
-        raise _damaged(str(path), "it is no archive of arrays, or is damaged") from None
+    except Exception:  # a damaged directory leads to various errors
+        raise _damaged(str(path), "it is not an archive of arrays, or is damaged") from None
 
 
 def _unpacked(data: bytes, info: zipfile.ZipInfo, where: str) -> bytes:
@@ -103,24 +103,24 @@ def _unpacked(data: bytes, info: zipfile.ZipInfo, where: str) -> bytes:
             return archive.read(info)
     except MemoryError:
         raise InvalidProblem(f"{where} does not fit into memory. Record fewer rewards.") from None
-    except Exception as error:  # each method of compression has errors of its own
+    except Exception as error:  # each compression method has its own errors
         raise _damaged(where, f"it cannot be unpacked ({error})") from None
 
 
 def _array(data: bytes, where: str) -> Any:
-    """Return the array that a .npy file holds. Nothing is unpickled, and no more is read than there is."""
+    """Return the array in a .npy file. Nothing is unpickled, and memory use is limited by the file's size."""
     file = io.BytesIO(data)
     try:
         read_header = _HEADERS[np.lib.format.read_magic(file)]
         shape, is_fortran, dtype = read_header(file)
     except Exception:  # NumPy evaluates headers, so damaged ones fail in many ways
-        raise _damaged(where, "it is no array of NumPy, or its header is damaged") from None
+        raise _damaged(where, "it is not a NumPy array, or its header is damaged") from None
     _refuse_other_types(dtype, where)
     if not all(type(length) is int and length >= 0 for length in shape):
         raise _damaged(where, f"its header has the shape {shape}")
     count, size = math.prod(shape), len(data) - file.tell()
     if count * dtype.itemsize > size:
-        raise _damaged(where, f"it is cut short: {size:,} bytes hold no array of shape {shape}")
+        raise _damaged(where, f"it is truncated: {size:,} bytes are too few for an array of shape {shape}")
     values = np.frombuffer(data, dtype, count, file.tell()) if count else np.empty(0, dtype)
     return values.reshape(shape, order="F" if is_fortran else "C")
 
@@ -132,7 +132,7 @@ def _damaged(where: str, what: str) -> InvalidProblem:
 def _refuse_other_types(dtype: Any, where: str) -> None:
     if dtype.kind not in "iuf":
         raise InvalidProblem(
-            f"{where} holds values of type {dtype}; rewards must be real numbers. "
+            f"{where} contains values of type {dtype}; rewards must be real numbers. "
             f"Save it with .astype(float)."
         )
 
@@ -145,6 +145,6 @@ def _numbers(values: Any, where: str) -> FloatArray:
         place = tuple(int(part) for part in np.argwhere(is_wrong)[0])
         raise InvalidProblem(
             f"{where} has {numbers[place]} at index {place}; NaN and infinity are not rewards. "
-            f"Put in the reward that such an outcome is worth."
+            f"Replace it by the reward that such an outcome is worth."
         )
     return numbers

@@ -14,18 +14,18 @@ from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 
 MeasureMany: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], Any]
-"""``function(arms, counts, rng)`` returns what `vectorised` says."""
+"""``function(arms, counts, rng)``; see `vectorised` for its result."""
 
 
 @dataclass(frozen=True)
 class VectorisedSource:
-    """A Python function as a source of rewards: one call of it for each block of calls."""
+    """A Python function as a source of rewards, called once per block of calls."""
 
     function: MeasureMany
     together: int = 4096
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return what the function returns for a block of calls."""
+        """Return the function's results for a block of calls."""
         block = Calls.of(calls)
         answer = self.function(block.arms.copy(), block.counts.copy(), seeded(block[0]))
         return _answers(answer, block.counts)
@@ -37,12 +37,12 @@ def vectorised(function: MeasureMany, block: int = 4096) -> VectorisedSource:
     Parameters
     ----------
     function
-        ``function(arms, counts, rng)`` is given the numbers of at most `block` arms, how many pulls to make
-        of each, and one NumPy generator for all. It returns the mean of each arm's rewards as an array; or
-        a list with one array of rewards for each arm; or, where all counts agree, a two-dimensional array
-        with one row of rewards for each arm. The same arm may occur several times.
+        ``function(arms, counts, rng)`` gets the numbers of at most `block` arms, the number of pulls of
+        each, and one NumPy generator for all. It returns the mean of each arm's rewards as an array; or a
+        list with one array of rewards per arm; or, if all counts are equal, a two-dimensional array with one
+        row of rewards per arm. The same arm may occur several times.
     block
-        The most arms in one call of the function. The rewards drawn depend on it, as on the seed.
+        The maximum number of arms per call of the function. Rewards depend on it, as they do on the seed.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def vectorised(function: MeasureMany, block: int = 4096) -> VectorisedSource:
 
 
 def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
-    """Return one answer for each arm; whether its numbers are rewards is seen later, arm by arm."""
+    """Return one answer per arm; whether its numbers are valid rewards is checked later."""
     is_list = isinstance(answer, list | tuple)
     if is_list and len(answer) == len(counts) and not all(np.isscalar(entry) for entry in answer):
         return list(answer)

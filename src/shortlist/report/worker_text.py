@@ -17,7 +17,7 @@ def worker_words(worker: str) -> str:
     """Return the name of a worker as given, or the process and machine of a driver."""
     driver = _DRIVER.fullmatch(worker)
     if driver is None:
-        return printable(worker) or "somebody"
+        return printable(worker) or "an unknown worker"
     how = ", over HTTP" if driver[1] == OVER_HTTP else ""
     return f"process {driver[3]} on {printable(driver[2])}{how}"
 

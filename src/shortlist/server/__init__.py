@@ -1,1 +1,1 @@
-"""A door over HTTP: runs to watch in a browser, and to feed from anywhere."""
+"""An HTTP server: pages to watch runs, and an API for workers."""

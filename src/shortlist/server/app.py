@@ -1,4 +1,4 @@
-"""The application: what is at which address."""
+"""The ASGI application: its routes, and the state that they share."""
 
 import asyncio
 import contextlib
@@ -23,25 +23,25 @@ from shortlist.store import Store
 
 T = TypeVar("T")
 
-_WRITERS, _READERS = 32, 4  # threads; those who write wait for each other, and share one write to the disk
+_WRITERS, _READERS = 32, 4  # threads; writers wait for each other, and share one write to the disk
 
 
 @dataclass(eq=False)
 class AppContext:
-    """What the parts of the application share.
+    """The state that the parts of the application share.
 
     Attributes
     ----------
     cache
-        The runs that are open.
+        The open runs.
     settings
-        What may be done.
+        The server's settings.
     closing
-        Set when the server is about to end: streams end then.
+        Set when the server is about to stop: then streams end.
     watches
-        Who watches which run.
+        The runs that are being watched.
     n_streams, n_thoughts
-        How many watch, and how many plans are being worked out or wait for it.
+        The number of streams, and of plans that are being computed or queued.
     """
 
     cache: RunCache
@@ -62,19 +62,21 @@ class AppContext:
     )
 
     async def write(self, do: Callable[[], T]) -> T:
-        """Do something that adds to a log, beside others who do so."""
+        """Run a function that appends to a log, in a thread of the writers' pool."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, do)
 
     async def run_planner(self, do: Callable[[], T]) -> T:
-        """Work something out that may take long, one after the other; who only looks does not wait.
+        """Run a slow computation, one at a time; readers do not wait for it.
 
         Raises
         ------
         HTTPException
-            If there is too much to do already.
+            If too many are queued already.
         """
         if self.n_thoughts >= self.settings.limits.plans:
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many plans are asked for; try later.")
+            raise HTTPException(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too many plans are being computed; try again later."
+            )
         self.n_thoughts += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thinker, do)
@@ -82,11 +84,11 @@ class AppContext:
             self.n_thoughts -= 1
 
     async def read(self, do: Callable[[], T]) -> T:
-        """Do something that only looks; those who add do not wait for it."""
+        """Run a function that only reads, in a thread; writers do not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, do)
 
     def close(self) -> None:
-        """Let go of threads and of the store."""
+        """Stop the threads and close the store."""
         self._writers.shutdown(cancel_futures=True)
         self._readers.shutdown(cancel_futures=True)
         self._thinker.shutdown(cancel_futures=True)
@@ -94,12 +96,12 @@ class AppContext:
 
 
 def create_app(store: Store, settings: Settings | None = None) -> ASGIApp:
-    """Return the application that serves the runs of a store, with its guards before it."""
+    """Return the application that serves the runs of a store, with its middleware."""
     return guarded(create_api(store, settings), settings or Settings())
 
 
 def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
-    """Return the application alone."""
+    """Return the application without middleware."""
     from shortlist.server import pages, routes_read, routes_write  # noqa: PLC0415  # they use AppContext
 
     settings = settings or Settings()
@@ -115,8 +117,8 @@ def create_api(store: Store, settings: Settings | None = None) -> FastAPI:
     }
     app = Api(
         title="Shortlist",
-        version="1",  # of what is described; which program answers is nobody's business
-        description="Runs that pick the m best of n noisy arms: to watch, and to feed.",
+        version="1",  # version of the API; the version of the program is not disclosed
+        description="Runs that pick the m best of n noisy arms: watch them, and send answers.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,

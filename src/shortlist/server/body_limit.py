@@ -1,4 +1,4 @@
-"""The last guard: only whole requests get through, in time, not too large, and in a form that is known."""
+"""Middleware that passes on only complete requests: in time, not too large, and of a known type."""
 
 import asyncio
 from http import HTTPStatus
@@ -12,20 +12,20 @@ from shortlist.server.settings import Settings
 
 BODIES = ("application/json", "text/csv")
 SAFE = ("GET", "HEAD", "OPTIONS")
-"""The methods that change nothing."""
+"""The HTTP methods that change nothing."""
 
-_OF_STRANGERS = 10_000  # bytes; what somebody who has shown no token yet may send
+_OF_STRANGERS = 10_000  # bytes; the limit for requests without a token
 
 
 class WholeRequests:
-    """Receives a request, and passes it on when it is there."""
+    """Receives a request, and passes it on when it is complete."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.limits = app, settings.limits
-        self._n_held = 0  # bytes of all requests that are here
+        self._n_held = 0  # bytes of all requests in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Receive a request, and pass it on; or refuse it, and read no more of it."""
+        """Receive a request, and pass it on; or refuse it, and stop reading it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -60,47 +60,49 @@ class WholeRequests:
                 return
 
     def _hold(self, body: "_Body", part: bytes, most: int) -> None:
-        """Keep a part of a request; refuse it if it becomes too large, or all that are here do."""
+        """Store a part of a request; refuse it if it, or all requests together, become too large."""
         body.parts.append(part)
         body.size += len(part)
         self._n_held += len(part)
         if body.size > most:
             raise _too_large(most)
         if self._n_held > self.limits.bodies and body.size < self._n_held:
-            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too much is sent at once; try again.")
+            raise _Refused(
+                HTTPStatus.SERVICE_UNAVAILABLE, "the server is receiving too much data; try again."
+            )
 
 
 def _refuse(method: str, headers: Headers, length: str, most: int) -> None:
-    """Refuse a request whose headers say that it will not do."""
+    """Refuse a request by its headers."""
     is_empty = length.strip("0") == "" and "transfer-encoding" not in headers
     if is_empty:
         return
     if method in SAFE:
-        raise _Refused(HTTPStatus.BAD_REQUEST, f"nothing can be sent along with {method}.")
+        raise _Refused(HTTPStatus.BAD_REQUEST, f"a {method} request must not have a body.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() not in BODIES:
-        said = f"send {' or '.join(BODIES)}, and say so in the header Content-Type."
+        said = f"the Content-Type must be {' or '.join(BODIES)}."
         raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, said)
     if not (length.isascii() and length.isdigit()):
-        raise _Refused(HTTPStatus.BAD_REQUEST, "the length of the request is no number.")
+        raise _Refused(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number.")
     if len(length) > 18 or int(length) > most:
         raise _too_large(most)
 
 
 class _Body:
-    """What has arrived of a request."""
+    """The received part of a request."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
 
     def joined(self) -> bytes:
-        """Return it in one, and keep it no longer."""
+        """Return the whole body, and release it."""
         parts, self.parts = self.parts, []
         return b"".join(parts)
 
 
 class _Refused(Exception):
-    """A request goes no further."""
+    """Raised to refuse a request."""
 
     def __init__(self, status: HTTPStatus, said: str) -> None:
         super().__init__(said)
@@ -108,7 +110,7 @@ class _Refused(Exception):
 
 
 class _Gone(Exception):
-    """Nobody waits for an answer any more."""
+    """Raised when the client has disconnected."""
 
 
 def _too_large(most: int) -> _Refused:
@@ -117,12 +119,12 @@ def _too_large(most: int) -> _Refused:
 
 
 def _cut_off(status: HTTPStatus, said: str) -> ASGIApp:
-    """Return an answer after which no more is read."""
+    """Return a response that closes the connection."""
     return answer(status, status.phrase.title().replace(" ", ""), said, {"connection": "close"})
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return how the application receives a body that has been read."""
+    """Return a `receive` function for a body that has been read."""
     waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

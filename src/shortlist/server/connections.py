@@ -1,4 +1,4 @@
-"""Connections, and what is done about those on which nothing moves."""
+"""Connections, with timeouts for idle ones."""
 
 import asyncio
 import contextlib
@@ -15,21 +15,22 @@ from shortlist.server.middleware import HEADERS, network_of
 from shortlist.server.proxies import Network, is_trusted
 from shortlist.server.settings import Limits, Settings
 
-_LINGER = 2.0  # seconds for a client to read an answer before it has sent all
-_SLOWEST = 1000  # bytes per second that a reader must take, if more lie waiting
+_LINGER = 2.0  # seconds for a client to read a response before it has sent its whole request
+_SLOWEST = 1000  # bytes per second that a client must read while data are pending
 _AHEAD = 64 * 2**10  # bytes that the kernel may buffer beyond what it can send now
 
 
 def connections_with(settings: Settings) -> type["Connection"]:
-    """Return the connections of a server."""
+    """Return the protocol class for the connections of a server."""
     about = {"limits": settings.limits, "proxies": settings.proxies, "n_from": Counter()}
     return type("ConnectionHere", (Connection,), about)
 
 
 class Connection(H11Protocol):
-    """Hangs up on clients who do not say what they want, or do not read what they are told.
+    """Closes connections of clients that do not send a request, or do not read the response.
 
-    A client that has got its answer before it has sent all may still read it: some send first and read then.
+    A client that gets its response before it has sent its whole request may still read it, since some clients
+    send first and read then.
     """
 
     limits: ClassVar[Limits]
@@ -37,14 +38,14 @@ class Connection(H11Protocol):
     n_from: ClassVar[Counter[str]]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count it, unless its client has too many."""
+        """Count the connection, unless its client has too many."""
         super().connection_made(transport)
         self._socket = transport
         _see_readers(transport)
         self.transport = cast(asyncio.Transport, _Lingering(self))
         self.is_leaving = False
         self._asking_since: float | None = time.monotonic()
-        self._stuck = (0, time.monotonic())  # how much was not read yet, and when
+        self._stuck = (0, time.monotonic())  # the amount of unread data, and when
         address = self.client[0] if self.client else ""
         self._network = network_of(address)
         self.n_from[self._network] += 1
@@ -53,14 +54,14 @@ class Connection(H11Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it out."""
+        """Remove the connection from the count."""
         self.n_from[self._network] -= 1
         if not self.n_from[self._network]:
             del self.n_from[self._network]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what the client says; note since when it has been about to say what it wants."""
+        """Process data of the client; record when it started its request."""
         if self.is_leaving:
             return
         super().data_received(data)
@@ -75,12 +76,12 @@ class Connection(H11Protocol):
         self._asking_since = None
 
     def resume_writing(self) -> None:
-        """Note that the client has read something."""
+        """Record that the client has read something."""
         self._stuck = (self._socket.get_write_buffer_size(), time.monotonic())
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer what is no HTTP in the same shape as everything else."""
+        """Answer invalid HTTP with the common error format."""
         reply = answer(400, "BadRequest", "the request is not valid HTTP.", HEADERS | {"connection": "close"})
         events: list[Any] = [
             h11.Response(status_code=400, headers=reply.raw_headers, reason=b"Bad Request"),
@@ -92,7 +93,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def look(self, now: float) -> None:
-        """End it if nothing moves."""
+        """Close the connection if it is idle for too long."""
         left, (before, since) = self._socket.get_write_buffer_size(), self._stuck
         is_late = now - since > self.limits.patience
         if self._asking_since is not None and now - self._asking_since > self.limits.patience:
@@ -103,7 +104,7 @@ class Connection(H11Protocol):
             self._socket.abort()
 
     def leave(self) -> None:
-        """Close it; if there is more to come, let it pass for a moment: an answer would be lost otherwise."""
+        """Close the connection; read data that are still arriving first, or the response would be lost."""
         if self.conn.their_state not in (h11.SEND_BODY, h11.ERROR) or self._socket.is_closing():
             self._socket.close()
         elif not self.is_leaving:
@@ -122,7 +123,7 @@ def _see_readers(transport: asyncio.Transport) -> None:
 
 
 class _Lingering:
-    """A transport that is closed by the connection it belongs to."""
+    """A transport that its connection closes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""What is answered when something is wrong: one shape, in the words of the library."""
+"""Error responses: one format, with the messages of the library."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ from shortlist.errors import (
 
 
 class Busy(ShortlistError):
-    """Somebody else has been at it for so long that there is no waiting for it."""
+    """Another request has held the run for too long."""
 
 
 _STATUSES: list[tuple[type[ShortlistError], HTTPStatus]] = [
@@ -38,42 +38,42 @@ _STATUSES: list[tuple[type[ShortlistError], HTTPStatus]] = [
     (InvalidProblem, HTTPStatus.UNPROCESSABLE_ENTITY),
     (MeasurementFailed, HTTPStatus.UNPROCESSABLE_ENTITY),
 ]
-"""Which status each error has; the first that fits counts."""
+"""The HTTP status of each error; the first match counts."""
 
-_LONGEST = 300  # letters of something that was given and is repeated in a message
-_MOST_SAID = 2000  # letters of a message
-_CAUSE = re.compile(r" \(.*\)(?=\. What was told before is safe)", re.DOTALL)  # may name servers and users
-_SUBJECT = re.compile("^(Input|String|List|Value|Dictionary|Tuple) ")  # of what is said of a value
+_LONGEST = 300  # characters of a given value that a message repeats
+_MOST_SAID = 2000  # characters of a message
+_CAUSE = re.compile(r" \(.*\)(?=\. Earlier results are safe)", re.DOTALL)  # may name servers and users
+_SUBJECT = re.compile("^(Input|String|List|Value|Dictionary|Tuple) ")  # start of pydantic's messages
 _NOTES = logging.getLogger("shortlist.server")
 
 
 def trouble(status: int, kind: str, message: str) -> dict[str, Any]:
-    """Return what is answered: a status, a word for programs, and a sentence for people."""
+    """Return an error payload: a status, a kind for programs, and a message."""
     message = message if len(message) <= _MOST_SAID else message[:_MOST_SAID] + "..."
-    message = message.encode("utf-8", "backslashreplace").decode()  # half a letter cannot be sent
+    message = message.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be encoded
     return {"error": {"status": int(status), "kind": kind, "message": message}}
 
 
 def answer(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return the same as a response."""
+    """Return an error response."""
     return JSONResponse(trouble(status, kind, message), status, headers)
 
 
 def status_of(error: ShortlistError) -> int:
-    """Return the status of one of our errors."""
+    """Return the HTTP status of an error of the library."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
 
 
 def unforeseen() -> JSONResponse:
-    """Return the answer where the server itself is at fault; it does not say how."""
-    said = "something went wrong in the server, which has noted it in its log. What was told before is safe."
+    """Return the response to an internal error, without details."""
+    said = "internal server error; see the server's log. Earlier results are safe."
     return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", said)
 
 
 def discreet(error: StoreTrouble, store: object) -> StoreTrouble:
-    """Return trouble with a store in words for everybody: they do not tell where the store is, nor whose.
+    """Return a store error without the store's address and user.
 
-    Who runs the server can read the whole of it in the server's log.
+    The server's log contains the full message.
     """
     where = repr(store).partition(": ")[2].removesuffix(">")
     said = str(error)
@@ -85,7 +85,7 @@ def discreet(error: StoreTrouble, store: object) -> StoreTrouble:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every error be answered in this shape."""
+    """Register handlers that answer every error in this format."""
 
     @app.exception_handler(ShortlistError)
     async def _ours(_: Request, error: ShortlistError) -> JSONResponse:
@@ -99,7 +99,7 @@ def add_handlers(app: FastAPI) -> None:
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
         said = {
             HTTPStatus.NOT_FOUND: f"there is nothing at {request.url.path[:_LONGEST]}.",
-            HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} cannot be done at this address.",
+            HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not supported at this address.",
         }.get(HTTPStatus(error.status_code), str(error.detail))
         kind = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
         return answer(error.status_code, kind, said, dict(error.headers or {}))
@@ -110,7 +110,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def words_of(errors: Any) -> str:
-    """Return in a sentence what is wrong with a request, as the first complaint has it."""
+    """Return a message for the first validation error of a request."""
     first = dict(next(iter(errors)))
     cause = (first.get("ctx") or {}).get("error")
     if isinstance(cause, ShortlistError):
@@ -119,7 +119,7 @@ def words_of(errors: Any) -> str:
     if first.get("type") == "missing":
         return f"`{place}` is missing; give it."
     if first.get("type") == "extra_forbidden":
-        return f"`{place}` is unknown here; leave it out."
+        return f"`{place}` is not a known field; omit it."
     if first.get("type") == "json_invalid":
         return "the request is not valid JSON."
     given = repr(first.get("input"))

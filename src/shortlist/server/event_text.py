@@ -1,4 +1,4 @@
-"""The events of a log, each in a line."""
+"""The events of a log as text, one line each."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ from shortlist.store import (
     Told,
 )
 
-_LONGEST = 300  # letters of a line
+_LONGEST = 300  # characters of a line
 
 
 def told_words(record: Record, history: RunState) -> dict[str, Any]:
-    """Return an event as plain data: its number, when it was, of which kind it is, and what it says."""
+    """Return an event as plain data: its number, time, kind and text."""
     words = _words(record.event, history)
     return {
         "number": record.number,
@@ -39,11 +39,11 @@ def told_words(record: Record, history: RunState) -> dict[str, Any]:
 def _words(event: Event, history: RunState) -> str:
     match event:
         case Began():
-            return f"the run began: {event.problem.words}, by {event.strategy}"
+            return f"the run was created: {event.problem.words}, strategy {event.strategy}"
         case Bounded():
             return f"bounds of the rewards were declared: {event.bounds[0]:g} to {event.bounds[1]:g}"
         case Arranged():
-            return "how rewards are measured was settled"
+            return "the measurement settings were recorded"
         case Asked():
             return f"round {event.round} asked for {_tickets(event.arms)}, {_pulls(event.counts.sum())}"
         case Leased():
@@ -58,7 +58,7 @@ def _words(event: Event, history: RunState) -> str:
         case Conflict():
             name = plain_name(history.problem.name(event.arm))
             who = worker_words(event.worker)
-            return f"{who} told {event.refused:g} for {name}; {event.kept:g} was told before and stands"
+            return f"{who} told {event.refused:g} for {name}; the earlier answer {event.kept:g} is kept"
         case Scored():
             name = plain_name(event.ticket.name)
             return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
@@ -71,10 +71,10 @@ def _words(event: Event, history: RunState) -> str:
 def _release(event: Released) -> str:
     who, tickets = worker_words(event.worker), f"{_tickets(event.arms)} of round {event.round}"
     if not event.by:
-        return f"{who} gave back {tickets}"
+        return f"{who} released {tickets}"
     if event.by == event.worker:
-        return f"{who} broke off measuring {tickets}"
-    return f"{worker_words(event.by)} took {tickets} away from {who}"
+        return f"{who} aborted measuring {tickets}"
+    return f"{worker_words(event.by)} released {tickets} of {who}"
 
 
 def _tickets(arms: Any) -> str:

@@ -1,6 +1,6 @@
-"""Middleware: refuses what should not reach the application, before anything of a request is read.
+"""Middleware that refuses invalid requests before their body is read.
 
-Each class is an ASGI application around another one and sees to one thing; `guarded` puts them in order.
+Each class is an ASGI application that wraps another one and has one task; `guarded` puts them in order.
 """
 
 import ipaddress
@@ -25,18 +25,18 @@ from shortlist.server.tokens import Right, Sessions
 # --- rate limits ---------------------------------------------------------------------------------------
 
 
-_MOST_CLIENTS = 10_000  # that are remembered
+_MOST_CLIENTS = 10_000  # clients that are remembered
 
 
 class RateLimits:
-    """So much per second for each client, and so much at once."""
+    """A token bucket for each client: a rate per second, and a burst."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.burst, self.clock = rate, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how much there was, and when
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # the level of the bucket, and when
 
     def take(self, client: str) -> bool:
-        """Return whether a client may have one, and count it."""
+        """Return whether a client may make a request, and count it."""
         now = self.clock()
         left, at = self._left.get(client, (self.burst, now))
         left = min(self.burst, left + self.rate * (now - at))
@@ -49,13 +49,13 @@ class RateLimits:
 
 
 def client_of(scope: Scope) -> str:
-    """Return by what a client is counted: its address, or in IPv6 the network that it has."""
+    """Return the key that a client is counted by: its IPv4 address, or its IPv6 network."""
     client = scope.get("client")
     return network_of(client[0]) if client else ""
 
 
 def network_of(address: str) -> str:
-    """Return an address, or for one of IPv6 the network that its owner has.
+    """Return an IPv4 address, or the /64 network of an IPv6 address.
 
     Examples
     --------
@@ -68,14 +68,14 @@ def network_of(address: str) -> str:
     return address if found is None else str(found)
 
 
-# --- what browsers say of a request --------------------------------------------------------------------
+# --- request headers -----------------------------------------------------------------------------------
 
 
-_OWN = ("same-origin", "none")  # a page of ours, or no page at all: somebody typed the address
+_OWN = ("same-origin", "none")  # one of our pages, or none: the user typed the address
 
 
 def host_of(given: str) -> str:
-    """Return the name in a header `Host`, without a port; an empty one for what is no name.
+    """Return the host name in a `Host` header, without the port; empty if it is invalid.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def host_of(given: str) -> str:
 
 
 def is_foreign(method: str, headers: Headers) -> bool:
-    """Return whether a page of another site sends this; such pages may only lead a reader here."""
+    """Return whether a page of another site sends this request; such pages may only link here."""
     is_followed = method in SAFE and headers.get("sec-fetch-mode", "navigate") == "navigate"
     if any(site not in _OWN for site in headers.getlist("sec-fetch-site")) and not is_followed:
         return True
@@ -102,12 +102,12 @@ def is_foreign(method: str, headers: Headers) -> bool:
 
 
 def cookie_of(headers: Headers, name: str) -> str:
-    """Return a cookie; whatever other cookies there are does not matter."""
+    """Return a cookie by name; other cookies are ignored."""
     return cookie_parser("; ".join(headers.getlist("cookie"))).get(name, "")
 
 
 def _place(origin: str) -> str:
-    """Return the host and port of an origin; it is `null` for pages that are not to be known."""
+    """Return the host and port of an origin; it is `null` for opaque origins."""
     scheme, _, place = origin.lower().partition("://")
     return place if scheme in {"http", "https"} else "null"
 
@@ -119,7 +119,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may load and do: our own scripts and nothing of anybody else."""
+"""The Content-Security-Policy of pages: only our own scripts."""
 
 HEADERS = {
     "content-security-policy": POLICY,
@@ -129,43 +129,43 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""What every answer has."""
+"""The headers of every response."""
 
 _LOGIN = "/login"
 _STATIC = "/static/"
-_CHANGES_NOTHING = ("/plan", _LOGIN, "/logout")  # though sent as POST
+_CHANGES_NOTHING = ("/plan", _LOGIN, "/logout")  # read-only, although sent as POST
 
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Return the application with all guards before it, the first one outermost."""
+    """Return the application wrapped in all middleware, the first one outermost."""
     for guard in reversed(GUARDS):
         app = guard(app, settings)
     return app
 
 
 class Guard:
-    """Passes requests on, or refuses them; a guard says only which."""
+    """Base class of middleware that passes requests on, or refuses them."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app, self.settings = app, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer it; what else is sent along with it then is not read."""
+        """Pass a request on, or refuse it without reading its body."""
         refusal = self.refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
         if refusal is not None and scope["method"] not in SAFE:
             refusal.headers["connection"] = "close"
         await (refusal or self.app)(scope, receive, send)
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
-        """Return the answer to a request that must go no further; None if it may."""
+        """Return the response to a refused request; None to pass it on."""
         return None
 
 
 class SafeHeaders(Guard):
-    """Tells browsers what pages may do, and to keep nothing; answers what nobody else does."""
+    """Adds security and cache headers to responses; answers unhandled errors."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and add to its answer; there is nothing here but HTTP."""
+        """Pass a request on, and add headers to its response; only HTTP is supported."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -185,11 +185,11 @@ class SafeHeaders(Guard):
         except Exception:
             if scope["type"] == "http" and not is_begun:
                 await unforeseen()(scope, receive, with_headers)
-            raise  # to be noted by whoever runs this
+            raise  # for the server's log
 
 
 class Head(Guard):
-    """Answers HEAD as GET; uvicorn leaves the body out."""
+    """Handles HEAD as GET; uvicorn omits the body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, as GET if it is HEAD."""
@@ -199,24 +199,24 @@ class Head(Guard):
 
 
 class Forwarded(Guard):
-    """Puts the client in place of a trusted proxy that passes on what it sends."""
+    """Replaces the address of a trusted proxy by that of its client."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on as its client sent it."""
+        """Pass a request on with the address of its client."""
         if scope["type"] == "http":
             scope = forwarded(scope, self.settings.proxies)
         await self.app(scope, receive, send)
 
 
 class Authenticate(Guard):
-    """Finds out what a client may do, by its token or its cookie; refuses nobody."""
+    """Determines the rights of a client from its token or cookie; refuses no request."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         super().__init__(app, settings)
         self.sessions = Sessions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; a browser is told to forget a cookie that is of no use."""
+        """Pass a request on; delete an invalid cookie in the browser."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -245,9 +245,9 @@ class Authenticate(Guard):
 
 
 class RateLimit(Guard):
-    """Refuses requests of an address that sends more than its share.
+    """Refuses requests of an address that exceeds its rate limit.
 
-    Those who have shown a token, and those who have not, each have a share of their own.
+    Requests with and without a token are counted separately.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -255,32 +255,32 @@ class RateLimit(Guard):
         self.allowance = RateLimits(settings.limits.rate, settings.limits.burst)
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
-        """Return the answer to one request too many."""
+        """Return a 429 response if the rate limit is exceeded."""
         if self.allowance.take(f"{client_of(scope)} {scope['state']['right']}"):
             return None
-        return _too_many("there were too many requests from your address; wait a second.", 1)
+        return _too_many("too many requests from your address; wait a second.", 1)
 
 
 class AllowedHosts(Guard):
-    """Refuses requests under a name that is not ours, as when a foreign name was made to lead here."""
+    """Refuses requests with an unknown host name, to prevent DNS rebinding."""
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
-        """Return the answer to a request that was meant for somebody else."""
+        """Return the response to a request with an unknown host name."""
         given = headers.getlist("host")
         if len(given) == 1 and self.settings.is_own(host_of(given[0])):
             return None
         said = (
-            "the server is not known by the name under which it was called. If the name is right, start it "
-            "with --allow-host NAME."
+            "the host name of this request is not allowed. If it is right, start the server with "
+            "--allow-host NAME."
         )
         return answer(HTTPStatus.MISDIRECTED_REQUEST, "ForeignHost", said)
 
 
 class SameSite(Guard):
-    """Refuses what pages of other sites send, or load from here; they may only lead a reader here."""
+    """Refuses requests from pages of other sites; such pages may only link here."""
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to a page of another site."""
+        """Return the response to a request from another site."""
         if not is_foreign(scope["method"], headers):
             return None
         said = "the request comes from a page of another site."
@@ -288,10 +288,10 @@ class SameSite(Guard):
 
 
 class Authorize(Guard):
-    """Lets people do what their token allows, and nothing be added where runs are only to be looked at.
+    """Refuses requests that the token does not allow, and all changes on a read-only server.
 
-    Wrong tokens are counted, also those in the form: whoever shows too many is told to wait. A right one is
-    let in at any time, as others may have the same address.
+    Wrong tokens are counted, also those in the login form: after too many, the client must wait. A right
+    token is always accepted, since several users may have the same address.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -299,12 +299,12 @@ class Authorize(Guard):
         self.misses = RateLimits(0.1, settings.limits.misses)
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to somebody who may not do this."""
+        """Return the response to a request that is not allowed."""
         scope["state"]["missed"] = self.missed
         path, right = scope["path"], scope["state"]["right"]
         is_change = scope["method"] not in SAFE and path not in _CHANGES_NOTHING
         if is_change and self.settings.is_read_only:
-            return answer(HTTPStatus.FORBIDDEN, "ReadOnly", "runs can only be looked at here.")
+            return answer(HTTPStatus.FORBIDDEN, "ReadOnly", "this server is read-only.")
         is_open = path == _LOGIN or path.startswith(_STATIC)
         if is_open or right >= (Right.WRITE if is_change else Right.READ):
             return None
@@ -312,10 +312,10 @@ class Authorize(Guard):
         return (self.missed(scope) if is_wrong else None) or _unknown(scope, headers, right)
 
     def missed(self, scope: Scope) -> Response | None:
-        """Count a wrong token; return what is answered if there were too many."""
+        """Count a wrong token; return the response if there were too many."""
         if self.misses.take(client_of(scope)):
             return None
-        return _too_many("there were too many wrong tokens from your address; wait a minute.", 60)
+        return _too_many("too many wrong tokens from your address; wait a minute.", 60)
 
 
 _Maker: TypeAlias = Callable[[ASGIApp, Settings], ASGIApp]
@@ -334,24 +334,24 @@ GUARDS: list[_Maker] = [
 
 
 def bearer_of(headers: Headers) -> str | None:
-    """Return the token that a request shows; None if it shows none."""
+    """Return the bearer token of a request; None if there is none."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:
-    """Return the answer to somebody whose token does not allow this, or who has none; browsers are led on."""
+    """Return the response to a request without a sufficient token; browsers are redirected to the login."""
     if right is Right.READ:
-        said = "this token allows to look, and not to add anything. Use the one that does."
+        said = "this token is read-only; use the write token."
         return answer(HTTPStatus.FORBIDDEN, "Forbidden", said)
     if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
         path = scope["path"] if not scope["path"][1:].startswith(("/", "\\")) else "/"  # no other server
         asked = scope.get("query_string", b"").decode("ascii", "replace")
-        wanted = quote(f"{quote(path)}?{asked}" if asked else quote(path))  # it is undone once on the way
+        wanted = quote(f"{quote(path)}?{asked}" if asked else quote(path))  # decoded once on the way
         return RedirectResponse(f"{_LOGIN}?next={wanted}", HTTPStatus.SEE_OTHER)
-    said = "show a token: send the header `Authorization: Bearer TOKEN`."
+    said = "a token is required: send the header `Authorization: Bearer TOKEN`."
     if headers.get("authorization"):
-        said = "what was shown is none of the tokens of this server; " + said
+        said = "this token is not valid on this server; send a valid one in `Authorization: Bearer TOKEN`."
     return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
 
 

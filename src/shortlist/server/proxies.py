@@ -1,7 +1,7 @@
-"""What a trusted reverse proxy says of the client behind it.
+"""The X-Forwarded headers of trusted reverse proxies.
 
-Anybody can send these headers, so they are believed only if they come from an address that the operator
-trusts. The header `Forwarded` is not read: a proxy that does not know it would pass on what a client made up.
+Anyone can send these headers, so they are used only if they come from an address that the operator trusts.
+The header `Forwarded` is ignored: a proxy that does not know it would pass on a forged one.
 """
 
 import ipaddress
@@ -18,14 +18,14 @@ _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def networks_of(given: Iterable[str]) -> tuple[Network, ...]:
-    """Return the addresses and networks of proxies; raise InvalidProblem for what is neither."""
+    """Return the addresses and networks of proxies; raise InvalidProblem if one is invalid."""
     found = []
     for text in given:
         try:
             found.append(ipaddress.ip_network(text))
         except ValueError as error:
             raise InvalidProblem(
-                f"--trust-proxy is {text!r}, but must be an IP address such as 127.0.0.1, or a network such "
+                f"--trust-proxy is {text!r}; it must be an IP address such as 127.0.0.1, or a network such "
                 f"as 10.0.0.0/8: {error}."
             ) from None
     return tuple(found)
@@ -41,7 +41,7 @@ def forwarded(scope: Scope, proxies: Iterable[Network]) -> Scope:
     """Return a request as its client sent it to the proxy: with the client's address, and http or https.
 
     Every proxy adds the address of its own client at the end of `X-Forwarded-For`. So the client is the last
-    address there that is not a trusted proxy; what stands before it may be made up.
+    address there that is not a trusted proxy; addresses before it may be forged.
     """
     peer = scope.get("client")
     if not peer or not is_trusted(peer[0], proxies):
@@ -61,7 +61,7 @@ def forwarded(scope: Scope, proxies: Iterable[Network]) -> Scope:
 
 
 def address_of(text: str) -> _Address | None:
-    """Return an IP address, an IPv4 one also where it is written as IPv6; None for anything else.
+    """Return an IP address, with IPv4-mapped IPv6 converted to IPv4; None if it is invalid.
 
     Examples
     --------

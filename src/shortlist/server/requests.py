@@ -1,7 +1,6 @@
-"""What requests look like. Types are strict: no text and no boolean stands for a number.
+"""The request models. Types are strict: text and booleans are not converted to numbers.
 
-Where the library has a word to say about a value, it says it: such a field is described here for those who
-read the OpenAPI document, and checked by the library.
+Values that the library validates are only described here, for the OpenAPI document; the library checks them.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -14,23 +13,23 @@ from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
 from shortlist.session.session import DAY
 
-MOST_LETTERS = 200  # of the name of a run or a worker
+MOST_LETTERS = 200  # in the name of a run or a worker
 _MOST_ARMS = 1_000_000
-MOST = 2**53  # of pulls, and so of whatever is counted
+MOST = 2**53  # maximum number of pulls, and of everything that is counted
 
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
 
 
 def _as(schema: dict[str, Any], words: str = "") -> WithJsonSchema:
-    """Return how a value is described that is left to the library to check."""
+    """Return the schema of a value that the library validates."""
     return WithJsonSchema(schema | ({"description": words} if words else {}))
 
 
 def checked_name(text: str) -> str:
-    """Return a name, if it is one that can be printed."""
+    """Return a name, if it is printable."""
     if not text.strip() or not text.isprintable():
-        raise InvalidProblem(f"the name {text!r} cannot be used; give one of letters that can be printed.")
+        raise InvalidProblem(f"the name {text!r} cannot be used; use printable characters.")
     return text
 
 
@@ -44,15 +43,15 @@ Numbers: TypeAlias = Annotated[list[Annotated[int, Field(ge=0, le=MOST)]], Field
 
 
 class Strict(BaseModel):
-    """Takes what it knows, in the right type, and nothing else."""
+    """Base of the request models: strict types, and no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class Asked(Strict):
-    """A question, as the section [problem] of a problem file has it, with the arms themselves."""
+    """A question, as in the section [problem] of a problem file, but with the arms included."""
 
-    m: Annotated[Any, _as({"type": "integer", "minimum": 1}, "How many arms to select.")]
+    m: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of arms to select.")]
     epsilon: Annotated[
         Any, _as(_NUMBER | {"exclusiveMinimum": 0}, "How far below the m-th best is good enough.")
     ]
@@ -63,52 +62,59 @@ class Asked(Strict):
     variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
     scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
     bounds: Annotated[
-        Any, _as(_NUMBERS | {"minItems": 2, "maxItems": 2}, "Or: between what all rewards lie.")
+        Any, _as(_NUMBERS | {"minItems": 2, "maxItems": 2}, "Or: the bounds of all rewards.")
     ] = None
     rewards: Annotated[Any, _as({"enum": ["bernoulli"]}, "Or: rewards are 0 or 1.")] = None
     at_least: Annotated[Any, _as(_NUMBER)] = None
     at_most: Annotated[Any, _as(_NUMBER)] = None
-    n: Annotated[Any, _as({"type": "integer", "minimum": 1, "maximum": _MOST_ARMS}, "How many arms.")] = None
+    n: Annotated[Any, _as({"type": "integer", "minimum": 1, "maximum": _MOST_ARMS}, "Number of arms.")] = None
     names: Annotated[Any, _as({"type": "array", "items": {"type": "string"}, "maxItems": _MOST_ARMS})] = None
     noise: Annotated[Any, _as({"enum": ["sub-gaussian", "gaussian", "gaussian-unknown"]})] = None
     pilot: Annotated[
-        Any, _as({"type": "integer", "minimum": 2}, "Of unknown variances: pulls per arm to start with.")
+        Any, _as({"type": "integer", "minimum": 2}, "For unknown variances: pulls per arm in the pilot.")
     ] = None
     guarantee: Annotated[Any, _as({"enum": ["pac", "indifference"]})] = None
     goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
 
     def question(self) -> Problem:
-        """Return the question; raise InvalidProblem, as the library does, if it makes no sense."""
+        """Return the question; raise InvalidProblem, as the library does, if it is invalid."""
         given = {key: value for key, value in self.model_dump().items() if value is not None}
         if "n" in given and whole_number(given["n"], "n", 1) > _MOST_ARMS:
-            raise InvalidProblem(f"`n` is {given['n']}; over HTTP it must be {_MOST_ARMS:,} at most.")
+            raise InvalidProblem(f"`n` is {given['n']}; over HTTP it must be at most {_MOST_ARMS:,}.")
         return question_of(given)
 
 
 class Begin(Strict):
-    """A run to begin. It can only be answered by `tell`: nothing that is sent is ever executed."""
+    """A run to create. It can only be answered by `tell`: the server never executes anything it is sent."""
 
     name: Name
     question: Asked
     strategy: Annotated[str, Field(max_length=MOST_LETTERS)] = "auto"
     seed: Seed = 0
     budget: (
-        Annotated[int, Field(ge=0, le=2**63 - 1, description="Of pulls; `auto` chooses by it.")] | None
+        Annotated[
+            int,
+            Field(
+                ge=0,
+                le=2**63 - 1,
+                description="Maximum number of pulls; `auto` chooses a strategy that fits it.",
+            ),
+        ]
+        | None
     ) = None
     reissue: (
-        Annotated[bool, Field(description="Whether tickets go to others when leases run out.")] | None
+        Annotated[bool, Field(description="Whether tickets go to other workers when leases expire.")] | None
     ) = None
     reproducible: Annotated[
-        bool, Field(description="Whether a ticket measured again with its seed gives the same rewards.")
+        bool, Field(description="Whether measuring a ticket again with its seed gives the same rewards.")
     ] = False
 
 
 class Ask(Strict):
-    """Whose tickets, how many at most, and for how many seconds they are reserved.
+    """A request for tickets: the worker, the maximum number, and the duration of the lease in seconds.
 
-    With `round` and `arms` these tickets are reserved and no others, as far as they are free. With
-    `first_pulls` and `pulls`, too, they are parts of tickets, as drivers measure them, and those that have
-    been answered are left out.
+    With `round` and `arms` only these tickets are leased, as far as they are available. With `first_pulls`
+    and `pulls` as well, they are parts of tickets, as drivers measure them, without those already answered.
     """
 
     worker: Name
@@ -134,7 +140,7 @@ _ANSWER = {
 
 
 class Failed(Strict):
-    """Pulls that failed every time they were tried, and what each counts as in an answer."""
+    """Pulls that failed at every attempt, and the value that each counts as in an answer."""
 
     ticket: Annotated[str, Field(max_length=MOST_LETTERS)]
     first_pull: Annotated[int, Field(ge=0, le=MOST)]
@@ -158,7 +164,7 @@ class Tell(Strict):
 class Answer(Strict):
     """Answers to parts of tickets of a round, by arm, first pull and number of pulls.
 
-    A ticket is told when all its parts are. The worker gives back the arms `released`.
+    A ticket is answered when all its parts are. The worker releases the arms `released`.
     """
 
     worker: Name
@@ -169,21 +175,21 @@ class Answer(Strict):
     means: Annotated[list[float], Field(max_length=_MOST_ARMS)]
     variances: Annotated[list[Annotated[float, Field(ge=0)] | None], Field(max_length=_MOST_ARMS)]
     scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
-    again: Annotated[Numbers, Field(description="Arms of which a call was tried more than once.")] = []
+    again: Annotated[Numbers, Field(description="Arms with a call that was tried more than once.")] = []
     released: Numbers = []
 
 
 class Renew(Strict):
-    """Whose tickets to reserve for how many more seconds."""
+    """The worker whose leases to extend, and for how many seconds."""
 
     worker: Name
     lease: Annotated[float, Field(gt=0, le=1e10)] = DAY
 
 
 class Release(Strict):
-    """Whose tickets to give back; with `by`, who takes them away from a worker that may be measuring them.
+    """The worker whose tickets to release; `by` names another person who releases them.
 
-    With `round` and `arms` these tickets, which the worker, named in `by`, began and broke off.
+    With `round` and `arms` these tickets, which the worker, named in `by`, started and aborted.
     """
 
     worker: Name
@@ -206,13 +212,13 @@ _SETTINGS = {
 
 
 class Arrange(Strict):
-    """How rewards are measured, as `shortlist.drive` says it: a run can only go on with the same."""
+    """The measurement settings of `shortlist.drive`: a run can only be resumed with the same."""
 
     settings: Annotated[dict[str, Any], _as(_SETTINGS)]
 
 
 class Suspend(Strict):
-    """Why measuring stopped short; or why it waits, and until when, in seconds since 1970."""
+    """Why a driver stopped early; or why it waits, and until when (Unix time)."""
 
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
     worker: Name
@@ -220,7 +226,7 @@ class Suspend(Strict):
 
 
 class Trouble(BaseModel):
-    """What went wrong: a status, a word for programs, and a sentence for people."""
+    """An error: a status, a kind for programs, and a message."""
 
     status: int
     kind: str
@@ -228,6 +234,6 @@ class Trouble(BaseModel):
 
 
 class Refusal(BaseModel):
-    """The one shape of all errors."""
+    """The format of all error responses."""
 
     error: Trouble

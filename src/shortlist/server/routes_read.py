@@ -1,4 +1,4 @@
-"""What only looks at runs: all of it as plain data, and news as they come."""
+"""Read-only routes: data of runs as JSON and CSV, and event streams."""
 
 import csv
 import io
@@ -35,16 +35,16 @@ from shortlist.session.holders import awaited
 from shortlist.session.log import RunLog
 from shortlist.tickets import Tickets
 
-_AT_ONCE = 1000  # rows of a sheet that are sent together
+_AT_ONCE = 1000  # rows of CSV that are sent together
 
 
 def routes(context: AppContext) -> APIRouter:
-    """Return the routes of what only looks."""
+    """Return the read-only routes."""
     router = APIRouter(tags=["reading"], route_class=StrictRoute)
 
     @router.post("/plan", responses=returns(Plan))
     async def plan_(asked: Asked) -> dict[str, Any]:
-        """Return what every strategy promises for a question, and the pulls that none can do without."""
+        """Return the plan for a question: the worst case of every strategy, and the lower bound."""
         return await context.run_planner(lambda: plan_dict(asked.question()))
 
     @router.get("/runs/{run}/question.json", responses=returns(responses.Question))
@@ -58,12 +58,12 @@ def routes(context: AppContext) -> APIRouter:
         worker: Annotated[str | None, Query(max_length=200)] = None,
         known: Annotated[int | None, Query(ge=0, description="A round whose tickets are left out.")] = None,
     ) -> dict[str, Any]:
-        """Return all tickets of the round under way: which are open and, for a worker, which it may have."""
+        """Return all tickets of the current round: which are open and, for a worker, which it may measure."""
         return await context.read(partial(context.cache.look, run_of(run), partial(_round, worker, known)))
 
     @router.get("/runs/{run}/result.json", responses=returns(Outcome))
     async def result(run: Run) -> dict[str, Any]:
-        """Return what a run has come to, arm by arm."""
+        """Return the result of a run so far, arm by arm."""
         return await context.read(partial(context.cache.look, run_of(run), _result))
 
     @router.get("/runs/{run}/export.json", responses=returns(Export))
@@ -78,7 +78,7 @@ def routes(context: AppContext) -> APIRouter:
         responses=returns_text("text/csv", "All answers, as a sheet."),
     )
     async def export_csv(run: Run) -> StreamingResponse:
-        """Return all answers of a run as a sheet, which `shortlist tell` takes."""
+        """Return all answers of a run as CSV, which `shortlist tell` accepts."""
         lines = _lines(await context.read(partial(context.cache.copy, run_of(run))))
 
         async def sent() -> AsyncIterator[str]:
@@ -93,11 +93,13 @@ def routes(context: AppContext) -> APIRouter:
         responses=returns_text(Stream.media_type, "Events `run`, each with the run's status, and `trouble`."),
     )
     async def events(run: Run, request: Request) -> StreamingResponse:
-        """Send news of a run as they come, as server-sent events: the same as the page's plain data."""
+        """Stream the status of a run after every change, as server-sent events."""
         name = run_of(run)
         await context.read(partial(context.cache.look, name, lambda _: None))  # raises NoSuchRun
         if context.n_streams >= context.settings.limits.streams:
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "too many watch already; try later.")
+            raise HTTPException(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too many event streams are open; try again later."
+            )
         if getattr(request.state, "is_head", False):
             return StreamingResponse(iter(()), media_type=Stream.media_type, headers=Stream.unbuffered)
         return Stream(context, name)
@@ -106,16 +108,16 @@ def routes(context: AppContext) -> APIRouter:
 
 
 def plan_dict(question: Problem) -> dict[str, Any]:
-    """Return a plan as plain data, with the question in words."""
+    """Return a plan as plain data, with the question as text."""
     found = plan(question)
     return found.to_dict() | {"words": question.words}
 
 
 class Stream(StreamingResponse):
-    """News of a run for one who watches; however it ends, it is counted out."""
+    """An event stream of a run for one client; the count of streams is reduced however it ends."""
 
     media_type = "text/event-stream"
-    unbuffered: ClassVar = {"x-accel-buffering": "no"}  # nginx passes events on as they come
+    unbuffered: ClassVar = {"x-accel-buffering": "no"}  # tells nginx not to buffer events
 
     def __init__(self, context: AppContext, run: str) -> None:
         self._house, self._run = context, run
@@ -127,7 +129,7 @@ class Stream(StreamingResponse):
         super().__init__(self._said, headers=self.unbuffered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send news until the reader goes away, the run is removed, or the server ends."""
+        """Send events until the client disconnects, the run is removed, or the server stops."""
         self._house.n_streams += 1
         try:
             async with aclosing(self._said):
@@ -151,7 +153,7 @@ async def _news(context: AppContext, run: str, seen: Seen) -> dict[str, Any] | N
 
 
 def _question(run: OpenRun) -> dict[str, Any]:
-    """Return a question whole: what `POST /runs` would take."""
+    """Return a complete question, as `POST /runs` accepts it."""
     problem = run.log.history.problem
     known = {"variances": problem.variances.tolist()} if problem.knows_variances else {}
     names = None if problem.names is None else list(problem.names)
@@ -161,7 +163,7 @@ def _question(run: OpenRun) -> dict[str, Any]:
 def _round(worker: str | None, known: int | None, run: OpenRun) -> dict[str, Any]:
     is_free = None
     if worker is not None and run.session is not None:
-        is_free = run.session.still_open(worker)[1]  # which may bring news: so the rest is looked at after it
+        is_free = run.session.still_open(worker)[1]  # this may read new events, so look at the rest after it
     history, now = run.log.history, run.log.now()
     round, began = history.round, history.began
     is_free = ~round.is_told if is_free is None else is_free
@@ -202,7 +204,7 @@ def _result(run: OpenRun) -> dict[str, Any]:
 
 
 def _lines(log: RunLog) -> Iterator[str]:
-    """Yield a sheet in parts; names are put down so that no spreadsheet takes them for formulas."""
+    """Yield CSV in parts; names are escaped, so that spreadsheets do not run them as formulas."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -216,6 +218,6 @@ def _lines(log: RunLog) -> Iterator[str]:
 
 
 def _attached(part: str, ending: str) -> dict[str, str]:
-    """Return the header that makes a browser keep a file; its name has only plain letters."""
+    """Return the header that makes a browser save a file, with an ASCII name."""
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in part)
     return {"content-disposition": f'attachment; filename="{plain[:80]}.{ending}"'}

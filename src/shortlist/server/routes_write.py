@@ -1,4 +1,4 @@
-"""What adds to runs: begin, ask, tell, and what else those who measure need."""
+"""Routes that change runs: begin, ask, tell, and the other requests of workers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,13 +39,13 @@ Run = Annotated[str, Path(description="The run's name; `/` is written `~1`, and 
 
 Worker = Annotated[
     str,
-    Query(max_length=MOST_LETTERS, description="Who measured."),
+    Query(max_length=MOST_LETTERS, description="The worker who measured."),
     AfterValidator(lambda text: text and checked_name(text)),
 ]
 
 
 def routes(context: AppContext) -> APIRouter:
-    """Return the routes of what adds to runs."""
+    """Return the routes that change runs."""
     router = APIRouter(tags=["feeding"], route_class=StrictRoute)
 
     async def added(run: str, do: Callable[[Session], dict[str, Any]]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def routes(context: AppContext) -> APIRouter:
         responses={201: {"model": Begun}, 200: {"model": Begun, "description": "It was there."}},
     )
     async def begin(wish: Begin, response: Response) -> dict[str, Any]:
-        """Begin a run; if it is there already and asks the same, return how far it is."""
+        """Create a run; if it exists with the same question, return its progress."""
         begun, is_new = await context.write(partial(_begun, context, wish))
         response.status_code = HTTPStatus.CREATED if is_new else HTTPStatus.OK
         response.headers["location"] = path_of(wish.name)
@@ -65,17 +65,17 @@ def routes(context: AppContext) -> APIRouter:
 
     @router.post("/runs/{run}/ask", responses=returns(Given))
     async def ask(run: Run, wish: Ask) -> dict[str, Any]:
-        """Reserve tickets for a worker; asking again returns the same ones."""
+        """Lease tickets to a worker; asking again returns the same tickets."""
         return await added(run, partial(_asked, wish))
 
     @router.post("/runs/{run}/tell", responses=returns(Taken))
     async def tell(run: Run, told: Tell) -> dict[str, Any]:
-        """Tell answers: all are taken, or none. Telling the same again does no harm."""
+        """Record answers, all or nothing. Sending the same answers again is harmless."""
         return await added(run, partial(_told, told))
 
     @router.post("/runs/{run}/answer", responses=returns(Kept))
     async def answer(run: Run, given: Answer) -> dict[str, Any]:
-        """Tell answers to parts of tickets: all are taken, or none."""
+        """Record answers to parts of tickets, all or nothing."""
         return await added(run, partial(_answered, given))
 
     @router.post(
@@ -84,28 +84,28 @@ def routes(context: AppContext) -> APIRouter:
         openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
     async def sheet(run: Run, request: Request, worker: Worker = "") -> dict[str, Any]:
-        """Tell the answers of a sheet, as `shortlist tell` takes it."""
+        """Record the answers in a file, as `shortlist tell` does."""
         data = await request.body()
         return await added(run, partial(_sheet_told, data, worker))
 
     @router.post("/runs/{run}/renew", responses=returns(Done))
     async def renew(run: Run, wish: Renew) -> dict[str, Any]:
-        """Reserve what a worker has for longer."""
+        """Extend the leases of a worker."""
         return await added(run, partial(_done, lambda one: one.renew(wish.worker, wish.lease)))
 
     @router.post("/runs/{run}/release", responses=returns(Done))
     async def release(run: Run, wish: Release) -> dict[str, Any]:
-        """Give back what a worker has and will not answer, or take it away."""
+        """Release tickets that a worker holds and will not answer."""
         return await added(run, partial(_done, partial(_release, wish)))
 
     @router.post("/runs/{run}/arrange", responses=returns(Done))
     async def arrange(run: Run, wish: Arrange) -> dict[str, Any]:
-        """Say how rewards are measured; refused if earlier ones were measured otherwise."""
+        """Record the measurement settings; refused if they differ from earlier ones."""
         return await added(run, partial(_done, lambda one: one.arrange(wish.settings)))
 
     @router.post("/runs/{run}/suspend", responses=returns(Done))
     async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
-        """Note why measuring stopped short, or why it waits."""
+        """Record why a driver stopped early, or why it waits."""
         do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
         return await added(run, partial(_done, do))
 
@@ -130,7 +130,7 @@ def _asked(wish: Ask, session: Session) -> dict[str, Any]:
 
 
 def _claimed(session: Session, wish: Ask) -> Tickets:
-    """Return those tickets of some arms that the worker has now."""
+    """Return the tickets of some arms that the worker holds now."""
     wanted = _named(session, wish)
     return wanted.take(np.flatnonzero(session.claim(wanted, wish.worker, wish.lease)))
 
@@ -138,7 +138,7 @@ def _claimed(session: Session, wish: Ask) -> Tickets:
 def _named(session: Session, wish: Ask | Release) -> Tickets:
     """Return the tickets of some arms of a round."""
     if wish.round is None:
-        raise NotAsked("`arms` names tickets of a round; give the `round`, too.")
+        raise NotAsked("`arms` names tickets of a round; give the `round` as well.")
     session.refresh()
     if isinstance(wish, Ask) and wish.first_pulls is not None and wish.pulls is not None:
         return _parts(session, wish.round, wish.arms or [], wish.first_pulls, wish.pulls)
@@ -154,7 +154,7 @@ def _release(wish: Release, session: Session) -> None:
 def _parts(
     session: Session, round: int, arms: list[int], first_pulls: list[int], pulls: list[int]
 ) -> Tickets:
-    """Return parts of tickets from what a request lists."""
+    """Return the parts of tickets that a request lists."""
     if not len(arms) == len(first_pulls) == len(pulls):
         raise NotAsked("`arms`, `first_pulls` and `pulls` must be lists of the same length.")
     needed = session.history.find(round).tickets.needs_variances
@@ -206,13 +206,13 @@ def _taken(session: Session, entries: list[Entry], worker: str, **about: Any) ->
 
 
 def _scored(session: Session, failed: Failed) -> Scored:
-    """Return which pulls were scored."""
+    """Return the scored pulls."""
     round, arm = ticket_numbers(Entry("scored", failed.ticket), session.code)
     name = session.problem.name(arm) if arm < session.problem.n else ""
     return Scored(Ticket(round, arm, name, failed.pulls, failed.first_pull), failed.score, failed.reason)
 
 
 def _done(do: Callable[[Session], None], session: Session) -> dict[str, Any]:
-    """Do something to a run, and return how far it is."""
+    """Apply a change to a run, and return its progress."""
     do(session)
     return {"run": session.name, "is_done": session.is_done}

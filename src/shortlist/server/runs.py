@@ -1,4 +1,4 @@
-"""The runs that a server has open: each is read once, and followed from then on."""
+"""A cache of open runs: each log is read once, and then only its new records."""
 
 import itertools
 import threading
@@ -23,22 +23,22 @@ from shortlist.session.session import Session
 from shortlist.session.worker_names import is_gone
 from shortlist.store import Answered, Record, Store, Told
 
-# --- what is counted while a log is followed -----------------------------------------------------------
+# --- activity of a run ---------------------------------------------------------------------------------
 
 
-_MOST_RECENT = 40  # events that are kept to be shown
-_A_ROUND = 20  # tickets that take as much memory as a round without any
+_MOST_RECENT = 40  # events kept for display
+_A_ROUND = 20  # number of tickets that take as much memory as an empty round
 
 
 class Activity:
-    """Who did how much of a run, and what happened last; counts from when it is made for a log.
+    """The work of each worker and the latest events of a run, updated as its log is read.
 
     Attributes
     ----------
     recent
-        The last events, in words.
+        The last events, as text.
     size
-        How much memory the run takes, as a number of tickets.
+        The memory use of the run, as a number of tickets.
     """
 
     def __init__(self, log: RunLog) -> None:
@@ -47,7 +47,7 @@ class Activity:
         self._n_rounds = 0  # that `size` covers
         self.recent: deque[dict[str, Any]] = deque(maxlen=_MOST_RECENT)
         self.size = 0
-        log.on_records = partial(_passed_on, weakref.ref(self))  # not for ever: large runs must be let go of
+        log.on_records = partial(_passed_on, weakref.ref(self))  # weak, so that large runs can be freed
 
     def _count(self, records: Sequence[Record]) -> None:
         if records[0].number == 1:  # the log is read from its start, perhaps again
@@ -68,12 +68,12 @@ class Activity:
 
     @property
     def workers(self) -> tuple[Work, ...]:
-        """Who made how many of the pulls that count, the busiest first."""
+        """Who made how many of the pulls that count, the largest share first."""
         return self._credits.shares(self._log.history)
 
     @property
     def origin(self) -> Origin:
-        """Where the run comes from."""
+        """The provenance of the run."""
         log, began = self._log, self._log.history.began
         return Origin(
             *(log.run, began.code, began.asked_for, began.version, log.history.settings),
@@ -91,14 +91,14 @@ def _passed_on(to: "weakref.ref[Activity]", records: Sequence[Record]) -> None:
 
 T = TypeVar("T")
 
-_MOST_OPEN = 100  # runs that are followed at the same time
-_MOST_TICKETS = 5_000_000  # of all of these; a ticket takes about 80 bytes
+_MOST_OPEN = 100  # maximum number of open runs
+_MOST_TICKETS = 5_000_000  # tickets of all open runs; a ticket takes about 80 bytes
 _MOST_GLIMPSES = 10_000
-_PATIENCE = 3.0  # seconds that whoever looks waits for somebody who adds
+_PATIENCE = 3.0  # seconds that a reader waits for a writer
 
 
 class OpenRun:
-    """A run that is followed; `session` is None where it can only be looked at."""
+    """An open run; `session` is None on a read-only server."""
 
     def __init__(self, store: Store, run: str, *, is_read_only: bool) -> None:
         self.log = RunLog(store, run)
@@ -108,7 +108,7 @@ class OpenRun:
         self.session = None if is_read_only else Session.following(self.log)
 
     def refresh(self) -> None:
-        """Take in what others have added; raise StoreTrouble if it is another run by now."""
+        """Read new records; raise StoreTrouble if the run was replaced by another one."""
         if self.session is None:
             self.log.catch_up()
         else:
@@ -118,16 +118,16 @@ class OpenRun:
 
     @contextmanager
     def held(self) -> Iterator["OpenRun"]:
-        """Keep others from adding to it; raise Busy if one of them does not come to an end."""
+        """Lock the run against writers; raise Busy if one of them takes too long."""
         if not self.log.lock.acquire(timeout=_PATIENCE):
-            raise Busy(f"others have been adding to run {self.log.run!r} for long; try again.")
+            raise Busy(f"run {self.log.run!r} is busy with other requests; try again.")
         try:
             yield self
         finally:
             self.log.lock.release()
 
     def is_there(self) -> bool:
-        """Return whether the last event that was read is still in the store."""
+        """Return whether the last record that was read is still in the store."""
         last = self.log.last
         if last is None:
             return False
@@ -136,7 +136,7 @@ class OpenRun:
 
 
 class Glimpse(Generic[T]):
-    """What was shown of a run that need not be followed, and for how long it holds."""
+    """A cached view of a run that is not kept open, and how long it is valid."""
 
     def __init__(self, log: RunLog, view: Callable[[RunLog], T]) -> None:
         start, now, round = time.monotonic(), log.now(), log.history.round
@@ -147,19 +147,19 @@ class Glimpse(Generic[T]):
         self._last = None if log.last is None else (log.last.number, log.last.mark)
 
     def holds(self, store: Store, run: str) -> bool:
-        """Return whether nothing was appended since, no lease has ended, and nobody who has one is gone."""
+        """Return whether no record was appended, no lease has expired, and no worker with a lease is gone."""
         if self._last is None or time.monotonic() >= self._until or any(map(is_gone, self._holders)):
             return False
         number, mark = self._last
         try:
             found = list(itertools.islice(store.read(run, number - 1), 2))
         except StoreTrouble:
-            return False  # it is another run by now, or damaged
+            return False  # the run was replaced, or is damaged
         return [record.mark for record in found] == [mark]
 
 
 class RunCache:
-    """All runs of a store; may be used by several threads."""
+    """All runs of a store. Thread-safe."""
 
     def __init__(self, store: Store, *, is_read_only: bool = False) -> None:
         self.store, self.is_read_only = store, is_read_only
@@ -170,7 +170,7 @@ class RunCache:
 
     @contextmanager
     def discreet(self) -> Iterator[None]:
-        """Let nobody know, by what is said if the store fails, where it is."""
+        """Hide the address of the store in its error messages."""
         try:
             yield
         except StoreTrouble as error:
@@ -178,7 +178,7 @@ class RunCache:
 
     @contextmanager
     def run(self, name: str) -> Iterator[OpenRun]:
-        """Yield a run. If its store fails, it is forgotten, to be opened again next time."""
+        """Yield a run. If its store fails, remove it from the cache, to be opened again next time."""
         with self.discreet():
             found = self._found(name)
             try:
@@ -191,14 +191,14 @@ class RunCache:
 
     @contextmanager
     def fresh(self, name: str) -> Iterator[OpenRun]:
-        """Yield a run as it is now, also if it was begun anew; nobody adds to it meanwhile.
+        """Yield the current state of a run, locked against writers; reopen it if it was replaced.
 
         Raises
         ------
         NoSuchRun
             If it was removed.
         Busy
-            If somebody else has been adding to it for too long.
+            If another request has held the run for too long.
         """
         with self.discreet():
             try:
@@ -211,14 +211,14 @@ class RunCache:
 
     @contextmanager
     def session(self, name: str) -> Iterator[Session]:
-        """Yield the session of a run, which others may be using too."""
+        """Yield the session of a run, which other threads may share."""
         with self.run(name) as found:
             if found.session is None:
-                raise StoreTrouble("runs can only be looked at here.")
+                raise StoreTrouble("this server is read-only.")
             yield found.session
 
     def work(self, name: str, do: Callable[[Session], T]) -> T:
-        """Return what comes of adding to a run; to the one that is there now, if it was begun again."""
+        """Return the result of a change to a run; reopen the run if it was replaced."""
         with self.discreet():
             found = self._found(name)
             try:
@@ -232,14 +232,14 @@ class RunCache:
                 return do(session)
 
     def look(self, name: str, view: Callable[[OpenRun], T]) -> T:
-        """Return what a view shows of a run, as it is now; nobody adds to it meanwhile."""
+        """Return a view of the current state of a run, locked against writers."""
         with self.fresh(name) as found:
             return view(found)
 
     def glimpse(self, name: str, view: Callable[[RunLog], T]) -> T:
-        """Return what a view shows of a run, as it is now, without keeping the run open.
+        """Return a view of the current state of a run, without keeping the run open.
 
-        As long as that holds, the log is not read again; so the view must always be the same one.
+        The view is cached while it is valid; so always use the same view function.
         """
         with self._lock:
             is_open, known = name in self._open, self._glimpses.get(name)
@@ -258,7 +258,7 @@ class RunCache:
         return shown
 
     def copy(self, name: str) -> RunLog:
-        """Return the log of a run as it is now, read anew: who takes long over it keeps nobody waiting."""
+        """Return a fresh copy of the log of a run, for slow readers: it blocks no one."""
         with self.discreet():
             log = RunLog(self.store, name)
             log.catch_up()
@@ -271,7 +271,7 @@ class RunCache:
             return self.store.runs()[::-1]
 
     def forget(self, name: str) -> None:
-        """Do not follow a run any more."""
+        """Remove a run from the cache."""
         with self._lock:
             self._open.pop(name, None)
 
@@ -282,7 +282,7 @@ class RunCache:
                 self._close_some()
                 return self._open[name]
             opening = self._locks.setdefault(name, threading.Lock())
-        with opening:  # a log may take long to read: others go on, those who want the same one wait
+        with opening:  # reading a log may take long: only requests for the same run wait
             with self._lock:
                 if name in self._open:
                     return self._open[name]
@@ -297,7 +297,7 @@ class RunCache:
             return opened
 
     def _close_some(self) -> None:
-        """Stop following runs that were not used for longest, if all together take too much memory."""
+        """Close the least recently used runs if all open runs take too much memory."""
         n_tickets = sum(run.activity.size for run in self._open.values())
         while len(self._open) > 1 and (len(self._open) > _MOST_OPEN or n_tickets > _MOST_TICKETS):
             _, closed = self._open.popitem(last=False)

@@ -1,4 +1,4 @@
-"""A server that listens: how it starts, and how it ends."""
+"""Starting and stopping of the server."""
 
 import contextlib
 import signal
@@ -17,26 +17,26 @@ from shortlist.server.middleware import guarded
 from shortlist.server.settings import Settings
 from shortlist.store import Store
 
-_GRACE = 3  # seconds for what is under way when the server ends
-_WAITING = 2048  # connections that the system keeps until they are looked at
-_TICKS = 10  # of which each is a tenth of a second: how often connections are looked at
+_GRACE = 3  # seconds for running requests when the server stops
+_WAITING = 2048  # backlog of the listening socket
+_TICKS = 10  # in tenths of a second: how often connections are checked
 
 
 class Server(uvicorn.Server):
-    """Ends streams of events when it is asked to end; and connections on which nothing moves."""
+    """A uvicorn server that ends event streams when it stops, and closes idle connections."""
 
     def __init__(self, config: uvicorn.Config, context: AppContext) -> None:
         super().__init__(config)
         self.context = context
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """End when a signal says so, without complaint; at once if Ctrl-C is pressed again."""
+        """Stop quietly on a signal; immediately if Ctrl-C is pressed again."""
         self.context.closing.set()
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after connections; return whether to end."""
+        """Check the connections; return whether to stop."""
         if counter % _TICKS == 0:
             now = time.monotonic()
             for connection in list(self.server_state.connections):
@@ -46,7 +46,7 @@ class Server(uvicorn.Server):
 
 
 def server_for(store: Store, settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Server:
-    """Return a server of a store, which `run` starts; it ends with Ctrl-C or SIGTERM."""
+    """Return a server for a store; `run` starts it, and Ctrl-C or SIGTERM stops it."""
     app: FastAPI = create_api(store, settings)
     config = uvicorn.Config(
         guarded(app, settings),
@@ -66,7 +66,7 @@ def server_for(store: Store, settings: Settings, host: str = "127.0.0.1", port: 
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen at all addresses of a host; raise InvalidProblem if that cannot be done."""
+    """Return sockets that listen on all addresses of a host; raise InvalidProblem on failure."""
     found: list[socket.socket] = []
     try:
         for family, address in _addresses(host, port):
@@ -77,7 +77,7 @@ def listening(host: str, port: int) -> list[socket.socket]:
             one.close()
         why = getattr(error, "strerror", None) or str(error)
         raise InvalidProblem(
-            f"the server cannot listen at {host}, port {port}: {why}. Give another with --port or --host."
+            f"the server cannot listen on {host}, port {port}: {why}. Use another --port or --host."
         ) from None
     return found
 
@@ -88,7 +88,7 @@ def _addresses(host: str, port: int) -> Sequence[tuple[socket.AddressFamily, str
 
 
 def raise_open_files() -> None:
-    """Allow as many connections as the system lets us have; each takes a file."""
+    """Raise the limit of open files to its maximum, since each connection takes one."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415  # not on every system
 

@@ -1,4 +1,4 @@
-"""How a server is set up: what it serves, to whom, and how much of it."""
+"""The settings of a server: access and limits."""
 
 import hashlib
 import ipaddress
@@ -12,28 +12,28 @@ from shortlist.server.tokens import Tokens
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is taken from one client, so that there is enough for the others.
+    """Limits per client, so that no client can block the others.
 
     Attributes
     ----------
     body
-        The most bytes of a request.
+        Maximum size of a request in bytes.
     bodies
-        The most bytes of all requests that are being received or dealt with.
+        Maximum total size of all requests in memory, in bytes.
     patience
-        Within how many seconds a request must have arrived whole, and how long an answer may lie waiting
-        before its reader has taken some of it.
+        Timeout in seconds for receiving a complete request, and for a client that does not read its
+        response.
     rate, burst
         Requests per second from one address in the long run, and at once.
     misses
-        Wrong tokens from one address at once; after that, one every ten seconds. The right one is
-        never refused.
+        Wrong tokens from one address at once; after that, one every ten seconds. The right token is never
+        refused.
     streams
-        The most streams of events in all.
+        Maximum number of event streams in total.
     connections
-        The most connections from one address, other than a trusted proxy.
+        Maximum number of connections from one address, other than a trusted proxy.
     plans
-        The most plans that are being worked out or wait for it.
+        Maximum number of plans that are being computed or queued.
     """
 
     body: int = 10 * 2**20
@@ -49,22 +49,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server may do.
+    """The settings of a server.
 
     Attributes
     ----------
     tokens
-        What must be shown; None where everybody who reaches the server may do everything.
+        The required tokens; None if everyone who can reach the server has full access.
     hosts
-        The names by which it may be called, beside those of this machine and addresses in numbers.
+        Allowed host names, besides those of this machine and IP addresses.
     is_read_only
-        Whether runs can only be looked at.
+        Whether the server accepts no changes.
     proxies
-        Reverse proxies that are believed what they say of their clients.
+        Trusted reverse proxies.
     port
-        Where it listens; the cookie is named after it.
+        The port; the name of the cookie depends on it.
     limits
-        How much is taken from one client.
+        The limits per client.
     """
 
     tokens: Tokens | None = None
@@ -75,9 +75,9 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def is_own(self, host: str) -> bool:
-        """Return whether this is one of our names, so that no name of somebody else leads a browser here.
+        """Return whether this is one of our host names, to prevent DNS rebinding.
 
-        An address in numbers is nobody's name; a page that was loaded from it was loaded from here.
+        IP addresses are always allowed: a page that was loaded from one was loaded from this server.
         """
         return host in self.hosts or host in own_names() or _is_address(host)
 
@@ -89,7 +89,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a server that listens there."""
+    """Return whether a host is a loopback address, which only this machine can reach."""
     if host == "localhost":
         return True
     return _is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
@@ -97,7 +97,7 @@ def is_loopback(host: str) -> bool:
 
 @cache
 def own_names() -> frozenset[str]:
-    """Return the names of this machine, as it knows them itself: nobody else is asked."""
+    """Return the names of this machine, without network lookups."""
     name = socket.gethostname().lower()
     return frozenset({"localhost", name, f"{name}.local"})
 

@@ -1,4 +1,4 @@
-"""A run as its page shows it: plain data, fit for JSON, and small however large the run is."""
+"""The data of a run's page: plain data for JSON, of limited size however large the run is."""
 
 import math
 import time
@@ -36,7 +36,7 @@ MOST_LETTERS = 120  # of a name
 
 
 def arms_view(report: Report) -> dict[str, Any]:
-    """Return the arms that are shown one by one, from the best; with the cut between in and out."""
+    """Return the arms that are shown individually, from the best, with the cut between in and out."""
     chosen, problem = shown(report), report.result.problem
     above = [_row(report, row, is_above=True) for row in chosen.above]
     return {
@@ -70,7 +70,7 @@ def _one(report: Report, arm: int) -> dict[str, Any]:
 
 
 def _many(report: Report, left: Left) -> dict[str, Any]:
-    """Return arms that are not shown one by one: how many, and between what their means lie."""
+    """Return a group of arms that are not shown individually: their number, and the range of their means."""
     arms = report.result.arms
     there = arms.means[left.arms][~np.isnan(arms.means[left.arms])]
     return {
@@ -91,11 +91,11 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-_LONGEST_STEP = 80  # letters of a reason
+_LONGEST_STEP = 80  # characters of a reason
 
 
 def next_step(history: RunState, now: float) -> str:
-    """Return what a run waits for; or what can be done with it, if it has ended."""
+    """Return the next step of a run: what it waits for or, if it has ended, what to do with it."""
     if history.is_final:
         return "done: read the report"
     if history.suspended is not None:
@@ -107,7 +107,7 @@ def next_step(history: RunState, now: float) -> str:
     n_held = sum(holding.n_tickets for holding in held)
     n_free = round.n_missing - n_held
     if n_free > 0:
-        return f"measure: {counted(n_free, 'ticket')} free in round {round.number}"
+        return f"measure: {counted(n_free, 'ticket')} available in round {round.number}"
     return f"wait: {counted(n_held, 'ticket')} with {counted(len(held), 'worker')}"
 
 
@@ -116,7 +116,7 @@ _LONGEST = 500  # letters of a reason
 
 
 def glance(log: RunLog) -> dict[str, Any]:
-    """Return what the list of runs says of one."""
+    """Return the entry of a run in the list of runs."""
     history = log.history
     state = state_of(history)
     return {
@@ -138,7 +138,7 @@ def glance(log: RunLog) -> dict[str, Any]:
 
 
 def snapshot(run: OpenRun) -> dict[str, Any]:
-    """Return all that the page of a run shows."""
+    """Return the data of the page of a run."""
     log = run.log
     with log.lock:
         report = report_of(run)
@@ -198,13 +198,13 @@ def _lines(text: str) -> str:
 
 
 def _selected(report: Report) -> list[str]:
-    """Return the names of the arms selected: of very many, the first ones."""
+    """Return the names of the selected arms; if there are very many, the first ones."""
     chosen = report.result.indices[:_MOST_LISTED]
     return [plain_name(report.result.problem.name(int(arm)), MOST_LETTERS) for arm in chosen]
 
 
 def _winners(report: Report) -> list[str]:
-    """Return the names that stand below the headline."""
+    """Return the names below the headline."""
     more = len(report.result.indices) - _MOST_LISTED
     return [*_selected(report), *([f"and {more:,} more"] if more > 0 else [])] if names_arms(report) else []
 
@@ -221,7 +221,7 @@ def _rounds(report: Report) -> list[dict[str, int]]:
 
 
 def _workers(report: Report, holders: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return who has measured, and who has tickets now: those with most pulls first."""
+    """Return the workers who have measured or hold tickets now, those with most pulls first."""
     held = {one["worker"]: one for one in holders}
     done = {work.worker: work for work in report.workers}
     names = [*done, *(name for name in held if name not in done)]
@@ -239,7 +239,7 @@ def _workers(report: Report, holders: list[dict[str, Any]]) -> list[dict[str, An
 
 
 def _pace(log: RunLog) -> dict[str, Any]:
-    """Return how fast pulls have come since the run began, and how long it can last at that pace."""
+    """Return the rate of pulls since the run started, and how long it can take at that rate."""
     cap = log.history.worst_case_pulls
     seconds = max((log.changed_at or 0.0) - (log.began_at or 0.0), 1e-9)
     rate = log.history.n_pulls / seconds if log.history.n_pulls else 0.0
@@ -250,12 +250,12 @@ def _pace(log: RunLog) -> dict[str, Any]:
 
 
 def share_of(pulls: float | None, cap: int | None) -> float | None:
-    """Return a number of pulls as a share of the most that there can be; None where that is unknown."""
+    """Return a number of pulls as a share of the maximum; None if unknown."""
     return min(pulls / cap, 1.0) if cap and pulls is not None else None
 
 
 def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
-    """Return how far a run is, beside the most pulls that it can take and those that it cannot do without."""
+    """Return the number of pulls of a run, with the maximum and the lower bound."""
     return {
         "made": share_of(pulls, cap),
         "bound": share_of(bound, cap),
@@ -265,7 +265,7 @@ def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
 
 
 def _progress(history: RunState, pace: dict[str, Any]) -> str:
-    """Return in a line how far a run is."""
+    """Return the progress of a run in one line."""
     cap = history.worst_case_pulls
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made"]
     if history.is_final:

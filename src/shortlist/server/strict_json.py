@@ -1,4 +1,4 @@
-"""JSON as it is meant to be: no key twice, no NaN, no halves of letters, and no towers of brackets."""
+"""Strict parsing of JSON: no duplicate keys, no NaN, no lone surrogates or NUL, and no deep nesting."""
 
 import json
 from collections import Counter
@@ -10,19 +10,19 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-_DEEPEST = 32  # brackets within brackets
-_SUSPECTS = ("\\ud", "\\u0000")  # how halves of letters, and signs that end texts elsewhere, get into JSON
+_DEEPEST = 32  # maximum nesting
+_SUSPECTS = ("\\ud", "\\u0000")  # how lone surrogates and NUL get into JSON
 
 
 class Unclear(ValueError):
-    """Something is no JSON, or not all would read the same in it."""
+    """Invalid JSON, or JSON that parsers may read differently."""
 
 
 class StrictRoute(APIRoute):
-    """An address at which JSON is read strictly."""
+    """A route that parses JSON strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of a request."""
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
@@ -33,19 +33,19 @@ class StrictRoute(APIRoute):
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        """Return what was sent; refuse what different readers would read differently."""
+        """Return the parsed body; refuse JSON that parsers may read differently."""
         try:
             return parsed(await self.body())
         except Unclear as error:
-            raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {error}.") from None
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request cannot be parsed: {error}.") from None
 
 
 def parsed(data: bytes) -> Any:
-    """Return what JSON says; raise Unclear with a reason if it is not plain and clear."""
+    """Return parsed JSON; raise Unclear with a reason if it is not strict."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise Unclear("it is no text in UTF-8") from None
+        raise Unclear("it is not UTF-8 text") from None
     try:
         found = json.loads(text, object_pairs_hook=_table, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -67,12 +67,12 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise Unclear(f"the key {twice[:40]!r} is there twice")
+        raise Unclear(f"the key {twice[:40]!r} occurs twice")
     return found
 
 
 def _refuse_constant(name: str) -> float:
-    raise Unclear(f"{name} is no number in JSON")
+    raise Unclear(f"{name} is not a number in JSON")
 
 
 def _refuse_depth(value: Any) -> None:
@@ -89,9 +89,9 @@ def _refuse_letters(value: Any) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise Unclear("half a letter (a lone surrogate) stands in a text") from None
+            raise Unclear("strings must not contain lone surrogates") from None
         if "\0" in text:
-            raise Unclear("a sign stands in a text that is none (\\u0000)")
+            raise Unclear("strings must not contain NUL")
 
 
 def _texts(value: Any) -> Iterator[str]:

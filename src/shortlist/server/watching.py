@@ -1,4 +1,4 @@
-"""News of runs for those who watch: a run is looked at once for all of them, and only while there are any."""
+"""Watching of runs: a run is polled once for all its watchers, and only while there are any."""
 
 import asyncio
 import json
@@ -7,25 +7,25 @@ from typing import Any, TypeAlias
 
 from shortlist.errors import ShortlistError
 
-_BETWEEN = 1.0  # seconds between two looks at a run
-_SILENCE = 15.0  # seconds after which a word is sent, so that both ends know that the other is there
+_BETWEEN = 1.0  # seconds between two polls of a run
+_SILENCE = 15.0  # seconds between keep-alive comments
 
 Seen: TypeAlias = tuple[str, int]
-"""As what a run was last seen: its code, and how many events it had."""
+"""The last seen state of a run: its code, and its number of events."""
 
 Look: TypeAlias = Callable[[Seen], Awaitable[dict[str, Any] | None]]
-"""``look(seen)`` returns what there is to say of a run, or None if no event has come since."""
+"""``look(seen)`` returns the status of a run, or None if it has no new events."""
 
 
 class Watch:
-    """One run, and those who watch it.
+    """One run and its watchers.
 
     Attributes
     ----------
     n_watchers
-        How many these are.
+        The number of watchers.
     is_over
-        Whether there was trouble, and nothing will come after it.
+        Whether polling failed, so that no more events will come.
     """
 
     def __init__(self, look: Look) -> None:
@@ -37,9 +37,9 @@ class Watch:
         self.is_over = False
 
     async def stream(self, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
-        """Yield what is sent to one who watches: the run as it is, and again whenever it has changed.
+        """Yield the events for one watcher: the current status, and again after every change.
 
-        Whoever reads slowly is sent the latest only, not all that has been.
+        A slow reader gets only the latest status.
         """
         self.n_watchers += 1
         if self._task is None:
@@ -61,7 +61,7 @@ class Watch:
                 self._task = None
 
     async def _follow(self) -> None:
-        """Look at the run again and again, until it is gone or cannot be read."""
+        """Poll the run until it is removed or cannot be read."""
         seen: Seen = ("", -1)
         try:
             while True:
@@ -73,7 +73,7 @@ class Watch:
         except ShortlistError as error:
             self._end(type(error).__name__, str(error))
         except Exception:
-            self._end("InternalError", "something went wrong in the server.")
+            self._end("InternalError", "internal server error.")
             raise
 
     def _end(self, kind: str, message: str) -> None:
@@ -83,12 +83,12 @@ class Watch:
     def _say(self, kind: str, data: dict[str, Any], number: int) -> None:
         text = json.dumps(data, allow_nan=False)
         self._said = f"id: {number}\nevent: {kind}\ndata: {text}\n\n".encode()
-        before, self._news = self._news, asyncio.Event()  # whoever comes after waits for the next news
+        before, self._news = self._news, asyncio.Event()  # later watchers wait for the next event
         before.set()
 
 
 async def _within(news: asyncio.Event, seconds: float, closing: asyncio.Event) -> bool:
-    """Wait for news for so long at most; return whether there were any, or the server is about to close."""
+    """Wait for an event, with a timeout; return whether there was one, or the server is about to stop."""
     waits = {asyncio.create_task(news.wait()), asyncio.create_task(closing.wait())}
     try:
         done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

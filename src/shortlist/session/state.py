@@ -510,6 +510,6 @@ def _together(told: list[Told]) -> Told:
 
 def _diverged(what: str, began: Began) -> CorruptLog:
     return CorruptLog(
-        f"{what} when it was run than it does now. It was begun by Shortlist {began.version}; another "
-        f"version may decide otherwise. Go on with that one, or begin a new run; nothing was changed."
+        f"{what} than this version of Shortlist computes. The run was started by version {began.version}: "
+        f"resume it with that version, or start a new run. Nothing was changed."
     )

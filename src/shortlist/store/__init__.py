@@ -1,4 +1,4 @@
-"""What is kept: an append-only log of events for every run."""
+"""Stores: an append-only log of events for every run."""
 
 from shortlist.store.address import Where, open_store
 from shortlist.store.copying import copy_run, verify_copy

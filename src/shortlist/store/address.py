@@ -1,4 +1,4 @@
-"""Which store is meant by a path or an address."""
+"""Opening a store by its path or address, and hiding the secrets of addresses."""
 
 import os
 import re
@@ -21,8 +21,8 @@ _HARMLESS = {
     *("host", "hostaddr", "port", "user", "dbname", "options", "service"),
     *("sslmode", "connect_timeout", "target_session_attrs"),
 }
-"""Options of an address that may be shown."""
-_LEAST_SECRET = 4  # letters; to look for shorter ones in a text would only garble it
+"""Options of an address that are not secret."""
+_LEAST_SECRET = 4  # letters; masking shorter secrets would only garble a text
 _LOGIN = re.compile(r"([A-Za-z][\w.+-]{0,30}://[^\s/:@]*):(\S{0,500})@")
 _BARE_LOGIN = re.compile(r"^((?:--[\w-]+=)?(?:[A-Za-z][\w.+-]{0,30}:/?)?[^\s/:@]+):[^/].*@")
 _PAIR = re.compile(
@@ -47,14 +47,14 @@ def open_store(
     Parameters
     ----------
     where
-        The path of a file, or ``sqlite:///path``; ``postgresql://user@server/database``; ":memory:" for one
-        that ends with this process; or a store, which is returned as it is.
+        The path of a file, or ``sqlite:///path``; ``postgresql://user@server/database``; ":memory:" for a
+        store in the memory of this process; or a store, which is returned unchanged.
     must_exist
-        Whether it is an error if nothing is there yet.
+        Whether a missing store is an error.
     read_only
-        Whether it is only to be looked at: nothing is created or changed then.
+        Whether to open it read-only: then nothing is created or changed.
     clock
-        What tells the time, in seconds since 1970. By default this machine's clock does, or the server's.
+        Returns the time in seconds since 1970. The default is this machine's clock, or the server's.
 
     Examples
     --------
@@ -66,11 +66,11 @@ def open_store(
         return _opened(os.fspath(where), must_exist=must_exist, read_only=read_only, clock=clock)
     if all(callable(getattr(where, method, None)) for method in _METHODS) and not isinstance(where, type):
         return where
-    raise StoreTrouble(f"A store cannot be opened at an object of type {type(where).__name__}. {_FORMS}.")
+    raise StoreTrouble(f"An object of type {type(where).__name__} is not the address of a store. {_FORMS}.")
 
 
 def shown(where: str) -> str:
-    """Return an address without anything secret; a path as it is. What stands before it is kept.
+    """Return an address without its secrets; a path is returned unchanged. Text before the address is kept.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def shown(where: str) -> str:
         return _BARE_LOGIN.sub(r"\1:***@", where)
     start, rest = where[: found.end()], where[found.end() :]
     login, at, place = ("", "", rest) if found[1] == "sqlite" else rest.rpartition("@")
-    if "?" in login:  # where a password ends cannot be known then
+    if "?" in login:  # the end of the password is unknown then
         return f"{start}***"
     user = re.split(r"[:/@\s]", login)[0]
     place, _, query = (place if found[1] == "sqlite" else place.partition("#")[0]).partition("?")
@@ -96,7 +96,7 @@ def shown(where: str) -> str:
 
 
 def masked(text: str, *addresses: str) -> str:
-    """Return text of any kind without the secrets of some addresses, and without passwords it may have.
+    """Return text with the secrets of some addresses, and any passwords in it, masked.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def masked(text: str, *addresses: str) -> str:
 
 
 def _secrets(address: str, public: str) -> set[str]:
-    """Return the parts of an address that may be secret, in the forms in which they may turn up again."""
+    """Return the parts of an address that may be secret, in all forms in which they may occur."""
     parts = {part for part in re.split(r"[:@/?&=\s'\"]", address) if part not in public}
     parts |= {part for login in _LOGIN.finditer(address) for part in (login[2], *login[2].split("@"))}
     parts |= {unquote(part) for part in parts}
@@ -136,7 +136,7 @@ def _opened(address: str, *, must_exist: bool, read_only: bool, clock: Callable[
 
 
 def _path(address: str) -> Path:
-    """Return the path that is meant. Messages name no more of an address than its scheme: secrets follow."""
+    """Return the path of a file. Messages show only the scheme of an address: the rest may be secret."""
     scheme, is_url, rest = address.partition("://")
     if not address.strip():
         raise StoreTrouble(f"The address of the store is empty. {_FORMS}.")
@@ -146,19 +146,19 @@ def _path(address: str) -> Path:
         raise StoreTrouble(f"Stores at {scheme}:// addresses are not supported. {_FORMS}.")
     if not rest.startswith("/") or "?" in rest:
         raise StoreTrouble(
-            "An address that starts with sqlite:// must go on with one more slash and a path, and have no "
-            "options: sqlite:///runs.db, or sqlite:////home/me/runs.db from the root. The path alone will do."
+            "After sqlite:// there must be one more slash and a path, without options: sqlite:///runs.db, or "
+            "sqlite:////home/me/runs.db for an absolute path. You can also give just the path."
         )
     return Path(rest[1:])
 
 
 def _refuse_like_address(path: Path) -> None:
-    """Refuse what was meant as the address of a database, unless it is a file after all."""
+    """Refuse text that looks like the address of a database, unless it is an existing file."""
     try:
         is_file = path.is_file()
     except OSError:
         is_file = False
     if not is_file:
         raise StoreTrouble(
-            f"The store looks like the address of a database, but cannot be read as one. {_FORMS}."
+            f"The store looks like the address of a database, but is not a valid one. {_FORMS}."
         )

@@ -1,11 +1,11 @@
-"""Checksums that tie every record of a log to the one before it.
+"""A checksum chain that links every record of a log to the one before it.
 
 A record's checksum covers its number, its time, its kind, its body and the checksum of the record before. So
-a record that was altered, moved, left out or taken from another log is found; and since neither the name of
-the run nor the store is covered, a log keeps its checksums when it is copied.
+a record that was altered, moved, removed or taken from another log is detected. Neither the name of the run
+nor the store is covered, so a log keeps its checksums when it is copied.
 
-A log without its last records is a log, too. So each run has an entry beside its records, which says how many
-there are; its checksum covers the name of the run, that number and the last record.
+A log without its last records would still be a valid chain. So each run also has an entry with the number of
+its records; the checksum of the entry covers the name of the run, that number and the last record.
 """
 
 import struct
@@ -22,7 +22,7 @@ _SIZE = 16
 _PLACE = struct.Struct("<Qd")
 
 START = bytes(_SIZE)
-"""What stands for the checksum before the first record."""
+"""The initial checksum, used before the first record."""
 
 Row: TypeAlias = tuple[int, str, float, bytes, bytes]
 """A record as it is stored: number, kind, time, body and checksum."""
@@ -30,7 +30,7 @@ Row: TypeAlias = tuple[int, str, float, bytes, bytes]
 
 @dataclass(frozen=True)
 class Link:
-    """The end of a log, or of a part of it: the number of its last record, and that record's checksum."""
+    """The end of a log, or of a part of it: number and checksum of its last record."""
 
     number: int = 0
     checksum: bytes = START
@@ -50,7 +50,7 @@ def row(after: Link, at: float, event: Event) -> Row:
 
 
 class Entry(NamedTuple):
-    """What is kept of a run beside its records, as it was found: if it is damaged, it may be anything."""
+    """The entry of a run as found in the store; if it is damaged, its fields may have any value."""
 
     n_events: Any
     mark: Any
@@ -58,22 +58,23 @@ class Entry(NamedTuple):
 
 
 def entry(run: str, end: Link, mark: str = "") -> Entry:
-    """Return the entry of a run whose log has this end; `mark` says when it was written, see `clock`."""
+    """Return the entry of a run whose log has this end; `mark` is the time of the write, see `clock`."""
     return Entry(end.number, mark, checksum(end.checksum, end.number, run, 0.0, mark.encode()))
 
 
 def refuse_unfit(run: str, found: Entry, end: Link) -> None:
-    """Raise CorruptLog unless the entry of a run, as it was found, is that of a log with this end."""
+    """Raise CorruptLog unless the entry of a run matches a log with this end."""
     n_events = found.n_events
     if isinstance(n_events, int) and end.number < n_events:
         raise CorruptLog(
-            f"The last records of run {run!r} are missing: its entry in the list of runs says that there are "
-            f"{n_events:,}, and record {end.number + 1:,} is not there. Restore the store from a backup."
+            f"The last records of run {run!r} are missing: according to its entry in the list of runs there "
+            f"are {n_events:,}, but record {end.number + 1:,} does not exist. Restore the store from "
+            f"a backup."
         )
     if not isinstance(found.mark, str) or found != entry(run, end, found.mark):
         raise CorruptLog(
             f"The entry of run {run!r} in the list of runs was damaged or altered: its checksum does not "
-            f"fit. Restore the store from a backup."
+            f"match. Restore the store from a backup."
         )
 
 
@@ -87,7 +88,7 @@ def record(row: Row, run: str) -> Record:
 
 
 def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:
-    """Yield rows that follow a link of the log, as they are, until one does not: then raise CorruptLog."""
+    """Yield rows unchanged while they continue the chain; raise CorruptLog at the first that does not."""
     before, number = after.checksum, after.number
     for row in rows:
         found, kind, at, body, stated = row
@@ -100,8 +101,8 @@ def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:
             is_intact = False
         if not is_intact:
             raise CorruptLog(
-                f"Record {number} of run {run!r} was damaged or altered: its checksum does not fit. Records "
-                f"before it are intact. Restore the store from a backup."
+                f"Record {number} of run {run!r} was damaged or altered: its checksum does not match. "
+                f"Records before it are intact. Restore the store from a backup."
             )
         before = stated
         yield row
@@ -110,6 +111,6 @@ def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:
 def missing(run: str, number: int, found: int) -> CorruptLog:
     """Return the error for a gap in a log."""
     return CorruptLog(
-        f"Record {number} of run {run!r} is missing: record {found} stands in its place. Restore the store "
+        f"Record {number} of run {run!r} is missing: record {found} is in its place. Restore the store "
         f"from a backup."
     )

@@ -1,16 +1,15 @@
-"""Time for leases, which the clock of the machine cannot upset.
+"""A clock for leases that is not affected by changes of the machine's clock.
 
-A lease says until when a worker has a ticket. If that went by the machine's clock, setting the clock back by
-an hour would keep the tickets of workers who are gone for an hour longer, and setting it forward would give
-away the tickets of all workers at once. But nobody sets the time since the start of the machine, which all
-its processes share. So the entry of a run keeps a *mark* of the last write: when that was, by both clocks.
-From there, the time of the run goes on with the time since the start.
+A lease says until when a worker holds a ticket. If leases used the machine's clock, setting the clock back by
+an hour would extend the leases of dead workers by an hour, and setting it forward would expire all leases at
+once. The uptime of the machine, in contrast, cannot be set, and all its processes share it. So the entry of a
+run keeps a *mark* of the last write: its time by both clocks. From there, the time of the run advances with
+the uptime.
 
-It follows the machine's clock slowly, by a tenth at most of the time that has passed. So a lease lasts a
-tenth longer or shorter at most, and ten hours after a correction of an hour the times that people see are
-right again. After a restart, or on another machine, the clock there counts; but time never goes back behind
-the last write. Where starts of the machine cannot be told apart (other systems than Linux), its clock counts
-always.
+It follows the machine's clock slowly, by at most a tenth of the elapsed time. So a lease lasts at most a
+tenth longer or shorter, and ten hours after a correction of an hour the times shown to users are right again.
+After a restart, or on another machine, the clock there is used; but time never goes back before the last
+write. If boots cannot be distinguished (systems other than Linux), the machine's clock is always used.
 """
 
 import time
@@ -20,17 +19,17 @@ from functools import lru_cache
 from pathlib import Path
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_MOST = 0.1  # of the time that has passed: by how much it may be corrected
+_MOST = 0.1  # maximum correction, as a share of the elapsed time
 
 
 def uptime() -> float:
-    """Return how many seconds ago the machine was started, the time it slept included where that is known."""
+    """Return the uptime of the machine in seconds, including sleep if known."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 @lru_cache(maxsize=1)
 def boot() -> str:
-    """Return what tells this start of the machine from others; nothing where that is unknown."""
+    """Return an id of this boot of the machine; empty if unknown."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -41,13 +40,13 @@ _START = time.time() - uptime()
 
 
 def steady() -> float:
-    """Return the time by the machine's clock as it was when this process began, and by the time since."""
+    """Return the machine's time at the start of this process plus the time since."""
     return _START + uptime()
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The clocks of a machine: the one that people set, the time since its start, and which start it was."""
+    """The clocks of a machine: its settable clock, its uptime, and the id of the boot."""
 
     wall: Callable[[], float] = time.time
     uptime: Callable[[], float] = uptime
@@ -59,12 +58,12 @@ class Clock:
         try:
             boot, since, at = mark.split()
             passed, then = self.uptime() - float(since), float(at)
-        except ValueError:  # there is none
+        except ValueError:  # no mark
             return wall
         if boot != self.boot() or passed < 0:
             return max(wall, then)
         return then + passed + min(max(wall - then - passed, -_MOST * passed), _MOST * passed)
 
     def mark(self, now: float) -> str:
-        """Return the mark of a write at this time; empty where one start is not known from another."""
+        """Return the mark of a write at this time; empty if boots cannot be distinguished."""
         return f"{self.boot()} {self.uptime()!r} {now!r}" if self.boot() else ""

@@ -1,11 +1,11 @@
-"""Events as bytes and back, for stores that outlive their process.
+"""Encoding and decoding of events as bytes, for persistent stores.
 
-A body starts with one byte, its form, so that later versions can keep events in other ways.
+A body starts with one byte, its form, so that later versions can use other encodings.
 
 - *Whole*: the length of a JSON text, the text with the plain fields, then the arrays (`packing`).
-- *One ticket*: what workers write all the time, in a fixed layout that takes a microsecond or two to read.
+- *One ticket*: the frequent events of workers, in a fixed layout that takes a microsecond or two to read.
 
-Nothing is run while reading: there is no pickle in it.
+Reading executes no code: there is no pickle.
 """
 
 import json
@@ -46,7 +46,7 @@ _LENGTH = struct.Struct("<BI")  # form, length of the JSON text
 _BARE = struct.Struct("<BII")
 _NUMBER = struct.Struct("<BIId")
 _TWO_NUMBERS = struct.Struct("<BIIdd")
-_MOST = 2**32  # rounds and arms beyond take the other form
+_MOST = 2**32  # larger rounds and arms use the other form
 
 _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
     "bounded": (Bounded, ("bounds", "rewards"), ()),
@@ -64,7 +64,7 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
     "suspended": (Suspended, ("reason", "worker"), ()),
     "ended": (Ended, (), ("selected",)),
 }
-"""What is kept of each kind of event: its plain fields and its arrays. Two more kinds are built otherwise."""
+"""The plain fields and the arrays of each kind of event. Two more kinds are encoded separately."""
 
 _LATER: dict[str, dict[str, Any]] = {
     "began": {"reissue": True},
@@ -73,12 +73,12 @@ _LATER: dict[str, dict[str, Any]] = {
     "answered": {"again": ()},
     "told": {"again": ()},
 }
-"""Fields that events gained later, with their defaults; a default is not written."""
+"""Fields that were added to events later, with their defaults; a default is not written."""
 
 _KIND_OF: dict[type[Event], str] = {event: kind for kind, (event, _, _) in _KINDS.items()}
 
 _PROBLEM_WORDS = ("m", "epsilon", "delta", "noise", "guarantee", "goal")
-_BOUNDS = ("bounds", "rewards")  # kept only where they are declared
+_BOUNDS = ("bounds", "rewards")  # stored only if declared
 _UNKNOWN_WORDS = ("m", "epsilon", "delta", "n", "pilot", "guarantee", "goal")
 _BEGAN_WORDS = ("strategy", "seed", "asked_for", "code", "version")
 _TICKET_WORDS = ("round", "arm", "name", "count", "first_pull")
@@ -108,7 +108,7 @@ def encoded(event: Event) -> tuple[str, bytes]:
 
 
 def decoded(kind: str, body: bytes) -> Event:
-    """Return the event with this body; raise CorruptLog, saying what is wrong, if there can be none."""
+    """Return the event with this body; raise CorruptLog with the reason if it is invalid."""
     try:
         form = body[0]
         if form == _WHOLE:
@@ -153,7 +153,7 @@ def _words(thing: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _later(kind: str, event: Event) -> dict[str, Any]:
-    """Return the fields that events of this kind gained later, unless they have their defaults."""
+    """Return the fields that were added to this kind of event later, unless they have their defaults."""
     defaults = _LATER.get(kind, {})
     return _words(event, tuple(name for name in defaults if getattr(event, name) != defaults[name]))
 
@@ -208,7 +208,7 @@ _SHORT: dict[tuple[str, int], Callable[[bytes], Event]] = {
 }
 
 
-@lru_cache(maxsize=1 << 14)  # events of one ticket are read in great numbers; they share these
+@lru_cache(maxsize=1 << 14)  # events of one ticket are very frequent; they share these arrays
 def _one(arm: int) -> IntArray:
     array = np.array([arm])
     array.flags.writeable = False
@@ -219,7 +219,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-@lru_cache(maxsize=4096)  # a log has few workers and names them again and again
+@lru_cache(maxsize=4096)  # a log has few workers, and repeats their names often
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 

@@ -1,4 +1,4 @@
-"""Copies of logs, from one store to another."""
+"""Copying of logs from one store to another."""
 
 import itertools
 
@@ -9,19 +9,19 @@ from shortlist.store.protocol import Store
 
 
 def copy_run(source: Store, target: Store, run: str) -> int:
-    """Copy a run's log record by record, times included; return how many records were written.
+    """Copy a run's log record by record, with its times; return the number of records written.
 
-    If the target has the log already, or its beginning, only what is missing there is written.
+    If the target already contains the log, or its beginning, only the missing records are written.
 
     Raises
     ------
     NoSuchRun
         If the source has no run of that name.
     StoreTrouble
-        If the target has another log under that name, or a longer one. It is left as it is.
+        If the target has another log under that name, or a longer one. It is left unchanged.
     """
     if run not in source.runs():
-        raise NoSuchRun(f"There is no run {run!r} to copy. Those there are: {_listed(source.runs())}.")
+        raise NoSuchRun(f"There is no run {run!r} to copy. Existing runs: {_listed(source.runs())}.")
     if run not in target.runs():
         return target.restore(run, source.read(run))
     for number, (ours, theirs) in enumerate(itertools.zip_longest(source.read(run), target.read(run)), 1):
@@ -29,18 +29,18 @@ def copy_run(source: Store, target: Store, run: str) -> int:
             n_there = number - 1
             return target.restore(run, itertools.islice(source.read(run), n_there, None), n_there)
         if not _same(ours, theirs):
-            how = f"has gone on after record {number - 1}"
+            how = f"continues after record {number - 1}"
             if ours is not None:
-                how = f"is another one from record {number} on"
+                how = f"differs from record {number} on"
             raise StoreTrouble(
-                f"The target has a run {run!r} already, and its log {how}. "
+                f"The target already has a run {run!r}, and its log {how}. "
                 f"Nothing was written. Copy to another store, or remove the run there first."
             )
     return 0
 
 
 def verify_copy(source: Store, target: Store, run: str) -> int:
-    """Hold a copy against the original, which may have grown since; return how many records it has.
+    """Compare a copy with the original, which may have grown since; return its number of records.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def verify_copy(source: Store, target: Store, run: str) -> int:
     number = 0
     for number, (ours, theirs) in enumerate(zip(source.read(run), target.read(run), strict=False), 1):
         if not _same(ours, theirs):
-            raise StoreTrouble(f"Record {number} of the copy of run {run!r} is not that of the original.")
+            raise StoreTrouble(f"Record {number} of the copy of run {run!r} differs from the original.")
     return number
 
 

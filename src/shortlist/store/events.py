@@ -1,7 +1,7 @@
 """The events of a run's log. The state of a run, and its result, are functions of these alone.
 
-A run's log begins with `Began`. Events hold plain numbers, words and arrays, nothing that could only be
-read by the program that wrote it. Arms and rounds are numbered from 0.
+A run's log starts with `Began`. Events contain only numbers, strings and arrays, so that other programs can
+read them. Arms and rounds are numbered from 0.
 """
 
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ from shortlist.tickets import Ticket
 
 @dataclass(frozen=True, eq=False)
 class Began:
-    """What is asked, who decides, and the seed: what must not change while a run lasts.
+    """The question, the strategy and the seed, which must not change during a run.
 
     Attributes
     ----------
     asked_for
-        The strategy as it was asked for; "auto" where `strategy` was chosen.
+        The strategy as requested; "auto" if Shortlist chose `strategy`.
     code
-        A few letters by which tickets of this run are told from those of others.
+        The prefix of this run's tickets, which distinguishes them from those of other runs.
     version
-        The version of Shortlist that began the run.
+        The version of Shortlist that created the run.
     reissue
-        Whether a ticket may go to another worker when its lease has run out.
+        Whether a ticket may go to another worker when its lease expires.
     """
 
     problem: Problem
@@ -39,9 +39,9 @@ class Began:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Bounds of the rewards that were declared after the run began, as `Problem` has them.
+    """Bounds of the rewards that were declared after the run was created, as in `Problem`.
 
-    Runs begun by version 0.1.0 did not store the bounds of their problem file.
+    Version 0.1.0 did not store the bounds of the problem file.
     """
 
     bounds: tuple[float, float]
@@ -50,14 +50,14 @@ class Bounded:
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """How a driver measures, as far as rewards depend on it; plain data, fit for JSON."""
+    """The measurement settings of a driver that affect rewards; plain data for JSON."""
 
     settings: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A round was opened: the arms to pull, in the order of its tickets, and how often."""
+    """The start of a round: the arms to pull, in the order of its tickets, and how often."""
 
     round: int
     arms: IntArray
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Leased:
-    """Tickets of a round were handed to a worker, who has until then to answer them; seconds since 1970."""
+    """Tickets of a round, leased to a worker until `until` (Unix time)."""
 
     round: int
     arms: IntArray
@@ -77,10 +77,10 @@ class Leased:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A worker's tickets were given back without an answer.
+    """A worker's tickets, released without an answer.
 
-    `by` is empty where the worker had not begun to measure them. Otherwise it says who ended the work on
-    them: the worker itself, or a person who took them away and cannot know what the worker is doing.
+    `by` is empty if the worker had not started to measure them. Otherwise it names who ended the work on
+    them: the worker itself, or a person who cannot know whether the worker is still measuring.
     """
 
     round: int
@@ -91,10 +91,10 @@ class Released:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """The mean rewards of some arms of a round, as first told.
+    """The mean rewards of some arms of a round: the first answers, which count.
 
-    Of a pilot, and only of it, the sample variances are kept as well. `again` names those arms for which the
-    driver that tells this made some call more than once: it failed, or was given up as overdue.
+    For a pilot, and only for a pilot, the sample variances are stored as well. `again` lists the arms for
+    which the driver made some call more than once because it failed, or was given up as overdue.
     """
 
     round: int
@@ -107,10 +107,10 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Answers to some of the calls into which tickets are split, kept until the whole ticket can be told.
+    """Answers to some of the calls into which tickets are split, stored until the ticket is complete.
 
     A call is given by its arm, the arm's number of earlier pulls and its own number of pulls. NaN is an
-    unknown variance; where none is known there is no such array. `again` is as in `Told`.
+    unknown variance; if none is known, the array is None. `again` is as in `Told`.
     """
 
     round: int
@@ -125,7 +125,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Conflict:
-    """A second, different answer to a ticket; the first stands."""
+    """A second, different answer to a ticket; the first one counts."""
 
     round: int
     arm: int
@@ -136,7 +136,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Scored:
-    """Pulls that failed every time they were tried, and what each was counted as instead."""
+    """Pulls that failed at every attempt, and the value that each counts as."""
 
     ticket: Ticket
     score: float
@@ -145,7 +145,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Suspended:
-    """A driver stopped short, and why; or it waits, until then, to try something again."""
+    """Why a driver stopped early; or why it waits, and until when, before a retry."""
 
     reason: str
     worker: str = ""
@@ -154,7 +154,7 @@ class Suspended:
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """The strategy ended by its own rule, with this selection, by number."""
+    """The end of the strategy by its own rule, with the numbers of the selected arms."""
 
     selected: IntArray
 
@@ -177,9 +177,9 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """An event in its place in a log: numbered from 1 without gaps, with the time when it was appended.
+    """An event in a log, with its number, from 1 without gaps, and the time when it was appended.
 
-    By its `mark` a store knows a record again, should another stand in its place one day.
+    The `mark` lets a store detect that a record was replaced by another one.
     """
 
     number: int

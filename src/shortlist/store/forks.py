@@ -1,8 +1,8 @@
-"""No connection to a database may be open while a process forks, for a child must not inherit one.
+"""Closes database connections before a process forks, since a child must not inherit them.
 
 SQLite's locks belong to a process: a child with a copied connection believes it holds locks that it does not,
-and two processes would talk over one connection to a server. So before a fork, idle connections are closed,
-once those that other threads use are idle; parent and child open new ones when they need them.
+and two processes would use one connection to a server. So before a fork, this module waits until no other
+thread uses a connection, and closes them; parent and child open new ones when they need them.
 """
 
 import os
@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_PATIENCE = 10.0  # seconds that a fork waits at most for other threads
+_PATIENCE = 10.0  # maximum time that a fork waits for other threads, in seconds
 
 _guards: "weakref.WeakSet[ForkGuard]" = weakref.WeakSet()
 
 
 class ForkGuard:
-    """Counts the uses of connections, and lets go of them before a fork."""
+    """Counts the uses of connections, and closes them before a fork."""
 
     def __init__(self, let_go: Callable[[], None]) -> None:
         self._let_go = let_go
@@ -56,13 +56,13 @@ class ForkGuard:
         self._let_go()
 
     def after_in_parent(self) -> None:
-        """Let other threads go on."""
+        """Let other threads continue."""
         self._forking = False
         self._changed.notify_all()
         self._changed.release()
 
     def after_in_child(self) -> None:
-        """Begin anew: there are no other threads here."""
+        """Reset the state: there are no other threads in the child."""
         self._reset()
 
 
@@ -87,5 +87,5 @@ def _after_in_child() -> None:
     _held.clear()
 
 
-if hasattr(os, "register_at_fork"):  # where processes fork
+if hasattr(os, "register_at_fork"):  # on systems with fork
     os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

@@ -1,4 +1,4 @@
-"""A store that lives as long as its process: for sessions that need not be kept, and for tests."""
+"""A store in the memory of the process: for sessions that need not be saved, and for tests."""
 
 import secrets
 import threading
@@ -29,7 +29,7 @@ class MemoryStore:
         self._logs: dict[str, list[Record]] = {}
 
     def read(self, run: str, after: After = 0) -> Sequence[Record]:
-        """Return the records of a run after that one."""
+        """Return the records of a run after record `after`."""
         with self._lock:
             log, number = self._logs.get(run, []), number_of(after)
             if 0 < number <= len(log):
@@ -37,7 +37,7 @@ class MemoryStore:
             return log[number:]
 
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:
-        """Append to a log what `decide` returns, and return it as records."""
+        """Append the events that `decide` returns, and return their records."""
         checked_name(run)
         with self._lock:
             log = self._logs.get(run, [])
@@ -51,7 +51,7 @@ class MemoryStore:
             return fresh
 
     def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
-        """Write records of a log as they were elsewhere; return how many were written."""
+        """Write records of a log from another store; return the number of records written."""
         checked_name(run)
         more = list(in_sequence(run, records, n_there))
         with self._lock:
@@ -63,7 +63,7 @@ class MemoryStore:
             return len(more)
 
     def runs(self) -> list[str]:
-        """Return the names of all runs, in the order in which they began."""
+        """Return the names of all runs, in the order in which they were created."""
         with self._lock:
             return list(self._logs)
 
@@ -73,11 +73,11 @@ class MemoryStore:
             self._logs.pop(run, None)
 
     def now(self, run: str) -> float:  # noqa: ARG002
-        """Return the time by which leases of a run end, in seconds since 1970."""
+        """Return the time that the leases of a run refer to, in seconds since 1970."""
         return self._clock()
 
     def verify(self) -> None:
-        """Do nothing: what is in memory is as it was written."""
+        """Do nothing: memory needs no verification."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""

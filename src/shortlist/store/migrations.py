@@ -1,6 +1,6 @@
-"""The schema of a store, step by step from nothing to the present one.
+"""Migrations of the database schema, step by step from nothing to the current version.
 
-A step and the record of it are one transaction: a store is always of one version or of the next.
+A step and its record are one transaction: a store always has one version or the next.
 """
 
 import time
@@ -15,10 +15,10 @@ from shortlist.store import chain
 from shortlist.store.tables import EVENTS, RUNS, TABLES, VERSIONS
 
 Step: TypeAlias = Callable[[sql.Connection], None]
-"""Brings the tables from one version to the next, within the transaction it is given."""
+"""Migrates the tables from one version to the next, within the given transaction."""
 
 Transaction: TypeAlias = Callable[[], AbstractContextManager[sql.Connection]]
-"""Begins a transaction that keeps all others who want to change the schema waiting until it ends."""
+"""Begins a transaction that blocks all other schema changes until it ends."""
 
 
 def first_tables(connection: sql.Connection) -> None:
@@ -27,7 +27,7 @@ def first_tables(connection: sql.Connection) -> None:
 
 
 def counted_events(connection: sql.Connection) -> None:
-    """Add to every run how many records it has, and the checksum of that; check all logs on the way."""
+    """Add to every run the number of its records and its checksum; verify all logs in the process."""
     binary = sql.LargeBinary().compile(connection.dialect)
     for column in ("n_events BIGINT", "mark TEXT", f"checksum {binary}"):
         connection.exec_driver_sql(f"ALTER TABLE shortlist_runs ADD COLUMN {column}")
@@ -45,28 +45,28 @@ def counted_events(connection: sql.Connection) -> None:
 
 
 STEPS: tuple[Step, ...] = (first_tables, counted_events)
-"""``STEPS[k]`` leads from version k to version k + 1; never changed once released, only added to."""
+"""``STEPS[k]`` migrates from version k to k + 1; released steps never change, new ones are appended."""
 
 
 def version_of(connection: sql.Connection) -> int:
-    """Return the schema version of a store; 0 if it has none of its tables yet."""
+    """Return the schema version of a store; 0 if it has no tables yet."""
     if not sql.inspect(connection).has_table(VERSIONS.name):
         return 0
     found = list(connection.scalars(sql.select(VERSIONS.c.version).order_by(VERSIONS.c.version)))
     if found != list(range(1, len(found) + 1)):
         raise CorruptLog(
-            f"The list of schema versions of the store was damaged: it has {found}, with a gap. Nothing was "
-            f"changed. Restore the store from a backup."
+            f"The list of schema versions of the store is damaged: it contains {found}, with a gap. Nothing "
+            f"was changed. Restore the store from a backup."
         )
     return len(found)
 
 
 def refuse_newer(version: int, where: str, steps: Sequence[Step] = STEPS) -> None:
-    """Raise StoreTrouble for a version that is not known yet."""
+    """Raise StoreTrouble for a version that is newer than this program."""
     if version > len(steps):
         raise StoreTrouble(
-            f"{where} was written by a newer Shortlist: its schema has version {version}, and this one knows "
-            f"versions up to {len(steps)}. Nothing was changed. Upgrade Shortlist (pip install -U shortlist)."
+            f"{where} was written by a newer Shortlist: its schema has version {version}, and this Shortlist "
+            f"supports versions up to {len(steps)}. Nothing was changed. Upgrade: pip install -U shortlist"
         )
 
 
@@ -75,7 +75,7 @@ def bring_up_to_date(
     where: str,
     steps: Sequence[Step] = STEPS,
 ) -> None:
-    """Take the steps that are left, each in a transaction of its own; others may be doing the same."""
+    """Run the remaining migrations, each in its own transaction; others may be doing the same."""
     while True:
         with transaction() as connection:
             version = version_of(connection)

@@ -1,8 +1,8 @@
-"""Arrays as bytes, small and exact: little-endian, the same on every machine.
+"""Compact and exact encoding of arrays as bytes: little-endian, the same on every machine.
 
-Every array starts with a tag and its length. Whole numbers in even steps (all arms; equal counts) are kept as
-a range; rising ones by their steps; all in the narrowest width that holds them. Floats keep every bit. What
-shrinks by a fifth or more is compressed.
+Every array starts with a tag and its length. Integers in even steps (all arms; equal counts) are stored as a
+range; ascending ones by their differences; all in the narrowest sufficient width. Floats keep every bit. Data
+that shrink by a fifth or more are compressed.
 """
 
 import struct
@@ -21,7 +21,7 @@ _NONE, _EVEN, _PLAIN, _STEPS = range(4)
 _COMPRESSED = 128  # added to a tag
 _WIDTHS = ("<u1", "<u2", "<u4", "<i8", "<f8")
 
-_LARGE = 1 << 12  # bytes; below, compressing saves too little to be worth its time
+_LARGE = 1 << 12  # bytes; for less, compression is not worth its time
 _SAMPLE = 1 << 16
 _FLOAT = _WIDTHS.index("<f8")
 
@@ -29,7 +29,7 @@ _Numbers: TypeAlias = NDArray[Any]
 
 
 def packed(values: IntArray | FloatArray | None) -> bytes:
-    """Return an array of one dimension, or None, as bytes."""
+    """Return a one-dimensional array, or None, as bytes."""
     if values is None:
         return _HEAD.pack(_NONE, 0, 0)
     if values.ndim != 1:
@@ -40,7 +40,7 @@ def packed(values: IntArray | FloatArray | None) -> bytes:
 
 
 def unpacked(body: bytes, start: int) -> tuple[_Numbers | None, int]:
-    """Return the array that starts at this place, and where the next one starts."""
+    """Return the array that starts at this offset, and the offset of the next one."""
     tag, length, data, start = _unframed(body, start)
     return _values(tag, length, data), start
 
@@ -54,7 +54,7 @@ def packed_text(text: str | None) -> bytes:
 
 
 def unpacked_text(body: bytes, start: int) -> tuple[str | None, int]:
-    """Return the text that starts at this place, and where the next thing starts."""
+    """Return the text that starts at this offset, and the offset after it."""
     tag, length, data, start = _unframed(body, start)
     return None if tag == _NONE else _content(tag, length, data).tobytes().decode(), start
 
@@ -62,7 +62,7 @@ def unpacked_text(body: bytes, start: int) -> tuple[str | None, int]:
 def _packed_whole(values: IntArray) -> bytes:
     n = len(values)
     if n:
-        steps = np.diff(values, prepend=0)  # where this overflows, adding up overflows back
+        steps = np.diff(values, prepend=0)  # an overflow here is undone when the differences are summed
         first, step = int(values[0]), int(steps[1]) if n > 1 else 0
         if not (steps[1:] != step).any():
             return _HEAD.pack(_EVEN, n, _RANGE.size) + _RANGE.pack(first, step)

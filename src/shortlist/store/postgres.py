@@ -1,6 +1,6 @@
-"""Logs of runs in a PostgreSQL database: for many machines at once.
+"""A store in a PostgreSQL database, for many machines at once.
 
-Whoever appends to a run locks the row of that run; other runs go on meanwhile. Times are the server's.
+Appending to a run locks only the row of that run. Times are those of the database server.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,35 +15,35 @@ from shortlist.store.address import shown
 from shortlist.store.migrations import STEPS, Step
 from shortlist.store.sql import SqlStore
 
-_SCHEMA_LOCK = 0x5348_4F52_544C  # any number will do, but all must take the same
+_SCHEMA_LOCK = 0x5348_4F52_544C  # an arbitrary number, the same for all processes
 _NOW = sql.text("SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)")
-_LONGEST_TRANSACTION = 600  # seconds until the server gives up a client that holds a lock and is silent
+_LONGEST_TRANSACTION = 600  # seconds until the server drops a silent client that holds a lock
 _CONNECT_SECONDS = 10
 _NOT_BY = ("enable_seqscan", "enable_bitmapscan", "enable_sort", "jit")
-"""Ways to answer a query that are never right here: all go by a key, and logs are read in its order.
+"""Query plans that are never right here: all queries use a key, and logs are read in its order.
 
-Of a log that grew just now the server knows no better, and would read and sort all of it for every page. And
-it would compile queries that have to sort a few rows, which takes it a hundred times as long as the sorting.
+Without statistics of a log that has just grown, the server would read and sort all of it for every page. It
+would also compile queries that sort a few rows, which takes a hundred times as long as the sorting.
 """
 
 
 class PostgresStore(SqlStore):
-    """Logs in a PostgreSQL database.
+    """A store in a PostgreSQL database.
 
     Parameters
     ----------
     address
-        ``postgresql://user:password@server:port/database``, all parts of which may be left out.
+        ``postgresql://user:password@server:port/database``; all parts are optional.
     must_exist
         Whether it is an error if the database has no tables of Shortlist yet.
     read_only
-        Whether it is only looked at; nothing is created or changed then.
+        Whether to open it read-only: then nothing is created or changed.
     clock
-        What tells the time, in seconds since 1970; by default the server's clock.
+        Returns the time in seconds since 1970; the default is the server's clock.
     patience
-        How many seconds to wait for other writers at most.
+        How long to wait for other writers, in seconds.
     steps
-        The steps by which its tables are brought to their present form.
+        The migrations of its tables.
     """
 
     _LOCK = " FOR UPDATE"
@@ -65,7 +65,7 @@ class PostgresStore(SqlStore):
         self._set_up(self._changing_schema, must_exist=must_exist, read_only=read_only, steps=steps)
 
     def verify(self) -> None:
-        """Do nothing: a server looks after its files by itself."""
+        """Do nothing: the server checks its own files."""
 
     def _now(self, connection: sql.Connection, mark: str) -> float:  # noqa: ARG002
         return float(connection.scalar(_NOW)) if self._clock is None else self._clock()
@@ -86,7 +86,7 @@ def _engine(address: str) -> sql.Engine:
             "A store in PostgreSQL needs the package psycopg. Install it: pip install 'shortlist[postgres]'."
         )
     try:
-        address.encode()  # half a letter cannot be sent
+        address.encode()  # lone surrogates cannot be encoded
         url = sql.make_url(address).set(drivername="postgresql+psycopg")
         if "@" in f"{url.host}{url.database}":  # part of a password, most likely
             raise ValueError
@@ -95,18 +95,18 @@ def _engine(address: str) -> sql.Engine:
             pool_pre_ping=True,
             pool_size=4,
             max_overflow=-1,
-            isolation_level="READ COMMITTED",  # what a lock was waited for is seen once it is had
+            isolation_level="READ COMMITTED",  # after a lock, see what its last owner committed
             connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "shortlist"},
         )
     except (sql.exc.ArgumentError, ValueError):
         raise StoreTrouble(
-            "The address of the store cannot be read. It must look like "
-            "postgresql://user@server:5432/database; write special signs of a password as %xx, @ as %40."
+            "The address of the store is invalid. It must look like "
+            "postgresql://user@server:5432/database; escape special characters in a password: @ as %40."
         ) from None
 
 
 def _settings(patience: float, read_only: bool) -> Callable[[Any, Any], None]:
-    """Return what prepares each new connection."""
+    """Return the function that configures each new connection."""
     wanted = {
         "lock_timeout": f"{int(1000 * patience)}ms",
         "idle_in_transaction_session_timeout": f"{_LONGEST_TRANSACTION}s",
@@ -118,7 +118,7 @@ def _settings(patience: float, read_only: bool) -> Callable[[Any, Any], None]:
 
     def prepare(connection: Any, record: Any) -> None:  # noqa: ARG001
         connection.execute(f"SELECT {parts}")
-        connection.execute(durable)  # what is acknowledged must be on the disk
+        connection.execute(durable)  # acknowledged writes must be on disk
         connection.commit()
 
     return prepare

@@ -1,4 +1,4 @@
-"""Logs of runs in a database: what SQLite and PostgreSQL have in common."""
+"""A store in an SQL database: the common part of SQLite and PostgreSQL."""
 
 import itertools
 import weakref
@@ -39,7 +39,7 @@ from shortlist.store.trouble import explained
 
 _NO_LIMIT = 2**62
 
-# The entry of a run and a page of its records, in one statement, so that both are of the same moment.
+# The entry of a run and a page of its records, in one statement, so that both are consistent.
 _PAGE = (
     "SELECT {n_events}, {mark}, NULL, NULL, {checksum} FROM shortlist_runs WHERE name = :run UNION ALL "
     "SELECT * FROM (SELECT number, kind, at, body, checksum FROM shortlist_events "
@@ -71,26 +71,26 @@ _NAMELESS = sql.text(
     f"WHERE run > lost.run AND run < lost.high), high FROM lost WHERE run IS NOT NULL) "
     f"SELECT run, NULL FROM lost WHERE run IS NOT NULL"
 )
-"""All keys that have records but no run. Only gaps between the keys of runs are searched: there are few."""
+"""All keys that have records but no run. Only gaps between the keys of runs are searched; these are few."""
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096  # rows
-_PAGE_BYTES = 1 << 22  # pages of more than that get shorter
+_PAGE_BYTES = 1 << 22  # pages of more bytes than that get shorter
 _ROWS_AT_ONCE = 500
 
 _Fetch: TypeAlias = Callable[[int, int], list[Row]]
-"""``fetch(first, limit)`` returns the entry of a run, and so many of its rows from that number on."""
+"""``fetch(first, limit)`` returns the entry of a run, and at most `limit` rows from number `first` on."""
 
 
 class SqlStore(ABC):
-    """Logs in the tables of a database; see `tables`.
+    """A store in the tables of a database; see `tables`.
 
-    Records are read page by page, each page in a transaction of its own: what was appended never changes, and
-    no reader keeps a transaction open.
+    Records are read in pages, each in its own transaction: appended records never change, and no reader keeps
+    a transaction open.
     """
 
-    _address = ""  # of the database, with its password
-    _LOCK: ClassVar[str]  # what makes a query for a run keep others waiting until the transaction ends
-    _is_counted = True  # unless it is only read and of version 1
+    _address = ""  # address of the database, with its password
+    _LOCK: ClassVar[str]  # SQL suffix that locks the row of a run until the transaction ends
+    _is_counted = True  # unless it is opened read-only and has version 1
 
     def __init__(self, engine: sql.Engine, where: str) -> None:
         self._engine = engine
@@ -102,11 +102,11 @@ class SqlStore(ABC):
         return f"<{type(self).__name__}: {self._where}>"
 
     def read(self, run: str, after: After = 0) -> Iterator[Record]:
-        """Yield the records of a run after that one."""
+        """Yield the records of a run after record `after`."""
         return (chain.record(row, run) for row in self.rows(run, after))
 
     def rows(self, run: str, after: After = 0) -> Iterator[Row]:
-        """Yield the records of a run after that one as they are stored: checked, but not unpacked."""
+        """Yield the stored rows of a run after record `after`: checked, but not decoded."""
 
         def fetch(first: int, limit: int) -> list[Row]:
             with self._reading() as connection:
@@ -115,7 +115,7 @@ class SqlStore(ABC):
         return self._rows(fetch, run, after)
 
     def append(self, run: str, after: After, decide: Decide) -> list[Record]:
-        """Append to a log what `decide` returns, all or nothing, and return it as records."""
+        """Append the events that `decide` returns, all or nothing, and return their records."""
         checked_name(run)
         with self._writing() as connection:
             key, mark, end = self._end(connection, run)
@@ -130,11 +130,11 @@ class SqlStore(ABC):
                 _enter(connection, key, chain.entry(run, end, self._mark(now)))
                 fresh[-1] = replace(fresh[-1], mark=end.checksum)
             else:
-                connection.rollback()  # a run that was begun only to be looked at is no run
+                connection.rollback()  # a run without any event is not created
             return fresh
 
     def restore(self, run: str, records: Iterable[Record], n_there: int = 0) -> int:
-        """Write records of a log as they were elsewhere, all or nothing; return how many were written."""
+        """Write records of a log from another store, all or nothing; return the number of records written."""
         checked_name(run)
         with self._writing() as connection:
             key, _, end = self._end(connection, run)
@@ -148,14 +148,14 @@ class SqlStore(ABC):
             return end.number - n_there
 
     def runs(self) -> list[str]:
-        """Return the names of all runs, in the order in which they began."""
+        """Return the names of all runs, in the order in which they were created."""
         with self._reading() as connection:
             return list(_names(connection).values())
 
     def remove(self, run: str) -> None:
         """Remove a run and all its records."""
         with self._writing() as connection:
-            is_name = can_be_name(run)  # a damaged one may be no text to look for
+            is_name = can_be_name(run)  # a damaged name may not be text
             key = connection.scalar(sql.text(_FIND + self._LOCK), {"run": run}) if is_name else None
             if key is None:
                 key = next((key for key, name in _names(connection).items() if name == run), None)
@@ -164,14 +164,14 @@ class SqlStore(ABC):
 
     @abstractmethod
     def verify(self) -> None:
-        """Raise CorruptLog if the store is damaged, even where no run is."""
+        """Raise CorruptLog if the store is damaged, even outside of runs."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         self._engine.dispose()
 
     def now(self, run: str) -> float:
-        """Return the time by which leases of a run end, in seconds since 1970."""
+        """Return the time that the leases of a run refer to, in seconds since 1970."""
         with self._reading() as connection:
             entry = connection.execute(sql.text(_FIND), {"run": run}).first() if self._is_counted else None
             return self._now(connection, "" if entry is None else str(entry.mark))
@@ -204,22 +204,22 @@ class SqlStore(ABC):
     def _set_up(
         self, transaction: Transaction, *, must_exist: bool, read_only: bool, steps: Sequence[Step]
     ) -> None:
-        """See that the tables are there and of the present version; change them only if need be."""
+        """Create or migrate the tables, if needed."""
         with self._reading() as connection:
             version = version_of(connection)
         if version == 0 and (must_exist or read_only):
-            raise StoreTrouble(
-                f"{self._where} holds no runs of Shortlist. Look whether the address is right."
-            )
+            raise StoreTrouble(f"{self._where} contains no runs of Shortlist. Check the address.")
         refuse_newer(version, self._where, steps)
         if version < len(steps) and not read_only:
             bring_up_to_date(transaction, self._where, steps)
         self._is_counted = version > 1 or not read_only
 
     def _end(self, connection: sql.Connection, run: str) -> tuple[int, str, Link]:
-        """Return the key, the mark and the end of a run's log, and keep others from appending to it."""
+        """Return the key, the mark and the end of a run's log, and lock it against other writers."""
         find = sql.text(_FIND + self._LOCK)
-        while (found := connection.execute(find, {"run": run}).first()) is None:  # again if it is removed
+        while (
+            found := connection.execute(find, {"run": run}).first()
+        ) is None:  # again if it is removed in between
             _refuse_lost_entry(connection, run)
             connection.execute(_NEW, {"run": run} | chain.entry(run, Link())._asdict())
         key, entry = found[0], Entry(*found[1:])
@@ -247,12 +247,12 @@ class SqlStore(ABC):
         return rows
 
     def _rows(self, fetch: _Fetch, run: str, after: After) -> Iterator[Row]:
-        """Yield rows page by page. Each page starts with the record before, whose checksum is needed."""
+        """Yield rows in pages. Each page starts with the record before it, whose checksum is needed."""
         limit, number, mark = _FIRST_PAGE, number_of(after), mark_of(after)
         while page := fetch(max(1, number), limit):
             entry, rows = Entry(page[0][0], page[0][1], page[0][4]), page[1:]
             is_last, start = len(rows) < limit, Link()
-            if number and not rows:  # what was read before is not there any more
+            if number and not rows:  # the record that was read before does not exist any more
                 if self._is_counted and not (isinstance(entry.n_events, int) and entry.n_events < number):
                     chain.refuse_unfit(run, entry, Link(number - 1))
                 return
@@ -269,7 +269,7 @@ class SqlStore(ABC):
 
 
 def _link(run: str, number: int, mark: bytes, row: Row) -> Link:
-    """Return the end of what has been read before, by its last row as it is now."""
+    """Return the end of the part that was read before, from the current content of its last row."""
     found, *_, checksum = row
     if found != number:
         raise chain.missing(run, number, found)
@@ -278,34 +278,34 @@ def _link(run: str, number: int, mark: bytes, row: Row) -> Link:
 
 
 def _check_entry(run: str, entry: Entry, start: Link, rows: list[Row], is_last: bool) -> None:
-    """Raise CorruptLog if the rows of a page, which follow `start`, do not fit the entry of the run.
+    """Raise CorruptLog if the rows of a page, which follow `start`, do not match the entry of the run.
 
-    A log may go on after the last record that its entry knows: a program of version 0.1.0 that had the store
-    open before there were entries appends without them.
+    A log may be longer than its entry says: a process of version 0.1.0 that opened the store before there
+    were entries appends without updating them.
     """
     n_of_page = entry.n_events - start.number if isinstance(entry.n_events, int) else 0
     if n_of_page < 0 or (n_of_page > len(rows) and not is_last):
-        return  # the record that the entry knows is on another page
+        return  # the record that the entry refers to is on another page
     known = [Link(row[0], row[4]) for row in rows[:n_of_page][-1:]]
     chain.refuse_unfit(run, entry, known[0] if known else start)
 
 
 def _last(connection: sql.Connection, key: int, most: int) -> Link:
-    """Return the last record of a run with this number at most."""
+    """Return the last record of a run up to this number."""
     last = connection.execute(_LAST, {"key": key, "most": most}).first()
     return Link() if last is None else Link(*last)
 
 
 def _names(connection: sql.Connection) -> dict[int, str]:
-    """Return the names of all runs by their keys; where records have no run, a name that says so."""
+    """Return the names of all runs by key; for records without a run, a placeholder."""
     found = sorted(_listed(connection), key=lambda row: row[0])
     return {key: name if isinstance(name, str) else f"(run {key}, name lost)" for key, name in found}
 
 
 def _listed(connection: sql.Connection, run: str | None = None) -> list[tuple[int, Any]]:
-    """Return the key and the name of each run, as they are; None where records have no run.
+    """Return the key and the raw name of each run; the name is None for records without a run.
 
-    With the name of a run, only runs of that name are returned, and those whose name is no text.
+    Given the name of a run, only runs of that name are returned, and those whose name is not text.
     """
     is_text = "typeof(name) = 'text'" if connection.dialect.name == "sqlite" else "name IS NOT NULL"
     names = _NAMES.format(where="" if run is None else f"WHERE name || '' = :run OR NOT {is_text}")
@@ -317,27 +317,30 @@ def _listed(connection: sql.Connection, run: str | None = None) -> list[tuple[in
 
 
 def _refuse_damaged_name(connection: sql.Connection, run: str) -> None:
-    """Raise CorruptLog if a run is listed under a name that no run can have."""
+    """Raise CorruptLog if a run is listed under an invalid name."""
     if any(name == run for _, name in _listed(connection)):
         raise CorruptLog(
-            f"The name of run {run!r} is damaged: no run can have it. Restore the store from a backup."
+            f"The name of run {run!r} is damaged: it is not valid. Restore the store from a backup."
         )
 
 
 def _refuse_lost_entry(connection: sql.Connection, run: str) -> None:
-    """Raise CorruptLog if a run that was not found by its name may be there nevertheless."""
+    """Raise CorruptLog if a run that was not found by its name may exist nevertheless."""
     found = _listed(connection, run)
     lost = [key for key, name in found if not isinstance(name, str)]
     if lost:
         raise CorruptLog(
-            f"Run {run!r} was not found, and the store is damaged: it has records of run number {lost[0]}, "
-            f"but no entry with the name of that run, which may be this one. Restore the store from a backup."
+            f"Run {run!r} was not found, and the store is damaged: it contains records of run number "
+            f"{lost[0]}, but no entry with its name, so that may be this run. Restore the store from a "
+            f"backup."
         )
     is_listed = any(name == run for _, name in found)
-    if is_listed and connection.execute(sql.text(_FIND), {"run": run}).first() is None:  # not begun just now
+    if (
+        is_listed and connection.execute(sql.text(_FIND), {"run": run}).first() is None
+    ):  # not created just now
         raise CorruptLog(
             f"Run {run!r} is in the list of runs, but cannot be found there by its name: the index of the "
-            f"list was damaged. Restore the store from a backup."
+            f"list is damaged. Restore the store from a backup."
         )
 
 

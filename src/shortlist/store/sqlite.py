@@ -1,7 +1,7 @@
-"""Logs of runs in a file, by SQLite.
+"""A store in an SQLite file.
 
-Many processes of one machine may use the file at once. Writers take turns; a write is on the disk before it
-is acknowledged, and one that is broken off leaves no trace.
+Many processes of one machine may use the file at once. Writers take turns; a write is on disk before it is
+acknowledged, and an interrupted write leaves no trace.
 """
 
 import math
@@ -26,7 +26,7 @@ from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
 from shortlist.store.trouble import of_sqlite
 
-_SMALL = 1 << 22  # bytes of a file that takes no more than some milliseconds to check
+_SMALL = 1 << 22  # bytes; smaller files take only a few milliseconds to check
 _USER_TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 )
@@ -35,25 +35,25 @@ _Files: TypeAlias = tuple[tuple[int, int] | None, ...]
 
 
 class SqliteStore(SqlStore):
-    """Logs in a file.
+    """A store in an SQLite file.
 
     Parameters
     ----------
     path
-        The file. It is created if it does not exist, unless it must, or is only to be read.
+        The file. It is created if it does not exist, unless `must_exist` or `read_only` is set.
     must_exist
         Whether a missing file is an error.
     read_only
-        Whether the file is only looked at; nothing is created or changed then.
+        Whether to open it read-only: then nothing is created or changed.
     clock
-        What tells the time, in seconds since 1970; by default this machine's clocks, see `clock`.
+        Returns the time in seconds since 1970; the default is this machine's clocks, see `clock`.
     patience
-        How many seconds to wait for other writers at most.
+        How long to wait for other writers, in seconds.
     steps
-        The steps by which its tables are brought to their present form.
+        The migrations of its tables.
     """
 
-    _LOCK = ""  # a transaction that writes locks the whole file from its start
+    _LOCK = ""  # a write transaction locks the whole file from its start
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SqliteStore(SqlStore):
             with super()._writing() as connection:
                 file = connection.connection.dbapi_connection
                 yield connection
-        except StoreTrouble:  # which may have come of that
+        except StoreTrouble:  # possibly caused by that
             self._refuse_moved(file)
             raise
         self._refuse_moved(file)
@@ -119,7 +119,7 @@ class SqliteStore(SqlStore):
             raise of_sqlite(error, self._where) from None
 
     def verify(self) -> None:
-        """Raise CorruptLog if the file is damaged, even where no run is."""
+        """Raise CorruptLog if the file is damaged, even outside of runs."""
         try:
             with closing(self._file.connect()) as connection:
                 _refuse_damaged(connection, self._where)
@@ -128,17 +128,17 @@ class SqliteStore(SqlStore):
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that remembers which files it has open: the database, its log of writes and its index."""
+    """A connection that remembers its open files: the database, its -wal and its -shm file."""
 
-    files: _Files | None = None  # where it only reads
+    files: _Files | None = None  # if it is read-only
 
 
 class _File:
     """How the file is opened.
 
-    A file that is removed or replaced stays open under its old connections. What is committed there is lost,
-    so a writable store stays with the file it has first opened, and looks after each commit whether that
-    file, its log of writes (-wal) and the index of that (-shm) still have their names.
+    A file that is removed or replaced stays open in its old connections, and later commits to it are lost. So
+    a writable store stays with the file it opened first, and checks after each commit whether that file, its
+    write-ahead log (-wal) and the index of that (-shm) still have their names.
     """
 
     def __init__(self, path: Path, read_only: bool, must_exist: bool, patience: float) -> None:
@@ -149,7 +149,7 @@ class _File:
         self._first: _Files | None = None
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection that begins no transaction by itself and syncs whatever it commits."""
+        """Return a connection without implicit transactions that syncs every commit."""
         if self._first is not None and _files(self._path)[0] != self._first[0]:
             raise self.moved()
         uri = f"{self._path.as_uri()}?mode={self._mode}" + ("&immutable=1" if self.is_frozen else "")
@@ -160,12 +160,12 @@ class _File:
         connection.text_factory = _text
         try:
             connection.execute("PRAGMA synchronous = FULL")
-        except UnicodeDecodeError:  # of SQLite's message, which quotes the schema
+        except UnicodeDecodeError:  # hide SQLite's message, which quotes the schema
             raise CorruptLog(
                 f"The store {self._path} is damaged: its schema cannot be read. Restore it from a backup."
             ) from None
         if not self._is_read_only:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the log of writes
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the -wal file
             connection.files = _files(self._path)
             self._first, self._mode = self._first or connection.files, "rw"
         return connection
@@ -179,15 +179,15 @@ class _File:
         return StoreTrouble(
             f"The store {self._path} was removed, or replaced by another file, while it was open. The "
             f"answers of this call are not saved, and earlier ones may be lost with the file. Put the file "
-            f"back, with its -wal and -shm files, or restore a backup; then open the run again, look which "
-            f"answers it has, and repeat those that are missing."
+            f"back, with its -wal and -shm files, or restore a backup. Then open the run again, check which "
+            f"answers it contains, and repeat those that are missing."
         )
 
     def log_ahead(self, connection: sqlite3.Connection) -> None:
-        """Make the file keep a log of writes, so that readers and a writer do not wait for each other.
+        """Switch the file to write-ahead logging, so that readers and a writer do not wait for each other.
 
-        Where several processes try this at once, SQLite refuses some without waiting; they try again. Where
-        a file system cannot do it, the file stays as it was, which is slower but as safe.
+        If several processes try this at once, SQLite refuses some without waiting; they try again. If the
+        file system does not support it, the file stays as it was, which is slower but equally safe.
         """
         deadline = time.monotonic() + self._patience
         while True:
@@ -202,7 +202,7 @@ class _File:
 
 
 def _files(path: Path) -> _Files:
-    """Return what tells a database, its log of writes and its index from other files of the same names."""
+    """Return the identity of the database, -wal and -shm files, to detect replaced files."""
     return _identity(path), _identity(f"{path}-wal"), _identity(f"{path}-shm")
 
 
@@ -230,16 +230,18 @@ def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
         ]
         if n_used[0] - n_used[1] > 1:
-            raise CorruptLog(f"{where} is damaged: it has data, but no tables. Restore it from a backup.")
+            raise CorruptLog(
+                f"{where} is damaged: it contains data, but no tables. Restore it from a backup."
+            )
     if tables and VERSIONS.name not in tables:
         raise StoreTrouble(
             f"{where} is a database of another program, with tables such as {min(tables)!r}. Nothing was "
-            f"changed. Give the path of another file, which may be a new one."
+            f"changed. Give the path of another file; a new one is created."
         )
 
 
 def _refuse_damaged(connection: sqlite3.Connection, where: str, most: float = math.inf) -> None:
-    """Raise CorruptLog if the structure of a file is damaged; look at files of at most so many bytes."""
+    """Raise CorruptLog if the structure of a file is damaged; check only files of at most so many bytes."""
     n_pages, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
@@ -254,7 +256,7 @@ def _refuse_damaged(connection: sqlite3.Connection, where: str, most: float = ma
 
 
 def _refuse_damaged_log(path: Path) -> None:
-    """Raise CorruptLog if SQLite would drop writes from its log that were complete; warn if it may."""
+    """Raise CorruptLog if SQLite would drop complete writes from its -wal file; warn if it may."""
     drop = wal.dropped(Path(f"{path}-wal"))
     if drop is None:
         return
@@ -262,26 +264,26 @@ def _refuse_damaged_log(path: Path) -> None:
     if drop.n_writes > 1 or not drop.frame:
         raise CorruptLog(
             f"The store {path} was not closed properly, and its -wal file, with the latest writes, is "
-            f"damaged at {place}. SQLite would drop all that follows in silence. Nothing was changed. "
+            f"damaged at {place}. SQLite would silently drop everything after that. Nothing was changed. "
             f"Restore both files from a backup; or drop it yourself: sqlite3 FILE 'PRAGMA wal_checkpoint'."
         )
     warnings.warn(
-        f"The last write to the store {path} was broken off by a crash, or damaged later, at {place} of its "
-        f"-wal file, and is dropped. Look which answers the run has, and tell those that are missing again.",
+        f"The last write to the store {path} was interrupted by a crash, or damaged later, at {place} of its "
+        f"-wal file, and is dropped. Check which answers the run contains, and tell the missing ones again.",
         LostWrite,
         stacklevel=4,
     )
 
 
 def _refuse_path(path: Path, must_exist: bool) -> None:
-    if "\0" in str(path):  # where SQLite would take the name to end
-        raise StoreTrouble(f"The store {str(path)!r} cannot be opened: its name has a NUL character in it.")
+    if "\0" in str(path):  # SQLite would end the name there
+        raise StoreTrouble(f"The store {str(path)!r} cannot be opened: its name contains a NUL character.")
     kind = kind_of(path) if path.exists() else ""
     if kind:
         example = path / "runs.db" if kind == "a folder" else "runs.db"
         raise StoreTrouble(f"The store {path} is {kind}; it must be a file, such as {example}.")
     if must_exist and not path.exists():
-        raise StoreTrouble(f"There is no store {path}. Look whether the path is right.")
+        raise StoreTrouble(f"There is no store {path}. Check the path.")
     if not path.parent.is_dir():
         raise StoreTrouble(
             f"The store {path} cannot be created: there is no folder {path.parent}. Create it."
@@ -289,5 +291,5 @@ def _refuse_path(path: Path, must_exist: bool) -> None:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether a file lies where nothing can be written and nobody is writing it, as on a read-only disk."""
+    """Return whether a file is on a read-only disk or the like, and no process is writing it."""
     return not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()

@@ -1,10 +1,12 @@
-"""The tables of a store in a database, as of schema version 1; `migrations` adds to them."""
+"""The database tables of a store in schema version 1; `migrations` extends them."""
 
 import sqlalchemy as sql
 
 TABLES = sql.MetaData()
 
-_KEY = sql.BigInteger().with_variant(sql.Integer(), "sqlite")  # SQLite numbers rows by itself only so
+_KEY = sql.BigInteger().with_variant(
+    sql.Integer(), "sqlite"
+)  # SQLite numbers rows automatically only with this type
 
 VERSIONS = sql.Table(
     "shortlist_versions",
@@ -12,7 +14,7 @@ VERSIONS = sql.Table(
     sql.Column("version", sql.Integer, primary_key=True, autoincrement=False),
     sql.Column("at", sql.Double, nullable=False),
 )
-"""The schema versions this store has had; the largest is the present one."""
+"""The schema versions that this store has had; the largest is the current one."""
 
 RUNS = sql.Table(
     "shortlist_runs",
@@ -21,11 +23,11 @@ RUNS = sql.Table(
     sql.Column("name", sql.Text, nullable=False, unique=True),
     sqlite_autoincrement=True,
 )
-"""The runs, in the order in which they began.
+"""The runs, in the order in which they were created.
 
-Since version 2 also: `n_events`, how many records a run has; `mark`, when the last was written (`clock`); and
-`checksum`, which covers these, the name and the last record (`chain.entry`). All are NULL for a run that was
-damaged before."""
+Since version 2 also: `n_events`, the number of records of a run; `mark`, the time of the last write
+(`clock`); and `checksum`, which covers these, the name and the last record (`chain.entry`). All are NULL for
+a run that was already damaged."""
 
 EVENTS = sql.Table(
     "shortlist_events",
@@ -38,4 +40,4 @@ EVENTS = sql.Table(
     sql.Column("checksum", sql.LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
-"""The records of all runs; `chain` says what the checksum covers."""
+"""The records of all runs; see `chain` for the checksum."""

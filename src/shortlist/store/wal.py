@@ -1,11 +1,11 @@
-"""What SQLite drops in silence when it opens a file after a crash: writes in a log (-wal) that was damaged.
+"""Detects writes in a damaged -wal file that SQLite would silently drop when it opens a database.
 
 The log is a sequence of frames, one page each, with checksums that cover all frames before; the last frame of
-a write says so. SQLite takes the writes before the first frame that does not fit, and drops the rest: it was
-made for a write that was broken off by a crash, which is the last one, for each is synced before the next
-begins. Where whole writes follow, the frame was damaged later. (https://www.sqlite.org/walformat.html)
+a write is marked. SQLite applies the writes before the first invalid frame, and drops the rest. That is right
+for a write that was interrupted by a crash: it is the last one, since each write is synced before the next
+starts. If complete writes follow, the frame was damaged later. (https://www.sqlite.org/walformat.html)
 
-If nothing but the last write does not fit, that cannot be told: the power may have failed while it was
+If only the last write is invalid, the cause cannot be determined: the power may have failed while it was
 written, and then it was never acknowledged; or it was damaged later.
 """
 
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from shortlist.arrays import BoolArray
 
 _HEADER, _FRAME_HEADER = 32, 24  # bytes
-_BIG_ENDIAN = 0x377F0683  # the first number of a log whose checksums were made on such a machine
+_BIG_ENDIAN = 0x377F0683  # the magic number of a log whose checksums were computed on such a machine
 _PAGES, _USUAL_PAGE = {2**k for k in range(9, 17)}, 4096  # bytes
 _AT_ONCE = 1024  # frames
-_PAUSE = 0.1  # seconds after which a write that was seen half done is done
+_PAUSE = 0.1  # seconds after which a write that was seen incomplete is complete
 
 _Words = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Drop:
-    """What would be dropped: all from this frame on; 0 is the header. `n_writes` of it seem to be whole."""
+    """The part that would be dropped: all from this frame on; 0 is the header. `n_writes` seem complete."""
 
     frame: int
     n_frames: int
@@ -39,9 +39,9 @@ class Drop:
 
 
 def dropped(path: Path) -> Drop | None:
-    """Return what SQLite would drop of a log, if whole writes are among it.
+    """Return the part of a log that SQLite would drop, if it contains complete writes.
 
-    Others may be writing it: what does not fit is looked at a second time.
+    Others may be writing the log, so an invalid frame is checked a second time.
     """
     found = _dropped(path)
     if found is not None:
@@ -71,15 +71,15 @@ def _dropped(path: Path) -> Drop | None:
     n_writes = int((is_own & is_write)[first:].sum())
     if is_fit[
         first : first + 1
-    ].any():  # it is of this log: only the mark by which SQLite knows that is damaged
+    ].any():  # it belongs to this log: only the salt that SQLite recognises it by is damaged
         n_writes = max(n_writes, 2)
     return Drop(first + 1, n, n_writes) if n_writes else None
 
 
 def _frames(file: BinaryIO, size: int, marks: _Words, order: str) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Return of each frame whether it is of this log, is the last of a write, and fits the one before it.
+    """Return for each frame whether it belongs to this log, ends a write, and has a valid checksum.
 
-    `marks` are the two marks of the log, and the checksum of its header.
+    `marks` are the two salts of the log, and the checksum of its header.
     """
     seeds, found = marks[None, 2:], [np.zeros((3, 0), bool)]
     while len(block := file.read(size * _AT_ONCE)) >= size:
@@ -104,9 +104,13 @@ def _sums(words: _Words, seeds: _Words) -> _Words:
 
 @lru_cache(maxsize=4)
 def _weights(n_pairs: int) -> tuple[_Words, _Words]:
-    """Return by how much each word, and each part of the seed, counts in the two sums."""
-    step = np.array([[1, 1], [1, 2]], np.uint32)  # rows: what s0 and s1 add to the sums of the next pair
-    pairs = [np.array([[1, 1], [0, 1]], np.uint32)]  # rows: what x0 and x1 add to the sums of their own pair
+    """Return the weight of each word, and of each part of the seed, in the two sums."""
+    step = np.array(
+        [[1, 1], [1, 2]], np.uint32
+    )  # rows: contribution of s0 and s1 to the sums of the next pair
+    pairs = [
+        np.array([[1, 1], [0, 1]], np.uint32)
+    ]  # rows: contribution of x0 and x1 to the sums of their own pair
     power = step
     for _ in range(n_pairs - 1):
         pairs.append(pairs[-1] @ step)
