@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def best(self) -> Row:
-        """The recommended strategy: of those with a certified worst case, the one expected to need least.
+        """The recommended strategy, which is expected to need least of those with a certified worst case.
 
         This is estimated from the share of the worst case that each strategy usually takes. But its worst
         case never exceeds that of `wnelim` or `vmedelim`, if any strategy can guarantee as little.

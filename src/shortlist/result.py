@@ -130,7 +130,7 @@ class Result:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the requested answer is certified: false for screens and for runs that stopped early."""
+        """Whether the requested answer is certified; it is not for screens and runs that stopped early."""
         return self.guarantee is not None and self.guarantee.answers(self.problem)
 
     def require_guarantee(self) -> Guarantee:
