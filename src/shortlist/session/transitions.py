@@ -312,20 +312,22 @@ def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
     """Return the event that declares bounds of a run; raise ChangedRun if its answers violate them."""
     if problem.bounds is None or history.problem.bounds is not None:
         return []
-    parts = history.answered
-    answers = [(round.tickets.take(np.flatnonzero(round.is_told)), round.means) for round in history.rounds]
-    answers = [(tickets, means[~np.isnan(means)]) for tickets, means in answers]
-    answers.append((parts, history.answered_means))
-    for tickets, means in answers:
-        given = Summaries(tickets.counts, means, np.full(len(tickets), np.nan))
-        try:
-            check_summaries(problem, tickets.arms, given)
-        except FinalFailure as error:
-            raise ChangedRun(
-                f"run {run!r} has an answer that was recorded before the bounds, and violates them: "
-                f"{error} Nothing was changed."
-            ) from None
+    try:
+        for round in history.rounds:
+            told = np.flatnonzero(round.is_told)
+            _check_means(problem, round.tickets.take(told), round.means[told])
+        _check_means(problem, history.answered, history.answered_means)
+    except FinalFailure as error:
+        raise ChangedRun(
+            f"run {run!r} has an answer that was recorded before the bounds, and violates them: "
+            f"{error} Nothing was changed."
+        ) from None
     return [Bounded(problem.bounds, problem.declared_rewards)]
+
+
+def _check_means(problem: Problem, tickets: Tickets, means: FloatArray) -> None:
+    """Raise FinalFailure if the bounds of a problem rule out some means."""
+    check_summaries(problem, tickets.arms, Summaries(tickets.counts, means, np.full(len(tickets), np.nan)))
 
 
 # --- how rewards are measured ---------------------------------------------------------------------------
