@@ -345,7 +345,7 @@ def test_what_is_known_of_the_rewards_must_be_said(given: dict[str, Any]) -> Non
 def test_variances_are_given_once() -> None:
     with pytest.raises(sl.InvalidProblem, match="give the variances once"):
         sl.Problem(1, 0.5, 0.1, [1.0, 1.0], rewards=sl.SubGaussian([1.0, 1.0]))
-    with pytest.raises(sl.InvalidProblem, match="`pilot` has a meaning only"):
+    with pytest.raises(sl.InvalidProblem, match="`pilot` is only for unknown variances"):
         sl.Gaussian([1.0, 1.0], pilot=5)
     with pytest.raises(sl.InvalidProblem, match="2 entries but there are 3 arms"):
         sl.Problem(1, 0.5, 0.1, [1.0, 1.0], n=3)

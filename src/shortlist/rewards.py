@@ -12,7 +12,7 @@ from shortlist.errors import InvalidProblem
 
 @dataclass(frozen=True, eq=False, init=False)
 class SubGaussian:
-    """Rewards are sub-Gaussian: the usual assumption, which holds for all bounded rewards, too.
+    """Rewards are sub-Gaussian: the usual assumption, which also holds for all bounded rewards.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class ZeroOne(SubGaussian):
 class Gaussian:
     """Rewards are Gaussian, with variances that are known exactly or not at all.
 
-    Some strategies are proved for Gaussian rewards only. If nobody knows the variances, every arm is pulled
-    `pilot` times first; the sample variances of these rewards stand in for the true ones, and the guarantee
-    allows for their errors. Averages of many outcomes are nearly Gaussian; single successes and failures
+    Some strategies are proved for Gaussian rewards only. If the variances are unknown, every arm is first
+    pulled `pilot` times. The sample variances of these rewards replace the true ones, and the guarantee
+    accounts for their errors. Averages of many outcomes are nearly Gaussian; single successes and failures
     are not.
 
     Parameters
@@ -58,7 +58,9 @@ class Gaussian:
 
     def __init__(self, variances: ArrayLike | None = None, pilot: int | None = None) -> None:
         if variances is not None and pilot is not None:
-            raise InvalidProblem("`pilot` has a meaning only if the variances are unknown; leave it out.")
+            raise InvalidProblem(
+                "`pilot` is only for unknown variances; leave it out if you give `variances`."
+            )
         object.__setattr__(self, "variances", None if variances is None else checks.variances(variances))
         object.__setattr__(
             self, "pilot", None if pilot is None else checks.whole_number(pilot, "pilot", 2, 10**9)

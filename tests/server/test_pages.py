@@ -535,10 +535,12 @@ def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: OpenRun)
     cards.nth(0).locator(".mean").fill("0.5")
     cards.nth(1).locator(".mean").fill("0.75")
     page.click("#send")
-    expect(cards.nth(0)).to_contain_text("Known: the same was told before.")
-    expect(cards.nth(1)).to_contain_text("Conflict: 0.25 was told before and stands; your 0.75 is noted.")
+    expect(cards.nth(0)).to_contain_text("Already recorded with the same value.")
+    expect(cards.nth(1)).to_contain_text(
+        "Conflict: 0.25 was recorded first and is kept; your 0.75 is recorded as a conflict."
+    )
     expect(spot(page, "#sent-said")).to_have_text(
-        "0 taken, 1 known already, 1 in conflict. Take more tickets above."
+        "0 taken, 1 already recorded, 1 in conflict. Take more tickets above."
     )
     page.goto(f"{serving.url}/runs/twice")
     expect(spot(page, ".urgent")).to_contain_text("1 answer contradicts an earlier one")
@@ -638,7 +640,7 @@ def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: OpenRun, tmp
         expect(page.get_by_text("Answer by hand")).to_have_count(0)
         page.goto(f"{server.url}/runs/fresh/answer")
         expect(spot(page, ".alert")).to_have_text(
-            "You may only look here; answers need a token that allows to add."
+            "Your token is read-only. To answer, log in with a write token."
         )
         expect(spot(page, "form")).to_have_count(0)
         page.goto(f"{server.url}/plan")

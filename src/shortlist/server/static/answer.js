@@ -139,7 +139,7 @@ async function send() {
  * @param {number} open @param {any} last */
 function summary(sums, open, last) {
   const parts = [`${sums.taken} taken`];
-  if (sums.known) parts.push(`${sums.known} known already`);
+  if (sums.known) parts.push(`${sums.known} already recorded`);
   if (sums.conflicting) parts.push(`${sums.conflicting} in conflict`);
   if (sums.wrong) parts.push(`${sums.wrong} not taken, see there`);
   if (open) parts.push(`${open} still open`);

@@ -108,9 +108,9 @@ export class Card {
   finish(told) {
     this.isDone = true;
     const [other] = told.conflicts;
-    const words = other && `${other.kept} was told before and stands; your ${other.refused} is noted.`;
+    const words = other && `${other.kept} was recorded first and is kept; your ${other.refused} is recorded as a conflict.`;
     if (other) this.say(`Conflict: ${words}`, "error");
-    else this.say(told.known ? "✓ Known: the same was told before." : "✓ Taken.", "good");
+    else this.say(told.known ? "✓ Already recorded with the same value." : "✓ Taken.", "good");
     keep(this.room, null);
     this.element.classList.add("done");
     for (const key of FIELDS) this.find(`.${key}`).readOnly = true;
