@@ -616,7 +616,7 @@ def test_where_runs_are_only_looked_at_no_token_brings_forms(tmp_path: Path) -> 
         with httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {tokens.write}"}) as client:
             assert 'id="begin"' not in client.get("/plan").text
             assert "Answer by hand" not in client.get("/runs/fresh").text
-            assert "look here; this server takes no answers." in client.get("/runs/fresh/answer").text
+            assert "This server is read-only and takes no answers." in client.get("/runs/fresh/answer").text
     finally:
         server.close()
 
