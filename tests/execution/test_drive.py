@@ -838,7 +838,7 @@ def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any])
     told = session.events[0]
     assert told.variances is not None
     n_calls = 8 if keywords.get("turns") != 1 else 3 if "pulls_per_call" in keywords else 1
-    starts = [20 * turn // 8 for turn in range(8)] if n_calls == 8 else list(range(0, 20, 7))[:n_calls]
+    starts = [round(20 * turn / 8) for turn in range(8)] if n_calls == 8 else list(range(0, 20, 7))[:n_calls]
     for arm, mean, variance in zip(told.arms, told.means, told.variances, strict=True):
         calls = [(first, stop - first) for first, stop in pairwise([*starts, 20])]
         parts = [generator_for(4, int(arm), first).normal(arm, 1 + arm, size) for first, size in calls]

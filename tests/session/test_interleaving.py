@@ -315,6 +315,76 @@ def test_a_budget_counts_the_parts_of_tickets() -> None:
     assert sum(count for _, count in calls) == session.n_made <= budget
 
 
+def test_a_budget_pays_for_whole_blocks_in_their_order() -> None:
+    """Blocks belong to many tickets: a budget that is too small for the round still pays for most of them."""
+
+    def block(arms: Any, counts: Any, rng: np.random.Generator) -> Any:
+        return rng.normal(arms, 1.0)
+
+    measure, whole = sl.vectorised(block, block=4), sl.Session(problem(), "wnelim")
+    sl.drive(whole, measure)
+    session = sl.Session(problem(), "wnelim")
+    first_round = int(session.asked.counts.sum())
+    largest_block = 4 * -(-int(session.asked.counts.max()) // 8)
+    for share in (3, 2):
+        budget = first_round // share
+        sl.drive(session, measure, budget=budget)
+        assert budget - largest_block < session.n_made <= budget
+    assert sl.drive(session, measure).n_pulls == whole.n_pulls
+    assert session.result.arms.means.tolist() == whole.result.arms.means.tolist()
+
+
+def test_larger_calls_are_neither_early_nor_late() -> None:
+    """A steady drift moves the means of arms alike, whatever their counts are."""
+    counts = np.arange(8, 40)
+    arms = np.arange(len(counts))
+    asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=np.ones(len(counts)))
+    tickets = Tickets(asked, 0, arms, counts, 5 * arms)
+    call_plan = CallPlan.of(tickets, 7, 1, None, 8)
+    calls = call_plan.parts(np.arange(call_plan.n_calls))
+    centres = np.tile((np.arange(8) + 0.5) / 8, len(counts))  # of the turns, as parts of the round
+    drifts = np.bincount(calls.arms, calls.counts * centres) / counts
+    assert np.abs(drifts - 0.5).max() < 0.0075
+    assert (call_plan.find(calls) == np.arange(call_plan.n_calls)).all()
+
+
+@pytest.mark.parametrize("count", [2**53 - 1, 2**53 - 7, 2**40 + 3, 1001])
+@pytest.mark.parametrize("calls", [8, 999, 1000])
+def test_calls_of_large_tickets_are_found_again(count: int, calls: int) -> None:
+    asked = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0])
+    tickets = Tickets(asked, 0, np.arange(2), np.array([count, 10]), np.array([3, 4]))
+    call_plan = CallPlan.of(tickets, 7, 1, -(-count // calls), 8)
+    parts = call_plan.parts(np.arange(call_plan.n_calls))
+    assert parts.counts[parts.arms == 0].sum() == count
+    assert parts.counts.max() <= -(-count // calls)
+    assert (call_plan.find(parts) == np.arange(call_plan.n_calls)).all()
+
+
+@pytest.mark.parametrize("strategy", ["t-race", "rinott", "auto"])
+def test_a_pilot_that_no_strategy_can_use_is_not_recorded(strategy: str, tmp_path: Path) -> None:
+    question = sl.Problem(m=1, epsilon=0.1, delta=0.05, n=3, rewards=sl.Gaussian(pilot=16))
+    store = tmp_path / "runs.db"
+    with sl.Session(question, strategy, store=store) as session:
+        tickets, last = session.ask()[:2], session.ask()[2]
+        session.tell(tickets, [sl.Summary(t.count, 1.0, 1e18) for t in tickets])
+        with pytest.raises(sl.MeasurementFailed, match="too large"):
+            session.tell(last, sl.Summary(last.count, 1.0, 1e18))
+        assert session.result.n_rounds == 0
+    with sl.Session.resume(store) as session:
+        assert len(session.ask()) == 1
+
+
+def test_a_ticket_told_over_its_parts_was_measured_twice() -> None:
+    session = sl.Session(asked(), "wnelim")
+    session.arrange(SETTINGS | {"turns": 8})
+    answer(session, parts(session, 0), 5.0)
+    first, second = session.ask()[0], session.ask()[1]
+    session.tell(second, means=0.5)
+    assert session.result.n_reissued == 0
+    session.tell(first, means=0.5)
+    assert session.result.n_reissued == 1
+
+
 def test_bounds_that_are_declared_later_hold_for_parts_too(tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
     with sl.Session(asked(variances=[0.25] * 4), "wnelim", store=store) as session:

@@ -537,10 +537,10 @@ def test_the_measure_function_gets_the_ticket_and_its_generator() -> None:
     calls.clear()
     sl.select(measure, problem(), "wnelim", seed=9)
     expected = [
-        (t.arm, t.count * (turn + 1) // 8 - start, float(generator_for(9, t.arm, start).random()))
+        (t.arm, round(t.count * (turn + 1) / 8) - start, float(generator_for(9, t.arm, start).random()))
         for t in tickets
         for turn in range(8)
-        for start in [t.count * turn // 8]
+        for start in [round(t.count * turn / 8)]
     ]
     assert sorted(calls) == sorted(expected)
 

@@ -138,8 +138,38 @@ FAULTS = (
     Fault(
         "budget: parts of tickets are not counted",
         "execution/scheduler.py",
-        "costs = self.session.n_made + np.cumsum(",
-        "costs = self.session.n_pulls + np.cumsum(",
+        "left = None if budget is None else budget - self.session.n_made",
+        "left = None if budget is None else budget - self.session.n_pulls",
+    ),
+    Fault(
+        "budget: only tickets that it completes are paid for, also in blocks of several calls",
+        "execution/scheduler.py",
+        "if call_plan.together == 1:",
+        "if True:",
+    ),
+    Fault(
+        "calls: the larger ones come late",
+        "session/call_plan.py",
+        "np.divmod(2 * turn * (counts % k) + k, 2 * k)",
+        "np.divmod(2 * turn * (counts % k), 2 * k)",
+    ),
+    Fault(
+        "calls: a part of a large ticket is not found",
+        "session/call_plan.py",
+        "                turn += np.sign(offsets - starts)  # floating point may have missed by one\n",
+        "",
+    ),
+    Fault(
+        "pilot: what no strategy can use is recorded",
+        "session/session.py",
+        "            transitions.check_pilot(history, events)\n",
+        "",
+    ),
+    Fault(
+        "reissue: a ticket told over its parts was measured once",
+        "session/transitions.py",
+        "if tickets is not None and round.parts is not None:",
+        "if False:",
     ),
     Fault(
         "blocks: calls are told that another worker holds",

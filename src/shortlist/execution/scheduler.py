@@ -33,7 +33,7 @@ from shortlist.execution.workers import Workers
 from shortlist.measure import Source, Summaries
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
-from shortlist.tickets import Ticket, Tickets
+from shortlist.tickets import Ticket
 
 # --- how much work goes into one task ------------------------------------------------------------------
 
@@ -215,20 +215,10 @@ class Scheduler:
             self._call_plan = CallPlan.of(
                 asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
             )
-        is_over_budget = np.zeros(len(asked), dtype=bool)
-        if budget is not None:
-            costs = self.session.n_made + np.cumsum(np.where(is_open, self._pulls_left(asked), 0))
-            is_over_budget = is_open & (costs > budget)
-        _RoundScheduler(self, self._call_plan, is_open, is_over_budget).run()
-        return not is_over_budget.any()
-
-    def _pulls_left(self, asked: Tickets) -> IntArray:
-        """Return the number of unanswered pulls of each ticket."""
-        left, answered = asked.counts.copy(), self.session.answered()
-        order = np.argsort(asked.arms)
-        places = order[np.searchsorted(asked.arms, answered.arms, sorter=order)]
-        np.subtract.at(left, places, answered.counts)
-        return left
+        left = None if budget is None else budget - self.session.n_made
+        round = _RoundScheduler(self, self._call_plan, is_open, left)
+        round.run()
+        return not round.is_cut
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
         """Report why the run waits: immediately, but not too often. Long waits are recorded in the log."""
@@ -266,9 +256,7 @@ class Scheduler:
 class _RoundScheduler:
     """The scheduler of one round: pending blocks, running tasks, and failures."""
 
-    def __init__(
-        self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, is_over_budget: BoolArray
-    ) -> None:
+    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, budget: int | None) -> None:
         self.job, self.call_plan = job, call_plan
         self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
         if call_plan.ends is not None:
@@ -276,7 +264,9 @@ class _RoundScheduler:
             self.is_wanted[known[known >= 0]] = False
         self.is_held = np.zeros(call_plan.n_calls, dtype=bool)  # by call, while it is leased and not answered
         self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: number of its calls
-        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, call_plan.by_call(is_over_budget)))
+        is_affordable = np.ones_like(self.is_wanted) if budget is None else self._affordable(budget)
+        self.is_cut = not is_affordable.all()  # the budget ends within this round
+        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, ~is_affordable))
         self.n_todo = sum(map(len, self.todo))
         self.suspects: deque[range] = deque()  # were running when workers were lost: each is tried alone
         self.accused: set[int] = set()  # blocks that were running when workers died, to be tried alone
@@ -288,6 +278,23 @@ class _RoundScheduler:
         self.again: set[int] = set()  # calls that were started and must be repeated
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
         self.error: MeasurementFailed | None = None
+
+    def _affordable(self, budget: int) -> BoolArray:
+        """Return which calls a number of pulls pays for.
+
+        Tickets are completed one after the other if that is possible. Blocks of several calls belong to many
+        tickets; so they are paid for in the order in which they are made.
+        """
+        call_plan, every = self.call_plan, np.arange(self.call_plan.n_calls)
+        pulls = np.where(self.is_wanted, call_plan.parts(every).counts, 0)
+        if call_plan.together == 1:
+            by_ticket = np.bincount(call_plan.places(every), pulls, len(call_plan.tickets))
+            return call_plan.by_call((np.cumsum(by_ticket) <= budget) | (by_ticket == 0))
+        order = call_plan.numbers(0, call_plan.n_calls)
+        ends = np.minimum((every // call_plan.together + 1) * call_plan.together, len(every)) - 1
+        is_affordable = np.empty_like(self.is_wanted)
+        is_affordable[order] = np.cumsum(pulls[order])[ends] <= budget
+        return is_affordable | ~self.is_wanted
 
     def run(self) -> None:
         """Measure until the round is done, or a failure is final."""

@@ -128,7 +128,12 @@ class CallPlan:
         else:
             k, counts = self.n_by_ticket[places], self.tickets.counts[places]
             offsets = parts.first_pulls - self.tickets.first_pulls[places]
-            turn = -(-offsets * k // counts) if self.is_interleaved else offsets // (self.pulls_per_call or 1)
+            if self.is_interleaved:  # rounded starts are half a pull away from turn * counts / k at most
+                turn = np.rint(offsets / counts * k).astype(np.int64)
+                starts = self._starts(places, turn)
+                turn += np.sign(offsets - starts)  # floating point may have missed by one
+            else:
+                turn = offsets // (self.pulls_per_call or 1)
             numbers = self.ends[places] - k + np.clip(turn, 0, k - 1)
         own = self.parts(numbers)
         is_own = (own.first_pulls == parts.first_pulls) & (own.counts == parts.counts)
@@ -145,8 +150,12 @@ class CallPlan:
     def _starts(self, places: IntArray, turn: IntArray) -> IntArray:
         """Return the number of pulls of the same ticket before a call."""
         counts = self.tickets.counts[places]
-        if self.is_interleaved:
-            return turn * counts // self.n_by_ticket[places]
+        if self.is_interleaved:  # turn * counts / k, rounded half to even: larger calls are not early or late
+            k = self.n_by_ticket[places]
+            whole, rest = np.divmod(2 * turn * (counts % k) + k, 2 * k)
+            starts: IntArray = turn * (counts // k) + whole
+            starts -= (rest == 0) & (starts % 2 == 1)
+            return starts
         return np.minimum(turn * (self.pulls_per_call or 1), counts)
 
     # --- calls in the order in which they are made ----------------------------------------------------

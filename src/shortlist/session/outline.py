@@ -94,6 +94,8 @@ def _read(run: str, rows: Iterable[Row]) -> Outline | None:
         if kind == "told":
             answers.append(body)
             is_suspended = False
+        elif kind == "answered":  # a part of a ticket, which counts when the ticket is complete
+            is_suspended = False
         elif kind in _UNPACKED:
             event = decoded(kind, body)
             match event:

@@ -582,6 +582,12 @@ class Session:
 
     def _accept(self, decide: Choose) -> Sequence[Event]:
         """Append answers and, if they end the run, its end."""
-        events = self._append(decide)
+
+        def decide_and_try(history: RunState, now: float) -> Sequence[Event]:
+            events = decide(history, now)
+            transitions.check_pilot(history, events)
+            return events
+
+        events = self._append(decide_and_try)
         self._settle()
         return events

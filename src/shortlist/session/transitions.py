@@ -169,6 +169,8 @@ def answers(
     fresh = None if variances is None else variances[is_new]
     new_arms = set(arms[is_new].tolist()) if scored or given.again else set()
     again = tuple(int(arm) for arm in given.again if arm in new_arms)
+    if tickets is not None and round.parts is not None:  # a driver measured parts of these tickets as well
+        again = (*again, *arms[is_new & (round.parts.n_pulls[places] > 0)].tolist())
     told = Told(round.number, arms[is_new], means[is_new], fresh, worker, again)
     counted = [one for one in scored if one.ticket.arm in new_arms]
     return [*_opening(round), *counted, told, *others]
@@ -296,6 +298,20 @@ def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
 def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> FloatArray | None:
     """Return the sample variances of complete tickets, if they belong to a pilot."""
     return None if round.spreads is None else check_variances(round.tickets.take(places), variances)
+
+
+def check_pilot(history: RunState, events: Sequence[Event]) -> None:
+    """Raise MeasurementFailed if some answers complete a pilot that no strategy can use."""
+    round = history.round
+    told = [event for event in events if isinstance(event, Told) and event.round == round.number]
+    if round.spreads is None or sum(len(event.arms) for event in told) < round.n_missing:
+        return
+    try:
+        history.copy().take(events)
+    except InvalidProblem as error:
+        raise MeasurementFailed(
+            f"the sample variances of the pilot are too large: {error} These answers were not recorded."
+        ) from None
 
 
 def end(history: RunState) -> list[Event]:
