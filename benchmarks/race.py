@@ -16,6 +16,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.strategies import strategy_named
+from shortlist.strategies.protocol import Moments
 
 RESULTS = Path(__file__).parent / "results" / "race.md"
 SIZES = ((10_000, 1), (10_000, 100), (100_000, 100), (1_000_000, 1), (1_000_000, 100), (1_000_000, 1_000))
@@ -49,7 +50,7 @@ def _drawn(problem: sl.Problem, means: np.ndarray[tuple[int], np.dtype[np.float6
     while not rules.verdict(state).is_final:
         batch = rules.ask(state)
         noise = rng.standard_normal(len(batch.arms)) / np.sqrt(batch.counts)
-        state = rules.tell(state, means[batch.arms] + noise)
+        state = rules.tell(state, Moments(means[batch.arms] + noise))
         drawn, rounds = drawn + len(batch.arms), rounds + 1
     return drawn, rounds
 

@@ -19,6 +19,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.strategies import strategy_named
+from shortlist.strategies.protocol import Moments
 
 RESULTS = Path(__file__).parent / "results" / "speed.md"
 REPEATS = 5
@@ -38,7 +39,7 @@ def n_normals(problem: sl.Problem, name: str) -> int:
     while not strategy.verdict(state).is_final:
         batch = strategy.ask(state)
         drawn += len(batch.arms)
-        state = strategy.tell(state, np.zeros(len(batch.arms)))
+        state = strategy.tell(state, Moments(np.zeros(len(batch.arms))))
     return drawn
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from shortlist import Problem
 from shortlist.strategies import strategy_named
+from shortlist.strategies.protocol import Moments
 from tests.oracles import Oracle
 
 Reward = Callable[[int, int, int], float]
@@ -53,7 +54,7 @@ def play(name: str, problem: Problem, reward: Reward, most_batches: int = 10**9)
     while not strategy.verdict(state).is_final and len(played.batches) < most_batches:
         batch = strategy.ask(state)
         means = played.pull(dict(zip(batch.arms.tolist(), batch.counts.tolist(), strict=True)), reward)
-        state = strategy.tell(state, np.array([means[arm] for arm in batch.arms.tolist()]))
+        state = strategy.tell(state, Moments(np.array([means[arm] for arm in batch.arms.tolist()])))
     played.selected = set(strategy.verdict(state).selected.tolist())
     return played
 

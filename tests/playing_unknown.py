@@ -7,6 +7,7 @@ import numpy as np
 from shortlist import Problem
 from shortlist.arrays import FloatArray
 from shortlist.strategies import Strategy, strategy_for
+from shortlist.strategies.protocol import Moments
 from tests.playing import Played, Reward
 
 
@@ -26,11 +27,8 @@ def play_unknown(
         batch = rules.ask(state)
         means = played.pull(dict(zip(batch.arms.tolist(), batch.counts.tolist(), strict=True)), reward)
         told = np.array([means[arm] for arm in batch.arms.tolist()])
-        if batch.needs_variances:
-            assert rules.tell_pilot is not None
-            state = rules.tell_pilot(state, told, shown[batch.arms])
-        else:
-            state = rules.tell(state, told)
+        is_pilot = len(played.batches) == 1
+        state = rules.tell(state, Moments(told, shown[batch.arms] if is_pilot else None))
     played.selected = set(rules.verdict(state).selected.tolist())
     return played
 

@@ -187,7 +187,7 @@ def test_bounds_for_all_arms_at_once_cost_more_than_the_race_pays() -> None:
 
 def test_a_tiny_pilot_that_would_need_too_many_pulls_is_refused() -> None:
     session = sl.Session(asked(1000, pilot=2, delta=1e-6))
-    with pytest.raises(sl.InvalidProblem, match="beyond 2"):
+    with pytest.raises(sl.InvalidProblem, match=r"beyond 2.* not recorded"):
         sl.drive(session, lambda _arm, count, rng: rng.normal(0, 1, count))
 
 
@@ -286,7 +286,7 @@ def test_sample_variances_have_the_distribution_of_gaussian_rewards() -> None:
 
     arms = simulation._Arms(np.zeros(2), np.array([1.0, 9.0]), None, True)  # type: ignore[arg-type]
     rngs = [np.random.default_rng(seed) for seed in range(20_000)]
-    batch = Batch(np.tile([0, 1], (20_000, 1)), np.tile([5, 3], (20_000, 1)), needs_variances=True)
+    batch = Batch(np.tile([0, 1], (20_000, 1)), np.tile([5, 3], (20_000, 1)))
     drawn = arms.sample_variances(rngs, batch)
     np.testing.assert_allclose(drawn.mean(axis=0), [1.0, 9.0], rtol=0.04)  # five standard errors
     np.testing.assert_allclose(drawn.var(axis=0), [2 / 4, 2 * 81 / 2], rtol=0.15)

@@ -15,6 +15,7 @@ from shortlist.measure.simulated import REWARDS, Draw, checked_means
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.strategies import Batch, Strategy, strategy_for
+from shortlist.strategies.protocol import Moments
 
 _MOST_LANES = 128  # replications advanced together: enough to amortise the cost of a step
 _ENTRIES = 1 << 22  # but at most so many arms times lanes, to limit memory
@@ -242,6 +243,7 @@ def _run(
     outcome = running.outcome
     state = rules.init(problem, (len(running.lanes),))
     is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not used up its budget
+    is_pilot = not problem.knows_variances
     while True:
         verdict = rules.verdict(state)
         if verdict.is_final.any():
@@ -262,11 +264,10 @@ def _run(
             state = rules.take_lanes(state, is_open)
             continue
         outcome.pulls[running.lanes[is_open]] += costs[is_open]
-        told = problem.merits(arms.pull(running.rngs, batch))
-        if batch.needs_variances and rules.tell_pilot is not None:
-            state = rules.tell_pilot(state, told, arms.sample_variances(running.rngs, batch))
-        else:
-            state = rules.tell(state, told)
+        means = problem.merits(arms.pull(running.rngs, batch))
+        variances = arms.sample_variances(running.rngs, batch) if is_pilot else None
+        state = rules.tell(state, Moments(means, variances))
+        is_pilot = False
 
 
 def is_bad(problem: Problem, means: FloatArray) -> BoolArray:

@@ -25,17 +25,18 @@ class Ticket:
 
 @dataclass(frozen=True, eq=False)
 class Tickets(Sequence[Ticket]):
-    """The requests of one round, as arrays and as a sequence of `Ticket`.
-
-    Where `needs_variances`, answers are rewards, or summaries that have the sample variance.
-    """
+    """The requests of one round, as arrays and as a sequence of `Ticket`."""
 
     problem: Problem
     round: int
     arms: IntArray
     counts: IntArray
     first_pulls: IntArray
-    needs_variances: bool = False
+
+    @property
+    def needs_variances(self) -> bool:
+        """Whether this is the pilot for unknown variances: answers must have their sample variances."""
+        return self.round == 0 and not self.problem.knows_variances
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -43,7 +44,7 @@ class Tickets(Sequence[Ticket]):
     def take(self, places: "IntArray | slice") -> "Tickets":
         """Return some of the tickets, by their places."""
         arrays = (self.arms[places], self.counts[places], self.first_pulls[places])
-        return Tickets(self.problem, self.round, *arrays, self.needs_variances)
+        return Tickets(self.problem, self.round, *arrays)
 
     @overload
     def __getitem__(self, place: int) -> Ticket: ...

@@ -10,6 +10,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
+from shortlist.strategies.protocol import Moments
 from tests.playing import fitting, gaussian_rewards, play, same
 
 pytestmark = pytest.mark.parametrize("name", sl.strategies.names())
@@ -53,7 +54,7 @@ def states(name: str, problem: sl.Problem, most: int = 12) -> list[tuple[Any, Fl
         batch = strategy.ask(state)
         told = [reward(int(arm), len(found), int(n)) for arm, n in zip(batch.arms, batch.counts, strict=True)]
         found.append((state, np.array(told)))
-        state = strategy.tell(state, np.array(told))
+        state = strategy.tell(state, Moments(np.array(told)))
     return found
 
 
@@ -71,11 +72,11 @@ def test_ask_is_idempotent_and_tell_leaves_its_arguments_unchanged(name: str, ca
     for state, told in states(name, problem_of(name, case)):
         before, given = copy.deepcopy(state), told.copy()
         first = strategy.ask(state)
-        after = strategy.tell(state, told)
+        after = strategy.tell(state, Moments(told))
         assert same(first, strategy.ask(state))
         assert same(before, state)
         assert told.tobytes() == given.tobytes()
-        assert same(after, strategy.tell(state, told))
+        assert same(after, strategy.tell(state, Moments(told)))
 
 
 def test_a_batch_asks_each_arm_once_for_at_least_one_pull(name: str) -> None:
@@ -92,7 +93,7 @@ def test_a_state_survives_being_saved_bit_for_bit(name: str) -> None:
     for state, told in states(name, usual(name)):
         restored = pickle.loads(pickle.dumps(state))
         assert same(state, restored)
-        assert same(strategy.tell(state, told), strategy.tell(restored, told))
+        assert same(strategy.tell(state, Moments(told)), strategy.tell(restored, Moments(told)))
 
 
 def test_an_ended_strategy_asks_for_nothing_and_stays_as_it_is(name: str) -> None:
@@ -100,9 +101,9 @@ def test_an_ended_strategy_asks_for_nothing_and_stays_as_it_is(name: str) -> Non
     state = strategy.init(problem, ())
     while not strategy.verdict(state).is_final:
         batch = strategy.ask(state)
-        state = strategy.tell(state, means_of(problem)[batch.arms])
+        state = strategy.tell(state, Moments(means_of(problem)[batch.arms]))
     assert strategy.ask(state).arms.shape == strategy.ask(state).counts.shape == (0,)
-    assert same(strategy.tell(state, np.empty(0)), state)
+    assert same(strategy.tell(state, Moments(np.empty(0))), state)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 100])
@@ -201,7 +202,7 @@ def test_a_lane_is_what_it_would_be_alone(name: str, case: str) -> None:
             batch = strategy.ask(state)
             scales = np.sqrt(problem.variances[batch.arms] / batch.counts)
             noise = rng.standard_normal(len(batch.arms))
-            state = strategy.tell(state, noise * scales + means_of(problem)[batch.arms])
+            state = strategy.tell(state, Moments(noise * scales + means_of(problem)[batch.arms]))
             pulls += int(batch.counts.sum())
         assert together.pulls[lane] == pulls
         assert together.selected[lane].tolist() == strategy.verdict(state).selected.tolist()
@@ -277,7 +278,10 @@ def test_the_order_of_means_in_memory_does_not_matter(name: str) -> None:
         if not batch.arms.size:
             break
         means = means_of(problem)[batch.arms] + rng.standard_normal(batch.arms.shape)
-        rows, columns = strategy.tell(rows, means), strategy.tell(columns, np.asfortranarray(means))
+        rows, columns = (
+            strategy.tell(rows, Moments(means)),
+            strategy.tell(columns, Moments(np.asfortranarray(means))),
+        )
         assert strategy.ask(rows).arms.tolist() == strategy.ask(columns).arms.tolist()
         assert strategy.verdict(rows).selected.tolist() == strategy.verdict(columns).selected.tolist()
 

@@ -10,6 +10,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import pilot, strategy_for
+from shortlist.strategies.protocol import Moments
 from tests.playing import Reward, gaussian_rewards, same
 from tests.playing_unknown import drawn_variances, play_unknown
 from tests.questions import unknown
@@ -43,36 +44,32 @@ def setting(name: str, case: str, **changes: Any) -> tuple[sl.Problem, Reward, F
     return question, reward, drawn_variances(variances, pilot.size(question), seed=5)
 
 
-def states(name: str, case: str, most: int = 8) -> list[tuple[Any, tuple[FloatArray, ...]]]:
+def states(name: str, case: str, most: int = 8) -> list[tuple[Any, Moments]]:
     """The first states of a run, each with what it was told next."""
     question, reward, shown = setting(name, case)
     rules = strategy_for(name, question)
     state = rules.init(question, ())
-    found: list[tuple[Any, tuple[FloatArray, ...]]] = []
+    found: list[tuple[Any, Moments]] = []
     while not rules.verdict(state).is_final and len(found) < most:
         batch = rules.ask(state)
         told = [reward(int(arm), len(found), int(n)) for arm, n in zip(batch.arms, batch.counts, strict=True)]
-        given: tuple[FloatArray, ...] = (np.array(told), *([shown] if batch.needs_variances else []))
+        given = Moments(np.array(told), None if found else shown)
         found.append((state, given))
         state = after(name, question, state, given)
     return found
 
 
-def after(name: str, question: sl.Problem, state: Any, given: tuple[FloatArray, ...]) -> Any:
-    rules = strategy_for(name, question)
-    tell = rules.tell if len(given) == 1 else rules.tell_pilot
-    assert tell is not None
-    return tell(state, *given)
+def after(name: str, question: sl.Problem, state: Any, given: Moments) -> Any:
+    return strategy_for(name, question).tell(state, given)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_ask_and_tell_change_nothing_and_states_can_be_saved(name: str, case: str) -> None:
     question = question_of(name, case)
     rules = strategy_for(name, question)
-    for place, (state, given) in enumerate(states(name, case)):
+    for state, given in states(name, case):
         before, told = copy.deepcopy(state), copy.deepcopy(given)
         batch = rules.ask(state)
-        assert batch.needs_variances == (place == 0)
         assert len(set(batch.arms.tolist())) == len(batch.arms) > 0
         assert batch.counts.min() >= 1
         assert batch.arms.dtype == batch.counts.dtype == np.int64
@@ -92,7 +89,7 @@ def test_an_ended_strategy_asks_for_nothing_and_stays_as_it_is(name: str) -> Non
         state = rules.init(question, lanes)
         assert rules.verdict(state).is_final.all()
         assert rules.ask(state).counts.sum() == 0
-        assert same(rules.tell(state, np.empty((*lanes, 0))), state)
+        assert same(rules.tell(state, Moments(np.empty((*lanes, 0)))), state)
     assert sl.simulate(question, np.zeros(10), name, variances=np.ones(10)).pulls.max() == 0
     session = sl.Session(question, name)
     assert session.is_done
@@ -126,6 +123,7 @@ def test_partial_tells_in_any_order_are_one_tell(name: str) -> None:
             sl.Summary(ticket.count, mean, variance)
             for ticket, mean, variance in zip(tickets, means.tolist(), variances, strict=True)
         ]
+        assert tickets.needs_variances == (tickets.round == 0)
         whole.tell(tickets, told)
         for place in rng.permutation(len(tickets)).tolist():
             parts.tell(tickets[place], told[place])
@@ -174,11 +172,11 @@ def test_a_lane_is_what_it_would_be_alone(name: str, case: str) -> None:
             batch = rules.ask(state)
             noise = rng.standard_normal(len(batch.arms))
             told = noise * np.sqrt(variances[batch.arms] / batch.counts) + means[batch.arms]
-            given: tuple[FloatArray, ...] = (told,)
-            if batch.needs_variances:
+            shown = None
+            if not pulls:
                 freedom = batch.counts - 1
-                given = (told, variances[batch.arms] * rng.chisquare(freedom) / freedom)
-            state = after(name, question, state, given)
+                shown = variances[batch.arms] * rng.chisquare(freedom) / freedom
+            state = after(name, question, state, Moments(told, shown))
             pulls += int(batch.counts.sum())
         assert together.pulls[lane] == pulls
         assert together.selected[lane].tolist() == rules.verdict(state).selected.tolist()
@@ -193,8 +191,7 @@ def test_pulls_stay_below_the_cap_that_the_pilot_gives(name: str, case: str) -> 
     assert rules.cap_from is not None
     assert rules.cap_from(rules.init(question, ())) is None
     told = 1e-9 * shown[question.arms]
-    assert rules.tell_pilot is not None
-    state = rules.tell_pilot(rules.init(question, ()), told, shown)
+    state = rules.tell(rules.init(question, ()), Moments(told, shown))
     cap = rules.cap_from(state)
     if rules.verdict(state).is_final or cap is None:
         assert rules.verdict(state).is_final or name in {"lucb", "ugape", "top-two"}

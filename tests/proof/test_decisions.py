@@ -11,6 +11,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
 from shortlist.strategies.confidence import Open, Start
+from shortlist.strategies.protocol import Moments
 from shortlist.variance_groups import variance_groups
 from tests.oracles.adapted_medelim import h
 from tests.proof.adversary import EDGE, kth_best, level_means
@@ -150,7 +151,7 @@ def test_intervals_that_hold_give_a_right_answer(name: str, seed: int, n: int, m
             target = means[arm] + (-1 if arm in best else 1) * 0.999 * half
             rewards.append(target * counts[arm] - observed[arm] * (counts[arm] - 1))
             observed[arm] = target
-        state = strategy.tell(state, np.array(rewards))
+        state = strategy.tell(state, Moments(np.array(rewards)))
     assert strategy.verdict(state).is_final
     selected = set(strategy.verdict(state).selected.tolist())
     assert kth_best(selected, means, m) >= kth_best(set(range(n)), means, m) - 1.0
@@ -177,7 +178,7 @@ def _adverse(
         targets = [counts[arm] * (means[arm] + error(arm, counts[arm])) for arm in batch.arms.tolist()]
         rewards = (np.array(targets) - sums[batch.arms]) / batch.counts
         sums[batch.arms] = targets
-        state = strategy.tell(state, rewards)
+        state = strategy.tell(state, Moments(rewards))
     assert strategy.verdict(state).is_final
     return set(strategy.verdict(state).selected.tolist())
 
@@ -236,6 +237,6 @@ def _played(name: str, problem: sl.Problem, shown: Callable[[int, list[int]], Fl
     strategy = strategy_named(name)
     state, level = strategy.init(problem, ()), 1
     while not strategy.verdict(state).is_final:
-        state = strategy.tell(state, shown(level, strategy.ask(state).arms.tolist()))
+        state = strategy.tell(state, Moments(shown(level, strategy.ask(state).arms.tolist())))
         level += 1
     return set(strategy.verdict(state).selected.tolist())

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import lucb, mixture, strategy_named, top_two, ugape
+from shortlist.strategies.protocol import Moments
 from shortlist.variance_groups import variance_groups
 from tests.playing import gaussian_rewards, play
 
@@ -193,7 +194,7 @@ def test_intervals_are_as_wide_as_their_rate_says(name: str) -> None:
     state = strategy.init(problem, ())
     for _ in range(200):
         batch = strategy.ask(state)
-        state = strategy.tell(state, rng.standard_normal(len(batch.arms)))
+        state = strategy.tell(state, Moments(rng.standard_normal(len(batch.arms))))
     assert state.n_pulls == state.seen.counts.sum()
     np.testing.assert_allclose(state.seen.radii**2 * state.seen.counts / (2 * problem.variances), 1.0)
 

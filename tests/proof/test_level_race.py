@@ -17,6 +17,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
 from shortlist.strategies.level_course import course
+from shortlist.strategies.protocol import Moments
 from tests.oracles.level_race import charge, fullest, log_evidence
 from tests.questions import known
 
@@ -94,7 +95,7 @@ def raced(
         batch = dict(zip(asked.arms.tolist(), asked.counts.tolist(), strict=True))
         means = told(log, batch)
         log.enter(batch, means)
-        state = strategy.tell(state, np.array([means[arm] for arm in asked.arms.tolist()]))
+        state = strategy.tell(state, Moments(np.array([means[arm] for arm in asked.arms.tolist()])))
     log.selected = set(strategy.verdict(state).selected.tolist())
     return log
 

@@ -19,6 +19,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import Prices
 from shortlist.strategies import strategy_named
+from shortlist.strategies.protocol import Moments
 from shortlist.strategies.race_course import course
 
 ROUNDING = 1e-9
@@ -80,7 +81,7 @@ def raced(problem: sl.Problem, told: Told) -> Log:
         batch = dict(zip(asked.arms.tolist(), asked.counts.tolist(), strict=True))
         means = {arm: told(log, arm, count) for arm, count in batch.items()}
         log.enter(batch, means)
-        state = strategy.tell(state, np.array([means[arm] for arm in asked.arms.tolist()]))
+        state = strategy.tell(state, Moments(np.array([means[arm] for arm in asked.arms.tolist()])))
     log.selected = set(strategy.verdict(state).selected.tolist())
     return log
 
@@ -255,9 +256,8 @@ def test_equal_arms_however_many_do_not_take_the_lead_in_turn(n: int, m: int, mo
     rules, rng, rounds = strategy_named("race"), np.random.default_rng(n), 0
     state: Any = rules.init(problem, ())
     while not rules.verdict(state).is_final:
-        state = rules.tell(
-            state, rng.standard_normal(len(rules.ask(state).arms)) / np.sqrt(rules.ask(state).counts)
-        )
+        noise = rng.standard_normal(len(rules.ask(state).arms)) / np.sqrt(rules.ask(state).counts)
+        state = rules.tell(state, Moments(noise))
         rounds += 1
     assert rounds < most_rounds
 

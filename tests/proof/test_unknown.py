@@ -15,6 +15,7 @@ from scipy import integrate, stats
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, piloted, strategy_for, t_race
+from shortlist.strategies.protocol import Moments
 from tests.playing_unknown import play_unknown
 from tests.proof.adversary import EDGE
 from tests.questions import unknown
@@ -69,11 +70,10 @@ def test_every_score_of_two_stages_has_just_the_spread_that_was_planned() -> Non
     question = asked(8, 3)
     shown = np.geomspace(1e-4, 300.0, 8)
     rules = strategy_for("dudewicz-dalal", question)
-    assert rules.tell_pilot is not None
     zero, units = np.zeros(8), np.eye(8)
     h = dudewicz_dalal.constant(8, 3, 12, 0.05)
     for arm in range(8):
-        state = rules.tell_pilot(rules.init(question, ()), units[arm], shown)
+        state = rules.tell(rules.init(question, ()), Moments(units[arm], shown))
         counts = rules.ask(state).counts
         weight = float((zero + state.weights * (state.means - zero))[arm])
         spread = weight**2 / 12 + (1 - weight) ** 2 / counts[arm]

@@ -6,7 +6,7 @@ import pytest
 import shortlist as sl
 from shortlist.strategies import level_race as race
 from shortlist.strategies.level_course import course
-from shortlist.strategies.protocol import Done
+from shortlist.strategies.protocol import Done, Moments
 from tests.questions import known
 
 
@@ -28,7 +28,7 @@ def test_it_ends_where_means_differ_in_their_last_bit(mean: float, noise: str) -
     means = np.array([mean, np.nextafter(mean, np.inf)])
     state: race.Open | Done = race.init(course(problem))
     while not isinstance(state, Done):
-        state = race.tell(state, means[state.arms])
+        state = race.tell(state, Moments(means[state.arms]))
     assert len(state.selected) == 1
 
 

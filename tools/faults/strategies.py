@@ -30,8 +30,8 @@ FAULTS = (
     Fault(
         "one batch: selects the worst means",
         "strategies/one_batch.py",
-        "at_largest(state.arms, means, state.m)",
-        "at_largest(state.arms, -means, state.m)",
+        "at_largest(state.arms, told.means, state.m)",
+        "at_largest(state.arms, -told.means, state.m)",
     ),
     Fault(
         "pulls rounded down", "problem.py", "np.ceil(rounded, out=rounded)", "np.floor(rounded, out=rounded)"
@@ -69,8 +69,8 @@ FAULTS = (
     Fault(
         "vmedelim: means given to the wrong group",
         "strategies/vmedelim.py",
-        "told += n_arms",
-        "told += 0",
+        "first += n_arms",
+        "first += 0",
     ),
     Fault(
         "medelim-max: union without its 3",
@@ -114,8 +114,8 @@ FAULTS = (
     Fault(
         "elimination: survivors renumbered",
         "strategies/elimination.py",
-        "at_largest(state.arms, means, state.levels[0].keep)",
-        "at_largest(np.broadcast_to(np.arange(means.shape[-1]), means.shape), means, state.levels[0].keep)",
+        "at_largest(state.arms, told.means, state.levels[0].keep)",
+        "at_largest(np.argsort(np.argsort(state.arms)), told.means, state.levels[0].keep)",
     ),
     Fault(
         "lucb: union over arms forgotten",

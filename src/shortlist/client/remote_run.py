@@ -181,7 +181,7 @@ class RemoteRun:
         data = self._post("ask", wish)
         rows, first_pulls = data["tickets"], _whole(data["first_pulls"])
         arms, counts = (_whole([row[key] for row in rows]) for key in ("arm", "pulls"))
-        return Tickets(self.problem, data["round"], arms, counts, first_pulls, data["needs_variances"])
+        return Tickets(self.problem, data["round"], arms, counts, first_pulls)
 
     def claim(self, tickets: Tickets, worker: str, lease: float) -> BoolArray:
         """Lease available tickets, or parts of them, to a worker; return which it holds."""

@@ -173,5 +173,4 @@ class RemoteSession:
     def _of_round(self) -> Tickets:
         """Return the tickets of the server's last response."""
         arms, counts, first_pulls = (np.array(self._now.pop(name), dtype=np.int64) for name in _COLUMNS)
-        needed = self._now["needs_variances"]
-        return Tickets(self.problem, self._now["round"], arms, counts, first_pulls, needed)
+        return Tickets(self.problem, self._now["round"], arms, counts, first_pulls)

@@ -157,9 +157,8 @@ def _parts(
     """Return the parts of tickets that a request lists."""
     if not len(arms) == len(first_pulls) == len(pulls):
         raise NotAsked("`arms`, `first_pulls` and `pulls` must be lists of the same length.")
-    needed = session.history.find(round).tickets.needs_variances
     of, counts, firsts = (np.array(column, dtype=np.int64) for column in (arms, pulls, first_pulls))
-    return Tickets(session.problem, round, of, counts, firsts, needed)
+    return Tickets(session.problem, round, of, counts, firsts)
 
 
 def _answered(given: Answer, session: Session) -> dict[str, Any]:

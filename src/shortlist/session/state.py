@@ -33,7 +33,7 @@ from shortlist.store.events import (
     Told,
 )
 from shortlist.strategies import strategy_for
-from shortlist.strategies.protocol import Batch
+from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
 
 REPRODUCIBLE = "reproducible"
@@ -391,11 +391,10 @@ class RunState:
 
     def _open_round(self) -> None:
         batch: Batch = self._rules.ask(self.state)
-        number, needed = len(self.rounds), batch.needs_variances
-        first_pulls = self._pulls[batch.arms]
+        number, first_pulls = len(self.rounds), self._pulls[batch.arms]
         self.rounds.append(
             Round(
-                Tickets(self.problem, number, batch.arms, batch.counts, first_pulls, needed),
+                Tickets(self.problem, number, batch.arms, batch.counts, first_pulls),
                 reissue=self.began.reissue,
             )
         )
@@ -403,10 +402,7 @@ class RunState:
     def _close_round(self) -> None:
         round = self.round
         asked, merits = round.tickets, self.problem.merits(round.means)
-        if round.spreads is not None and self._rules.tell_pilot is not None:
-            self.state = self._rules.tell_pilot(self.state, merits, round.spreads)
-        else:
-            self.state = self._rules.tell(self.state, merits)
+        self.state = self._rules.tell(self.state, Moments(merits, round.spreads))
         if self._rules.cap_from is not None:
             self.worst_case_pulls = self._rules.cap_from(self.state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts

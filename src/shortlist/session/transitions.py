@@ -301,7 +301,7 @@ def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> F
 
 
 def check_pilot(history: RunState, events: Sequence[Event]) -> None:
-    """Raise MeasurementFailed if some answers complete a pilot that no strategy can use."""
+    """Raise InvalidProblem if some answers complete a pilot after which too many pulls would be needed."""
     round = history.round
     told = [event for event in events if isinstance(event, Told) and event.round == round.number]
     if round.spreads is None or sum(len(event.arms) for event in told) < round.n_missing:
@@ -309,9 +309,7 @@ def check_pilot(history: RunState, events: Sequence[Event]) -> None:
     try:
         history.copy().take(events)
     except InvalidProblem as error:
-        raise MeasurementFailed(
-            f"the sample variances of the pilot are too large: {error} These answers were not recorded."
-        ) from None
+        raise InvalidProblem(f"{error} The answers that complete the pilot were not recorded.") from None
 
 
 def end(history: RunState) -> list[Event]:

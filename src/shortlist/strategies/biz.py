@@ -21,7 +21,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 _PACE = 64  # a batch adds one part in so many to the pulls
 
@@ -60,12 +60,12 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms[due > 0], due[due > 0])
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state without the arms that have become improbable."""
     problem, counts = state.problem, _due(state.problem, state.arms, state.time)
     pooled, due = state.means.copy(), counts > state.counts
     fresh = counts[due] - state.counts[due]
-    pooled[due] += (means - pooled[due]) * (fresh / counts[due])
+    pooled[due] += (told.means - pooled[due]) * (fresh / counts[due])
     b = state.time / float(problem.variances.max())  # [F14] t / lambda^2
     scores = problem.epsilon * b * pooled
     weights = np.exp(scores - scores.max())  # [F14] q_tx(A)

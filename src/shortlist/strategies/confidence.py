@@ -22,6 +22,7 @@ from shortlist.strategies.protocol import (
     Batch,
     Done,
     Lanes,
+    Moments,
     Strategy,
     Verdict,
     all_arms,
@@ -170,11 +171,11 @@ def _nothing_or_no_bound(problem: Problem) -> int | None:
     return 0 if problem.m == problem.n else None
 
 
-def tells(rule: Rule) -> Callable[[State, FloatArray], State]:
+def tells(rule: Rule) -> Callable[[State, Moments], State]:
     """Return the `tell` of a strategy that decides by this rule."""
 
-    def tell(state: State, means: FloatArray) -> State:
-        means = np.ascontiguousarray(means)  # all arrays in a state are: entries are set by flat index
+    def tell(state: State, told: Moments) -> State:
+        means = np.ascontiguousarray(told.means)  # all arrays in a state are: entries are set by flat index
         match state:
             case Start(problem=problem):
                 radii = np.array(np.broadcast_to(np.sqrt(2 * problem.variances), means.shape))

@@ -21,7 +21,7 @@ from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies import pilot
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, Moments
 from shortlist.strategies.rinott import root, totals
 
 _GRID = 4001
@@ -67,9 +67,9 @@ def ask(state: Open) -> Batch:
     return Batch(np.arange(len(state.means)), state.counts)
 
 
-def tell(state: Open, means: FloatArray) -> Done:
+def tell(state: Open, told: Moments) -> Done:
     """Return the final state: the m arms with the largest weighted means are selected."""
-    return Done(largest(means + state.weights * (state.means - means), state.m))
+    return Done(largest(told.means + state.weights * (state.means - told.means), state.m))
 
 
 @lru_cache(maxsize=256)

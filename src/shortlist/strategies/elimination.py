@@ -17,6 +17,7 @@ from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies.protocol import (
     Batch,
     Lanes,
+    Moments,
     Strategy,
     Verdict,
     all_arms,
@@ -111,11 +112,11 @@ def ask(state: State) -> Batch:
     return Batch(state.arms, _pulls(state.levels[0], state.variances, state.arms))
 
 
-def tell(state: State, means: FloatArray) -> State:
+def tell(state: State, told: Moments) -> State:
     """Return the state in which the next level's best arms survive."""
     if not state.levels:
         return state
-    survivors = at_largest(state.arms, means, state.levels[0].keep)
+    survivors = at_largest(state.arms, told.means, state.levels[0].keep)
     return replace(state, arms=survivors, levels=state.levels[1:])
 
 

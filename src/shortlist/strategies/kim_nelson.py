@@ -19,7 +19,7 @@ from shortlist.certificates import Guarantee, Scope
 from shortlist.problem import MOST_PULLS, Problem, countable
 from shortlist.strategies import pilot
 from shortlist.strategies.kn import is_behind, next_look
-from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state without the arms that some other survivor beats."""
     n_pulls = next_look(state.n_pulls)
     share = (n_pulls - state.n_pulls) / n_pulls
-    return _screened(replace(state, means=state.means + (means - state.means) * share, n_pulls=n_pulls))
+    return _screened(replace(state, means=state.means + (told.means - state.means) * share, n_pulls=n_pulls))
 
 
 def _screened(state: Open) -> Open | Done:

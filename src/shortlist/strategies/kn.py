@@ -18,7 +18,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
-from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 _PACE = 128  # survivors are compared again when their pulls have grown by one part in so many
 _ROUNDING = 1e-9  # a pair that is due just at a comparison may, by rounding, have to wait for the next
@@ -45,11 +45,11 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state without the arms that some other survivor beats."""
     n_pulls = next_look(state.n_pulls)
     share = (n_pulls - state.n_pulls) / n_pulls
-    pooled = state.means + (means - state.means) * share
+    pooled = state.means + (told.means - state.means) * share
     is_kept = ~is_beaten(pooled, state.problem.variances[state.arms] / n_pulls, state.problem)
     arms = state.arms[is_kept]
     if len(arms) == 1:

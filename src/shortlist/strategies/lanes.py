@@ -11,13 +11,14 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray
+from shortlist.arrays import BoolArray
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
     Done,
     Lanes,
+    Moments,
     Strategy,
     Verdict,
     all_arms,
@@ -47,19 +48,17 @@ def strategy(
     *,
     init: Callable[[Any], S],
     ask: Callable[[S], Batch],
-    tell: Callable[[S, FloatArray], S | Done],
+    tell: Callable[[S, Moments], S | Done],
     guarantee: Callable[[Any], Guarantee | None],
     worst_case_pulls: Callable[[Any], int | None],
     n_rounds: Callable[[Any], int | None],
     unfit: Callable[[Any], str] = lambda _: "",
     usual_share: float = 1.0,
-    tell_pilot: Callable[[S, FloatArray, FloatArray], S | Done] | None = None,
     cap_from: Callable[[S], int | None] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy of a single run's functions, for any lanes. If all arms are wanted, it pulls none.
 
     A run has ended once `tell` returns `Done`; `init` and `ask` see problems and states that are open.
-    A batch that needs variances, if there is one, must be the first, in all lanes.
     """
 
     def first(problem: Problem) -> S | Done:
@@ -68,8 +67,8 @@ def strategy(
     def ask_one(state: S | Done) -> Batch:
         return nothing_to_ask(()) if isinstance(state, Done) else ask(state)
 
-    def tell_one(state: S | Done, means: FloatArray) -> S | Done:
-        return state if isinstance(state, Done) else tell(state, means)
+    def tell_one(state: S | Done, told: Moments) -> S | Done:
+        return state if isinstance(state, Done) else tell(state, told)
 
     def init_all(problem: Problem, lanes: Lanes = ()) -> State[S]:
         return Abreast(lanes, (first(problem),) * prod(lanes)) if lanes else first(problem)
@@ -79,24 +78,15 @@ def strategy(
             return ask_one(state)
         return _side_by_side(state.lanes, [ask_one(one) for one in state.states])
 
-    def tell_all(state: State[S], means: FloatArray) -> State[S]:
+    def tell_all(state: State[S], told: Moments) -> State[S]:
         if not isinstance(state, Abreast):
-            return tell_one(state, np.ascontiguousarray(means))
-        rows = means.reshape(len(state.states), -1)
-        told = (
-            tell_one(one, np.ascontiguousarray(row[: len(ask_one(one).arms)]))
-            for one, row in zip(state.states, rows, strict=True)
-        )
-        return Abreast(state.lanes, tuple(told))
+            return tell_one(state, told.map(np.ascontiguousarray))
+        rows = told.map(lambda values: values.reshape(len(state.states), -1))
+        return Abreast(state.lanes, tuple(tell_lane(rows, *lane) for lane in enumerate(state.states)))
 
-    def tell_pilot_all(state: State[S], means: FloatArray, variances: FloatArray) -> State[S]:
-        if isinstance(state, Done) or tell_pilot is None:
-            return state
-        if not isinstance(state, Abreast):
-            return tell_pilot(state, np.ascontiguousarray(means), np.ascontiguousarray(variances))
-        rows = (given.reshape(len(state.states), -1) for given in (means, variances))
-        told = (tell_pilot_all(one, *row) for one, *row in zip(state.states, *rows, strict=True))
-        return Abreast(state.lanes, cast("tuple[S | Done, ...]", tuple(told)))
+    def tell_lane(rows: Moments, lane: int, state: S | Done) -> S | Done:
+        n_arms = len(ask_one(state).arms)
+        return tell_one(state, rows.map(lambda values: np.ascontiguousarray(values[lane, :n_arms])))
 
     def cap_of(state: State[S]) -> int | None:
         is_open = cap_from is not None and not isinstance(state, Done | Abreast)
@@ -116,7 +106,6 @@ def strategy(
         take_lanes=_take_lanes,
         unfit=unfit,
         usual_share=usual_share,
-        tell_pilot=None if tell_pilot is None else tell_pilot_all,
         cap_from=None if cap_from is None else cap_of,
     )
 
@@ -128,8 +117,7 @@ def _side_by_side(lanes: Lanes, batches: list[Batch]) -> Batch:
     for lane, batch in enumerate(batches):
         arms[lane, : len(batch.arms)] = batch.arms
         counts[lane, : len(batch.arms)] = batch.counts
-    needs_variances = any(batch.needs_variances for batch in batches)
-    return Batch(arms.reshape(*lanes, width), counts.reshape(*lanes, width), needs_variances)
+    return Batch(arms.reshape(*lanes, width), counts.reshape(*lanes, width))
 
 
 def _verdict(state: State[Any]) -> Verdict:

@@ -20,7 +20,7 @@ from shortlist.certificates.swap import charges, spent
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.level_course import FAVOUR, Course, course, shares_of_delta
-from shortlist.strategies.protocol import Batch, Done, Strategy
+from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
 LOYALTY = 0.3  # an incumbent keeps its place until it is behind by so much (of epsilon), less at later levels
 
@@ -109,10 +109,10 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms, state.counts)
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the next state: some arms catch up, or the front moves on, or no pair is open."""
     had_front = state.front
-    state = _recorded(state, means)
+    state = _recorded(state, told.means)
     if state.front > had_front:
         state = _rested(_with_incumbents(replace(state, climbs=0)))
     while True:

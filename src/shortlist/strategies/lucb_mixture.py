@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.mixture import bounds, enough, guarantee
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, Moments
 
 _SHARE = 0.32  # pulls in a batch, per unit of variance / epsilon^2: one to two hundred batches settle an arm
 _WHAT = "LUCB on mixtures"
@@ -49,13 +49,13 @@ def ask(state: Open) -> Batch:
     return Batch(state.contenders, state.sizes[state.contenders])
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state with the contenders that remain, or the m arms with the largest means."""
     problem, pulled = state.problem, state.contenders
     means_now, counts = state.means.copy(), state.counts.copy()
     lower, upper = state.lower.copy(), state.upper.copy()
     counts[pulled] += state.sizes[pulled]
-    means_now[pulled] += (means - means_now[pulled]) * (state.sizes[pulled] / counts[pulled])
+    means_now[pulled] += (told.means - means_now[pulled]) * (state.sizes[pulled] / counts[pulled])
     lower[pulled], upper[pulled] = bounds(
         problem, means_now[pulled], counts[pulled].astype(np.float64), problem.variances[pulled]
     )

@@ -10,13 +10,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, at_largest
+from shortlist.arrays import IntArray, at_largest
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
     Done,
     Lanes,
+    Moments,
     Strategy,
     Verdict,
     all_arms,
@@ -75,11 +76,11 @@ def ask(state: State) -> Batch:
     return Batch(state.arms, np.broadcast_to(state.counts, state.arms.shape))
 
 
-def tell(state: State, means: FloatArray) -> State:
+def tell(state: State, told: Moments) -> State:
     """Return the final state: the m arms with the largest means are selected."""
     if isinstance(state, Done):
         return state
-    return Done(at_largest(state.arms, means, state.m))  # [ZT22] Sec. 5.1, WNElim: the m largest means
+    return Done(at_largest(state.arms, told.means, state.m))  # [ZT22] Sec. 5.1, WNElim: the m largest means
 
 
 def verdict(state: State) -> Verdict:

@@ -15,7 +15,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
 from shortlist.strategies.lanes import strategy as abreast
-from shortlist.strategies.protocol import Batch, Done, Strategy
+from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
 GAUSSIAN = "rewards are independent, and Gaussian with one variance for each arm"
 _MORE = 1.25  # a pilot is large enough if not knowing the variances costs no more than this factor
@@ -39,7 +39,7 @@ def strategy(
     *,
     begin: Begin[S],
     ask: Callable[[S], Batch],
-    tell: Callable[[S, FloatArray], S | Done],
+    tell: Callable[[S, Moments], S | Done],
     guarantee: Callable[[Problem], Guarantee | None],
     cap: Callable[[S], int | None],
     n_rounds: int | None = None,
@@ -57,17 +57,14 @@ def strategy(
         if not isinstance(state, Pilot):
             return ask(state)
         arms = state.question.arms
-        return Batch(arms, np.full(len(arms), size(state.question)), needs_variances=True)
+        return Batch(arms, np.full(len(arms), size(state.question)))
 
-    def tell_any(state: Pilot | S, means: FloatArray) -> Pilot | S | Done:
-        if isinstance(state, Pilot):
-            raise TypeError("after a pilot, sample variances must be told as well")
-        return tell(state, means)
-
-    def tell_pilot(state: Pilot | S, means: FloatArray, variances: FloatArray) -> Pilot | S | Done:
+    def tell_any(state: Pilot | S, told: Moments) -> Pilot | S | Done:
         if not isinstance(state, Pilot):
-            raise TypeError("sample variances are told after a pilot only")
-        return begin(state.question, means, variances)
+            return tell(state, told)
+        if told.variances is None:
+            raise TypeError("after a pilot, sample variances must be told as well")
+        return begin(state.question, told.means, told.variances)
 
     return abreast(
         name,
@@ -80,7 +77,6 @@ def strategy(
         worst_case_pulls=lambda _: None,
         n_rounds=lambda _: n_rounds,
         unfit=unfit,
-        tell_pilot=tell_pilot,
         cap_from=lambda state: None if isinstance(state, Pilot) else cap(state),
     )
 

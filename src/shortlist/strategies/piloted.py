@@ -16,7 +16,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
 from shortlist.strategies import pilot
-from shortlist.strategies.protocol import Batch, Done, Strategy
+from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
 SHARE = 0.3  # of delta for the bounds; whatever n is, the best share would save a few percent at most
 
@@ -40,8 +40,8 @@ def with_pilot(rules: Strategy[Any]) -> Strategy[Any]:
     def ask(state: Open) -> Batch:
         return rules.ask(state.inner)
 
-    def tell(state: Open, means: FloatArray) -> Open | Done:
-        after = rules.tell(state.inner, means)
+    def tell(state: Open, told: Moments) -> Open | Done:
+        after = rules.tell(state.inner, told)
         verdict = rules.verdict(after)
         return Done(verdict.selected) if verdict.is_final else replace(state, inner=after)
 

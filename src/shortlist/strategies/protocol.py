@@ -1,9 +1,9 @@
 """What every strategy is: a frozen state, pure functions on it, and what it promises.
 
-A strategy never measures anything. `ask` says which arms to pull how often; `tell` takes the mean
-of each arm's fresh rewards, in the same order, and returns the next state; `verdict` says what has
-been decided. Arms lie on the last axis of every array. Leading axes are *lanes*: independent runs
-of the same problem, advanced together, each exactly as it would be alone.
+A strategy never measures anything. `ask` returns which arms to pull and how often; `tell` takes the means of
+each arm's new rewards, in the same order, and their variances if they are known, and returns the next state;
+`verdict` returns what has been decided. Arms are the last axis of every array. Leading axes are *lanes*:
+independent runs of the same problem, advanced together, each exactly as it would be alone.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,31 @@ class Batch:
     counts
         How often to pull each; same shape. Zero where a lane asks for fewer arms than others: what stands
         there in `arms` means nothing.
-    needs_variances
-        Whether `tell_pilot` is to be called with the sample variances too; then every count is 2 or more.
     """
 
     arms: IntArray
     counts: IntArray
-    needs_variances: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What the rewards of a batch showed of each of its arms.
+
+    Attributes
+    ----------
+    means
+        The mean of each arm's new rewards; shape ``(*lanes, k)`` like the batch.
+    variances
+        Their sample variances (with the number of rewards minus one in the denominator); None if these were
+        not measured. After a pilot for unknown variances they always are.
+    """
+
+    means: FloatArray
+    variances: FloatArray | None = None
+
+    def map(self, change: Callable[[FloatArray], FloatArray]) -> "Moments":
+        """Return the moments with each of the arrays changed in the same way."""
+        return Moments(change(self.means), None if self.variances is None else change(self.variances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +93,7 @@ class Strategy(Generic[S]):
     name, summary, source
         What users call it, one sentence on it, and where it is defined.
     init, ask, tell, verdict
-        The algorithm: ``init(problem, lanes)``, ``ask(state)``, ``tell(state, means)``, ``verdict(state)``.
+        The algorithm: ``init(problem, lanes)``, ``ask(state)``, ``tell(state, moments)``, ``verdict(state)``.
     guarantee
         The promise made for a problem, or None where nothing is proved.
     worst_case_pulls
@@ -88,8 +106,6 @@ class Strategy(Generic[S]):
         ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
     unfit
         Why it cannot take a problem at all; empty if it can.
-    tell_pilot
-        ``tell_pilot(state, means, variances)`` takes the place of `tell` after a batch that needs variances.
     cap_from
         Where the most pulls are known only after a pilot: ``cap_from(state)`` returns them, once they are.
     usual_share
@@ -102,7 +118,7 @@ class Strategy(Generic[S]):
     source: str
     init: Callable[[Asked, Lanes], S]
     ask: Callable[[S], Batch]
-    tell: Callable[[S, FloatArray], S]
+    tell: Callable[[S, Moments], S]
     verdict: Callable[[S], Verdict]
     guarantee: Callable[[Asked], Guarantee | None]
     worst_case_pulls: Callable[[Asked], int | None]
@@ -111,7 +127,6 @@ class Strategy(Generic[S]):
     take_lanes: Callable[[S, BoolArray], S] | None = None
     unfit: Callable[[Asked], str] = lambda _: ""
     usual_share: float = 1.0
-    tell_pilot: Callable[[S, FloatArray, FloatArray], S] | None = None
     cap_from: Callable[[S], int | None] | None = None
 
 

@@ -43,7 +43,7 @@ from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, Moments
 from shortlist.strategies.race_aims import Arms, aims
 from shortlist.strategies.race_course import Course, course
 
@@ -95,9 +95,9 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms, state.counts)
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the next state: contenders climb on, or no outsider is open."""
-    state = _pooled(state, means)
+    state = _pooled(state, told.means)
     problem = state.course.problem
     for caution in (_caution(problem.n), 0.0):
         spreads = np.sqrt(problem.variances / state.pulls)

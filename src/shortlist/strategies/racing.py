@@ -15,7 +15,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.mixture import bounds, enough, guarantee
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, Moments
 
 _PER_DOUBLING = 8  # levels
 
@@ -57,11 +57,11 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms[due > 0], due[due > 0])
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state after all arms that can be were settled."""
     problem, counts = state.problem, _due(state)
     pooled, due = state.means.copy(), counts > state.counts
-    pooled[due] += (means - pooled[due]) * ((counts - state.counts)[due] / counts[due])
+    pooled[due] += (told.means - pooled[due]) * ((counts - state.counts)[due] / counts[due])
     lower, upper = bounds(problem, pooled, counts.astype(np.float64), problem.variances[state.arms])
     wanted = problem.m - len(state.selected)
     is_in = _comes_in(lower, upper, wanted, problem.epsilon, is_last=state.levels_left == 0)

@@ -17,7 +17,7 @@ from shortlist.arrays import FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies import pilot
-from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 _GRID = 401  # the trapezoidal rule converges fast for integrands that vanish smoothly at both ends
 _BEYOND = 1e-18  # the probability left out at either end
@@ -57,10 +57,10 @@ def ask(state: Open) -> Batch:
     return Batch(state.arms, state.counts)
 
 
-def tell(state: Open, means: FloatArray) -> Done:
+def tell(state: Open, told: Moments) -> Done:
     """Return the final state: the arm with the largest mean of all its rewards is selected."""
     pooled, share = state.means.copy(), state.counts / (state.counts + state.n_pilot)
-    pooled[state.arms] += (means - pooled[state.arms]) * share
+    pooled[state.arms] += (told.means - pooled[state.arms]) * share
     return Done(largest(pooled, 1))
 
 

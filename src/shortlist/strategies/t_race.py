@@ -20,7 +20,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee
 from shortlist.problem import MOST_PULLS, Problem, countable
 from shortlist.strategies import pilot
-from shortlist.strategies.protocol import Batch, Done
+from shortlist.strategies.protocol import Batch, Done, Moments
 
 TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # slopes of the lines in epsilon; steep ones settle pairs far apart
 SHARES = (0.6, 0.1, 0.1, 0.1, 0.1)  # of the delta of a pair
@@ -97,7 +97,7 @@ def ask(state: Open) -> Batch:
     return Batch(state.moving, rounds * state.rates[state.moving])
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state with these arms one level further."""
     arms, levels, looks = state.moving, state.levels.copy(), state.looks
     before = levels[arms]
@@ -109,7 +109,7 @@ def tell(state: Open, means: FloatArray) -> Open | Done:
     scores[: len(state.scores), np.searchsorted(movers, state.movers)] = state.scores
     earlier, rounds = scores_at(state, before, arms), np.array(looks)
     share = 1 - rounds[before] / rounds[before + 1]
-    scores[before, np.searchsorted(movers, arms)] = earlier + (means - earlier) * share
+    scores[before, np.searchsorted(movers, arms)] = earlier + (told.means - earlier) * share
     return _compared(replace(state, levels=levels, looks=looks, movers=movers, scores=scores))
 
 

@@ -17,7 +17,7 @@ from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.mixture import prior_pulls
-from shortlist.strategies.protocol import Batch, Done, only_one
+from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 _PACE = 16
 
@@ -43,12 +43,12 @@ def ask(state: Open) -> Batch:
     return Batch(state.pulled, 1 + state.counts[state.pulled] // _PACE)
 
 
-def tell(state: Open, means: FloatArray) -> Open | Done:
+def tell(state: Open, told: Moments) -> Open | Done:
     """Return the state with the next arm to pull, or the leader once no rival is left."""
     problem, pulled, fresh = state.problem, state.pulled, ask(state).counts
     pooled, counts = state.means.copy(), state.counts.copy()
     counts[pulled] += fresh
-    pooled[pulled] += (means - pooled[pulled]) * (fresh / counts[pulled])
+    pooled[pulled] += (told.means - pooled[pulled]) * (fresh / counts[pulled])
     leader = int(pooled.argmax())  # [JDK23] EB leader
     excess = evidence(problem, pooled, counts.astype(np.float64), leader)
     rival = int(excess.argmin())  # [JDK23] TC challenger

@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import IntArray
 from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.problem import Problem, countable
 from shortlist.strategies import elimination, medelim, one_batch, wnelim
 from shortlist.strategies.elimination import Schedule
-from shortlist.strategies.protocol import Batch, Done, Lanes, Strategy, Verdict, decided, undecided
+from shortlist.strategies.protocol import Batch, Done, Lanes, Moments, Strategy, Verdict, decided, undecided
 from shortlist.variance_groups import variance_groups
 
 
@@ -52,17 +52,17 @@ def ask(state: State) -> Batch:
     return Batch(_joined([b.arms for b in batches]), _joined([b.counts for b in batches]))
 
 
-def tell(state: State, means: FloatArray) -> State:
+def tell(state: State, told: Moments) -> State:
     """Return the state after a level of every open group, or after the final batch."""
     if not isinstance(state, Groups):
-        return one_batch.tell(state, means)
+        return one_batch.tell(state, told)
     after: list[elimination.State] = []
-    told = 0
+    first = 0
     for group in state.groups:
         if group.levels:
             n_arms = group.levels[0].n_arms
-            after.append(elimination.tell(group, means[..., told : told + n_arms]))
-            told += n_arms
+            after.append(elimination.tell(group, Moments(told.means[..., first : first + n_arms])))
+            first += n_arms
         else:
             after.append(group)
     return _next(state.problem, tuple(after))
