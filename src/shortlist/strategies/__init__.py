@@ -1,7 +1,7 @@
-"""How it decides: one algorithm per file, found here by name.
+"""The strategies: one algorithm per file, looked up here by name.
 
-To add one: write the file (see CONTRIBUTING.md), then add one line to `_ALL`. `planning.resolve` decides
-which of them "auto" means.
+To add one, write its file (see CONTRIBUTING.md) and add one line to `_ALL`. `planning.resolve` decides
+which strategy "auto" means.
 """
 
 from typing import Any
@@ -62,9 +62,10 @@ _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with
 
 
 def names(variances: str = "known") -> tuple[str, ...]:
-    """Return the names of all strategies for known variances; with "unknown", of those for unknown ones.
+    """Return the names of all strategies for known variances, or of those for unknown variances.
 
-    The latter are strategies of their own, and then those for known variances, run on bounds from a pilot.
+    The latter are the strategies designed for unknown variances, followed by those for known variances run
+    on upper bounds from a pilot.
     """
     kind = one_of(variances, "variances", ("known", "unknown"))
     return tuple(_BY_NAME if kind == "known" else _FOR_UNKNOWN)
@@ -80,7 +81,7 @@ def strategy_named(name: str) -> Strategy[Any]:
 
 
 def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
-    """Return the strategy with this name for a problem, be its variances known or not."""
+    """Return the strategy with this name for a problem, whose variances may be known or unknown."""
     return _one(name, _FOR_UNKNOWN) if not problem.knows_variances else strategy_named(name)
 
 

@@ -1,11 +1,10 @@
 """Median elimination that halves the sum of the variances instead of the number of arms.
 
-Reads beside [ZT22] Appendix C, Algorithm 3. The proof of the confidence split published there divides
-a negative numerator as if it were positive; at m = 1 the bound that its argument does lead to exceeds
-delta. What it proves in general is a failure probability of at most (m'/m) delta_l (1 + 1/r) per
-level, so the strategy proper uses delta_l = delta / ((1 + 1/r) 2^l). The published split,
-delta_l = r delta / 2^l, is kept under its own name and carries no guarantee. `docs/theory.md` has the
-proofs, and says for which m the published split can be saved.
+Follows [ZT22] Appendix C, Algorithm 3. The proof of the confidence split published there divides a negative
+numerator as if it were positive; at m = 1 the bound that its argument does lead to exceeds delta. In
+general it proves a failure probability of at most (m'/m) delta_l (1 + 1/r) per level, so `adapted-medelim`
+uses delta_l = delta / ((1 + 1/r) 2^l). The published split, delta_l = r delta / 2^l, is kept under its own
+name and has no guarantee. `docs/theory.md` has the proofs and says for which m the published split is valid.
 """
 
 import math
@@ -23,10 +22,10 @@ from shortlist.strategies.elimination import Level, Schedule, strategy
 def sizes(variances: FloatArray, m: int) -> tuple[int, ...]:
     """Return how many arms each level starts with, from all of them down to m.
 
-    Level l has as many arms as fit, noisiest first, into the fraction 2^-(l-1) of the total variance.
+    Level l starts with as many arms, noisiest first, as fit into the fraction 2^-(l-1) of the total variance.
     """
     _, exponent = np.frexp(variances.max())
-    falling = np.sort(np.ldexp(variances, -exponent))[::-1]  # scaled by a power of two: without rounding
+    falling = np.sort(np.ldexp(variances, -exponent))[::-1]  # scaling by a power of two is exact
     sums = np.cumsum(falling)
     found = [len(variances)]  # [ZT22] App. C, h_1
     while found[-1] > m:  # [ZT22] App. C, l* is the first level with h_l = m

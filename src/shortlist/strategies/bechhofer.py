@@ -1,13 +1,15 @@
-"""Bechhofer's single-sample procedure for any m: the classic of ranking and selection.
+"""Bechhofer's single-sample procedure for any m, the classic of ranking and selection.
 
 Every sample mean gets the same variance, epsilon^2 / h^2, and the m largest are selected. The constant h
-makes the selection right with probability 1 - delta if all m best means equal one number and all others lie
-exactly epsilon below it, the least favourable case. It promises less than the other strategies, nothing if
-a mean lies within epsilon of the cut, and it needs Gaussian rewards; for that it takes few pulls.
+makes the selection correct with probability 1 - delta in the least favourable case: all m best means are
+equal and all others lie exactly epsilon below them. The guarantee is weaker than that of other strategies
+(there is none if a mean lies within epsilon of the cut) and needs Gaussian rewards; in return the procedure
+needs few pulls.
 
-Pulls are whole, so where variances differ some sample means have less variance than that. Less noise in a
-single arm can make a wrong selection more likely: with a large delta, a quiet best arm is nearly always
-overtaken by some noisy one. The promise is made only where `is_proved` (docs/theory.md, section 34).
+Pull counts are rounded up, so with unequal variances some sample means have a smaller variance than that.
+Less noise in a single arm can make a wrong selection more likely: with a large delta, a best arm with little
+noise is nearly always overtaken by some noisy one. So a guarantee is given only where `is_proved` holds
+(docs/theory.md, section 34).
 """
 
 import math
@@ -35,22 +37,22 @@ def pulls(problem: Problem) -> IntArray:
 
 @lru_cache(maxsize=256)
 def constant(n: int, m: int, delta: float) -> float:
-    """Return h: standard normal means, m of them raised by h, come out on top with probability 1 - delta."""
+    """Return h: m of n standard normals, raised by h, are the m largest with probability 1 - delta."""
     from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
 
     def excess(h: float) -> float:
         return delta - failure_in_the_least_favourable_case(h, n, m)
 
-    most = 2 * math.sqrt(-2 * math.log(delta / n)) + 2  # there a union bound on both sides has been enough
-    if excess(0.0) >= 0:  # a guess is right often enough
+    most = 2 * math.sqrt(-2 * math.log(delta / n)) + 2  # a union bound over both sides suffices here
+    if excess(0.0) >= 0:  # a random guess is correct often enough
         return 0.0
     return float(brentq(excess, 0.0, most, xtol=1e-10))
 
 
 def failure_in_the_least_favourable_case(h: float, n: int, m: int) -> float:
-    """Return how probably the m raised means are not the m largest.
+    """Return the probability that the m raised means are not the m largest.
 
-    The least of the raised ones has the density m (1 - Phi)^(m - 1) phi, and must exceed the others.
+    The smallest raised mean has the density m (1 - Phi)^(m - 1) phi and must exceed all the others.
     """
     from scipy.special import log_ndtr  # noqa: PLC0415  (scipy is slow to import)
 
@@ -61,10 +63,10 @@ def failure_in_the_least_favourable_case(h: float, n: int, m: int) -> float:
 
 
 def is_proved(problem: Problem) -> bool:
-    """Return whether a selection is right with probability 1 - delta, also where variances differ.
+    """Return whether a selection is proved correct with probability 1 - delta for these variances.
 
-    So it is if less noise in any one arm makes failure less likely: then equal noise is the worst case. That
-    is shown arm by arm, first for one side of the cut and then for the other, in whichever order works.
+    It is if less noise in any single arm makes a failure less likely, because equal noise is then the worst
+    case. This is shown arm by arm, for one side of the cut first and then for the other, in either order.
     """
     n, m = problem.n, problem.m
     if m == n or problem.variances.min() == problem.variances.max():
@@ -75,16 +77,16 @@ def is_proved(problem: Problem) -> bool:
 
 
 def noise_hurts_before(h: float, k: int, least: float) -> bool:
-    """Return whether noise beyond the cut hurts, whatever the noise of the k arms on this side of it.
+    """Return whether noise beyond the cut does harm, whatever the noise of the k arms on this side of it.
 
     Parameters
     ----------
     h
-        The lead, in units of the largest scale of a sample mean.
+        The lead, in units of the largest standard deviation of a sample mean.
     k
-        How many arms there are on this side.
+        The number of arms on this side.
     least
-        The smallest variance of a sample mean, as a share of the largest; nothing is assumed of the others.
+        The smallest variance of a sample mean divided by the largest; the others are arbitrary.
     """
     from scipy.special import log_ndtr  # noqa: PLC0415  (scipy is slow to import)
 
@@ -95,9 +97,9 @@ def noise_hurts_before(h: float, k: int, least: float) -> bool:
 
 
 def noise_hurts_after(h: float, k: int) -> bool:
-    """Return whether noise hurts on this side of the cut, the k arms beyond it having the largest noise.
+    """Return whether noise on this side of the cut does harm if the k arms beyond it have the largest noise.
 
-    That is so where h lies beyond the mode of the largest of k + 1 errors, the last one added to the others.
+    It does if h lies beyond the mode of the largest of k + 1 errors, the last one added to the others.
     """
     from scipy.special import log_ndtr  # noqa: PLC0415  (scipy is slow to import)
 

@@ -1,15 +1,16 @@
-"""Frazier's procedure BIZ, for m = 1 and known variances: drop and stop by the odds of being best.
+"""Frazier's procedure BIZ for m = 1 and known variances, which drops arms by their odds of being best.
 
-If the best mean lies epsilon above all others and these are equal, `exp(epsilon b mean_i)` is in proportion
-to the probability that arm i is the best, given that all arms were equally likely to be. An arm is dropped
-when that has become small, and what it had of the probability is charged to the failure allowed; the first
-that is probable enough is selected. Like `bechhofer` it needs Gaussian rewards and promises nothing if
-another mean lies within epsilon of the best. It spends all of delta, so it takes very few pulls.
+Suppose that the best mean lies epsilon above all others, that these are equal, and that a priori every arm
+is equally likely to be the best. Then the posterior probability that arm i is the best is proportional to
+`exp(epsilon b mean_i)`. An arm is dropped when that probability has become small, and the probability it had
+is charged to the allowed failure probability; an arm that is probable enough is selected. Like `bechhofer`
+it needs Gaussian rewards and promises nothing if another mean lies within epsilon of the best. It spends all
+of delta, so it needs very few pulls.
 
-The promise is proved for equal variances only. With unequal ones pulls in proportion to the variance are
-rounded up to whole pulls, the arms are then not exactly equally well known, and no guarantee is given.
+The guarantee is proved for equal variances only. With unequal variances, pulls proportional to the variance
+are rounded up, so the arms are not known exactly equally well, and no guarantee is given.
 
-A departure from the paper: batches grow, by a 64th of the pulls so far (docs/theory.md, section 22).
+A departure from the paper: each batch adds a 64th of the pulls so far (docs/theory.md, section 22).
 """
 
 import math
@@ -23,7 +24,7 @@ from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
-_PACE = 64  # a batch adds one part in so many to the pulls
+_PACE = 64  # a batch increases the number of pulls by 1 / _PACE
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +34,11 @@ class Open:
     Attributes
     ----------
     arms, means, counts
-        The survivors and what is known of them.
+        The survivors, their means and how often they have been pulled.
     time
-        The pulls, not rounded, that an arm with the largest variance has had once the batch has been told.
+        The unrounded number of pulls that an arm with the largest variance will have had after this batch.
     hurdle
-        How probable the best survivor must be for being selected.
+        The probability of being best at which an arm is selected.
     """
 
     problem: Problem
@@ -55,7 +56,7 @@ def init(problem: Problem) -> Open:
 
 
 def ask(state: Open) -> Batch:
-    """Return the pulls of the survivors that are due some."""
+    """Return the pulls due, for the survivors that are due any."""
     due = _due(state.problem, state.arms, state.time) - state.counts
     return Batch(state.arms[due > 0], due[due > 0])
 
@@ -77,15 +78,15 @@ def tell(state: Open, told: Moments) -> Open | Done:
 
 
 def screened(weights: FloatArray, hurdle: float, least: float) -> tuple[IntArray, float]:
-    """Return which arms stay and the hurdle after the others were dropped, the least probable first."""
+    """Return which arms stay, and the hurdle after dropping the others, the least probable first."""
     order = np.argsort(weights, kind="stable")
-    left = np.cumsum(weights[order][::-1])[::-1]  # the sum over arms still there when each has its turn
+    left = np.cumsum(weights[order][::-1])[::-1]  # the sum over the arms left at each arm's turn
     n_out = int(np.argmax(weights[order] > least * left))  # [F14] Alg. 1, elimination
     return np.sort(order[n_out:]), hurdle * float(left[0] / left[n_out])  # [F14] Alg. 1, P / (1 - q)
 
 
 def smallest_odds(problem: Problem) -> float:
-    """Return c: an arm no more probable than this is dropped."""
+    """Return c, the probability at or below which an arm is dropped."""
     return -math.expm1(math.log1p(-problem.delta) / (problem.n - 1))  # [F14] Alg. 1, c
 
 

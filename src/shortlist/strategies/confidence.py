@@ -1,12 +1,13 @@
-"""What LUCB and UGapE share: confidence intervals for every arm, a few pulls at a time.
+"""Shared by LUCB and UGapE: confidence intervals for every arm and a few pulls at a time.
 
-Both pull each arm once and then, step by step, the one or two arms that blur the cut. They differ
-in the exploration rate, in which arms those are, and in when they stop: the `Rule`.
+Both pull each arm once and then, step by step, the one or two arms for which it is least clear on which side
+of the cut they lie. They differ in the exploration rate, in the choice of these arms and in the stopping
+rule: the `Rule`.
 
-A step changes one or two arms of perhaps many thousands. So a state keeps a *focus*, the arms that
-can matter during the next pulls, and for all others only bounds on how high they can come by then.
-A rule looks at the focus alone and says whether those bounds prove that it need not look further;
-if not, the focus is chosen anew. No decision ever differs from that of looking at every arm.
+A step changes one or two arms of perhaps many thousands. So a state keeps a *focus*, the arms that can
+matter during the next pulls, and for all others only upper bounds that hold until then. A rule looks at the
+focus alone and reports whether those bounds prove that this is enough; if not, a new focus is chosen. Every
+decision is the same as if all arms had been examined.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,7 @@ _SPARE = 64  # arms in focus beyond those that matter now
 
 
 class Rest(NamedTuple):
-    """What is known of the arms out of focus: none exceeds these before `until` pulls in all."""
+    """Upper bounds for the arms out of focus, valid until `until` pulls in total."""
 
     key: FloatArray
     upper: FloatArray
@@ -44,9 +45,9 @@ class Rest(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a rule makes of the arms in focus, by their places in it.
+    """The decision of a rule, as positions in the focus.
 
-    `gap` is the doubt that remains; `is_sure` says whether the arms out of focus could not matter.
+    `gap` is the remaining uncertainty; `is_sure` says whether arms out of focus cannot change the decision.
     """
 
     selected: IntArray
@@ -57,16 +58,16 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """How one strategy decides.
+    """The decisions that tell one strategy from another.
 
     Attributes
     ----------
     rate
-        ``rate(problem, n_pulls)``: the exploration rate, whose root scales all half-widths.
+        ``rate(problem, n_pulls)``: the exploration rate; half-widths are proportional to its square root.
     key
-        ``key(means, half_widths)``: by which statistic arms come in; it must not grow with the half-width.
+        ``key(means, half_widths)``: the statistic that ranks arms; it must not increase with the half-width.
     choose
-        ``choose(m, means, half_widths, rest)``: the decision.
+        ``choose(m, means, half_widths, rest)``: which arms are in, and which to pull next.
     """
 
     rate: Callable[[Problem, FloatArray], FloatArray]
@@ -76,9 +77,9 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """What has been observed of some arms, on the last axis.
+    """Observations of some arms, which are on the last axis.
 
-    `radii` are half-widths per unit of the root of the exploration rate.
+    `radii` are half-widths divided by the square root of the exploration rate.
     """
 
     counts: FloatArray
@@ -101,17 +102,17 @@ class Open:
     Attributes
     ----------
     known
-        All arms, as they were when the focus was chosen.
+        All arms, as of the time when the focus was chosen.
     focus, seen
-        The arms in focus, in rising order, and what is known of them now.
+        The arms in focus, in increasing order, and their current observations.
     rest
         Bounds on all others.
     n_pulls
-        Pulls in all, per lane.
+        The total number of pulls, per lane.
     selected, contenders
-        The arms that are in, and the places in focus of those to pull next.
+        The arms that are in, and the positions in the focus of the arms to pull next.
     is_final
-        Per lane, whether the doubt is below epsilon.
+        Per lane, whether the remaining uncertainty is below epsilon.
     """
 
     problem: Problem
@@ -175,7 +176,7 @@ def tells(rule: Rule) -> Callable[[State, Moments], State]:
     """Return the `tell` of a strategy that decides by this rule."""
 
     def tell(state: State, told: Moments) -> State:
-        means = np.ascontiguousarray(told.means)  # all arrays in a state are: entries are set by flat index
+        means = np.ascontiguousarray(told.means)  # entries are set by flat index, so arrays are contiguous
         match state:
             case Start(problem=problem):
                 radii = np.array(np.broadcast_to(np.sqrt(2 * problem.variances), means.shape))
@@ -190,7 +191,7 @@ def tells(rule: Rule) -> Callable[[State, Moments], State]:
 
 
 def verdict(state: State) -> Verdict:
-    """Return the selection of every lane, final where the doubt fell below epsilon."""
+    """Return the selection of every lane, final where the remaining uncertainty is below epsilon."""
     match state:
         case Done():
             return decided(state.selected)
@@ -201,7 +202,7 @@ def verdict(state: State) -> Verdict:
 
 
 def take_lanes(state: State, is_kept: BoolArray) -> State:
-    """Return the state of some of the lanes only."""
+    """Return the state restricted to some lanes."""
     match state:
         case Done():
             return Done(state.selected[is_kept])
@@ -261,7 +262,7 @@ def _decided(state: Open, choice: Choice) -> Open:
 
 
 def _merged(state: Open) -> Intervals:
-    """Return what is known of all arms now."""
+    """Return the current observations of all arms."""
     where = flat_index(state.known.means.shape, state.focus)
     merged = Intervals(state.known.counts.copy(), state.known.means.copy(), state.known.radii.copy())
     merged.counts.reshape(-1)[where] = state.seen.counts
@@ -283,7 +284,7 @@ def _refocused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArr
 
 
 def _focused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArray, size: int) -> Open:
-    """Return a state that looks at the `size` arms that may come highest; its decision is still open."""
+    """Return a state whose focus is the `size` arms that may rank highest; it has not decided yet."""
     later = n_pulls + _HORIZON
     if size >= problem.n:
         focus = all_arms(problem, n_pulls.shape)
@@ -306,7 +307,7 @@ def _focused(rule: Rule, problem: Problem, known: Intervals, n_pulls: FloatArray
 
 
 def without(values: FloatArray, indices: IntArray) -> FloatArray:
-    """Return a copy in which the entries of each lane at the indices given for it are minus infinity."""
-    rest = np.array(values, order="C")  # so that writing to its flat form writes to it
+    """Return a copy in which the entries at the indices given for each lane are minus infinity."""
+    rest = np.array(values, order="C")  # so that its flat form is a view
     rest.reshape(-1)[flat_index(values.shape, indices)] = -np.inf
     return rest

@@ -1,14 +1,15 @@
-"""The two stages of Dudewicz and Dalal for any m, as Koenig and Law extended them; unknown variances.
+"""The two-stage procedure of Dudewicz and Dalal for unknown variances, extended to any m by Koenig and Law.
 
-After a pilot each arm is pulled in proportion to its sample variance, once. Its two batch means are weighted
-such that the error, whatever the variance, is epsilon / h times a Student variable: the same for all arms,
-and exactly so. Then h is Bechhofer's constant with Student's distribution for the normal one.
+After a pilot each arm is pulled in proportion to its sample variance, in one batch. Its two batch means are
+weighted such that the error is epsilon / h times a Student variable. Its distribution is exactly the same for
+all arms, whatever their variances. So h is Bechhofer's constant with Student's distribution in place of the
+normal one.
 
-The papers promise the m best if they lead by epsilon. More is true, with the same constant: no arm selected
-is more than epsilon below the m-th best, whatever the means (docs/theory.md, section 28).
+The papers guarantee the m best arms if they lead by epsilon. The same constant guarantees more: no selected
+arm is more than epsilon below the m-th best, whatever the means (docs/theory.md, section 28).
 
-The proof needs h > 0. If delta is so large that a random guess fails no more often, which is where h is 0,
-the question is refused: no weights would make the errors alike, and the pilot's means are no random guess.
+The proof needs h > 0. If delta is so large that a random guess fails no more often, h is 0 and the problem is
+refused: no weights give all errors the same distribution, and the pilot's means are not a random guess.
 """
 
 import math
@@ -25,12 +26,12 @@ from shortlist.strategies.protocol import Batch, Done, Moments
 from shortlist.strategies.rinott import root, totals
 
 _GRID = 4001
-_BEYOND = 1e-17  # the probability left out at either end
+_BEYOND = 1e-17  # the probability ignored in each tail
 
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """Every arm awaits its second batch; `means` are those of the pilot, `weights` what they will weigh."""
+    """Every arm awaits its second batch; `means` are the pilot's means and `weights` their weights."""
 
     m: int
     n_pilot: int
@@ -43,7 +44,7 @@ def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open |
     """Return the state after the pilot."""
     n_pilot = pilot.size(question)
     h = constant(question.n, question.m, n_pilot, question.delta)
-    if h == 0:  # only in runs begun before such questions were refused; nothing is promised
+    if h == 0:  # only in runs started before such problems were refused; there is no guarantee
         return Done(largest(means, question.m))
     pulls = totals(variances, h, question.epsilon, n_pilot + 1)  # [DD75] N_i
     weights = first_weights(variances * (h / question.epsilon) ** 2, pulls, n_pilot)
@@ -51,10 +52,10 @@ def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open |
 
 
 def first_weights(needed: FloatArray, pulls: IntArray, n_pilot: int) -> FloatArray:
-    """Return what the pilot's means weigh; the second batch has the rest to 1, which may be negative.
+    """Return the weights of the pilot's means; the second batch has weight 1 minus that, perhaps negative.
 
-    The squares of both weights, each divided by its number of pulls, add up to 1 / `needed`, the pulls that
-    would just do. Where all rewards of the pilot were equal, there is no noise to be scaled.
+    The squares of both weights, each divided by its number of pulls, add up to 1 / `needed`, where `needed`
+    is the unrounded number of pulls. If all rewards of the pilot were equal, there is no noise to scale.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = pulls / needed - 1
@@ -74,19 +75,19 @@ def tell(state: Open, told: Moments) -> Done:
 
 @lru_cache(maxsize=256)
 def constant(n: int, m: int, n_pilot: int, delta: float) -> float:
-    """Return h: Student variables, m of them raised by h, come out on top with probability 1 - delta."""
+    """Return h: m of n Student variables, raised by h, are the m largest with probability 1 - delta."""
     return root(lambda h: failure(h, n, m, n_pilot - 1), delta)
 
 
 def failure(h: float, n: int, m: int, freedom: int) -> float:
-    """Return how probably m Student variables, raised by h, are not above all of n - m others."""
+    """Return the probability that m Student variables, raised by h, do not all exceed n - m others."""
     from scipy.special import stdtr, stdtrit  # noqa: PLC0415  (scipy is slow to import)
 
     end = np.arcsinh(-stdtrit(freedom, _BEYOND))
     steps = np.sinh(np.linspace(-end, end, _GRID))
-    points = np.unique(np.concatenate([steps, steps - h]))  # fine wherever a factor changes
+    points = np.unique(np.concatenate([steps, steps - h]))  # a fine grid wherever a factor changes
     with np.errstate(divide="ignore"):
-        least = -np.expm1(m * np.log1p(-stdtr(freedom, points)))  # the least raised one, before it is
+        least = -np.expm1(m * np.log1p(-stdtr(freedom, points)))  # of the smallest of m, before raising
         passed = -np.expm1((n - m) * np.log1p(-stdtr(freedom, -(points + h))))
     chances = np.diff(least)
     return float((chances * (passed[1:] + passed[:-1]) / 2).sum())  # [KL85] P(CS), any m
@@ -103,7 +104,7 @@ def _unfit(question: Problem) -> str:
 
 
 def is_proved(question: Problem) -> bool:
-    """Return whether there are weights with which the errors of all arms have the same distribution."""
+    """Return whether some weights give the errors of all arms the same distribution."""
     is_trivial = question.m == question.n
     return is_trivial or constant(question.n, question.m, pilot.size(question), question.delta) > 0
 

@@ -1,8 +1,8 @@
-"""Elimination in levels: pull the survivors afresh, keep the best of them, repeat.
+"""Elimination in levels: take fresh pulls of the survivors, keep the best of them, repeat.
 
-Median elimination and its relatives differ only in how many arms each level keeps and how precisely
-it measures. Both are known in advance, so each of those strategies is a schedule of `Level`s; what
-happens at a level is written here, once.
+Median elimination and its variants differ only in how many arms each level keeps and how precisely it
+measures them. Both are known in advance, so each of these strategies is a schedule of `Level`s, and the
+code for running a level is here.
 """
 
 from collections.abc import Callable
@@ -34,11 +34,11 @@ class Level:
     Attributes
     ----------
     n_arms, keep
-        How many arms it measures and how many of them survive it.
+        The number of arms measured, and the number of those that survive.
     epsilon, delta
-        The loss in mean that it may cause, and the failure probability in its sample-size formula.
+        The loss in mean that the level may cause, and the failure probability in its sample-size formula.
     pulls_per_variance
-        Pulls of an arm, before rounding up, per unit of its variance.
+        The number of pulls of an arm, before rounding up, per unit of its variance.
     """
 
     n_arms: int
@@ -55,7 +55,7 @@ Schedule: TypeAlias = tuple[Level, ...]
 class State:
     """The survivors, the variances of all arms, and the levels still to come.
 
-    `variances` has one entry per arm of the problem, or a single one that all survivors share.
+    `variances` has one entry per arm of the problem, or a single entry if all survivors share it.
     """
 
     variances: FloatArray
@@ -99,7 +99,7 @@ def starts_with(schedule: Callable[[Problem], Schedule]) -> Callable[[Problem, L
 
 
 def shared(variances: FloatArray, arms: IntArray) -> FloatArray:
-    """Return the one variance that these arms share, or else the variances of all arms."""
+    """Return the variance that these arms share, or the variances of all arms if they differ."""
     first = variances[arms[0]]
     is_shared = all((variances[arms[block]] == first).all() for block in blocks(arms.shape))
     return variances[arms[:1]] if is_shared else variances
@@ -113,7 +113,7 @@ def ask(state: State) -> Batch:
 
 
 def tell(state: State, told: Moments) -> State:
-    """Return the state in which the next level's best arms survive."""
+    """Return the state after keeping the best arms of the level."""
     if not state.levels:
         return state
     survivors = at_largest(state.arms, told.means, state.levels[0].keep)
@@ -126,7 +126,7 @@ def verdict(state: State) -> Verdict:
 
 
 def most_pulls(schedule: Schedule, variances: FloatArray) -> int:
-    """Return the most pulls that a schedule can take: the noisiest arms survive every level."""
+    """Return the most pulls that a schedule can take, which is when the noisiest arms survive every level."""
     falling = np.sort(variances)[::-1]
     total = sum(int(_pulls(level, falling, np.arange(level.n_arms)).sum()) for level in schedule)
     return countable(total, "Elimination in all its levels")
@@ -136,7 +136,7 @@ def _pulls(level: Level, variances: FloatArray, arms: IntArray) -> IntArray:
     purpose = f"Elimination to within {level.epsilon:.3g}"
     if len(variances) == 1:
         each = variances * level.pulls_per_variance
-        whole_pulls((1,), lambda _: each * arms.shape[-1], purpose)  # refuses too large a sum
+        whole_pulls((1,), lambda _: each * arms.shape[-1], purpose)  # raises if the sum is too large
         return np.broadcast_to(whole_pulls((1,), lambda _: each, purpose), arms.shape)
 
     def amounts(block: slice) -> FloatArray:

@@ -1,12 +1,14 @@
 """The sequential procedure of Kim and Nelson, for m = 1 and unknown variances.
 
-After a pilot it goes on like `kn`: all survivors are pulled equally often, and an arm is dropped once some
-other lies too far above it. The bar has the sample variances of the pilot in place of the true ones, and
-is higher to make up for their errors. It promises nothing if another mean lies within epsilon of the best.
+After a pilot it continues like `kn`: all survivors are pulled equally often, and an arm is dropped once
+another leads it by too much. The boundary uses the sample variances of the pilot in place of the true ones
+and is higher to allow for their errors. There is no guarantee if another mean lies within epsilon of the
+best.
 
-Two departures from the paper. For a pair it takes the sample variance of the differences, which needs the
-rewards one by one; for independent arms the sum of both sample variances errs less often, with the same
-constant (docs/theory.md, section 29). And survivors are compared as often as in `kn`, not after every pull.
+Two departures from the paper. For each pair the paper uses the sample variance of the differences, which
+needs the individual rewards; for independent arms the sum of both sample variances errs less often, with the
+same constant (docs/theory.md, section 29). And survivors are compared as often as in `kn`, not after every
+pull.
 """
 
 import math
@@ -24,9 +26,9 @@ from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """The survivors, their means after `n_pulls` pulls each and their sample variances; they await more.
+    """The survivors, their means after `n_pulls` pulls each; they await more.
 
-    `variances` are those of all arms, from the pilot.
+    `variances` are the pilot's sample variances of all arms.
     """
 
     question: Problem
@@ -37,19 +39,19 @@ class Open:
 
 
 def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
-    """Return the state after the pilot, at which arms are compared for the first time."""
+    """Return the state after the pilot, which is also the first comparison."""
     state = Open(question, variances, question.arms, means, pilot.size(question))
     countable(cap(state), "The procedure of Kim and Nelson")
     return _screened(state)
 
 
 def ask(state: Open) -> Batch:
-    """Return as many pulls for every survivor as lead to the next comparison."""
+    """Return the pulls of every survivor up to the next comparison."""
     return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the state without the arms that some other survivor beats."""
+    """Return the state without the arms that another survivor beats."""
     n_pulls = next_look(state.n_pulls)
     share = (n_pulls - state.n_pulls) / n_pulls
     return _screened(replace(state, means=state.means + (told.means - state.means) * share, n_pulls=n_pulls))
@@ -63,14 +65,14 @@ def _screened(state: Open) -> Open | Done:
 
 
 def slope(question: Problem) -> float:
-    """Return the slope of the bar: with it each other arm has its share of delta."""
+    """Return the slope of the boundary that gives each other arm an equal share of delta."""
     beta = -math.expm1(math.log1p(-question.delta) / (question.n - 1))  # [KN01] Setup, beta
     log = max(0.0, -math.log(2 * beta))
     return pilot.penalty(log, pilot.size(question) - 1) / question.epsilon  # [KN01] Setup, h^2
 
 
 def cap(state: Open) -> int:
-    """Return the most pulls: no arm survives the comparison at which the bar has come down to nothing."""
+    """Return the most pulls: only one arm is left once the boundary has fallen to zero."""
     question, noisiest = state.question, largest(state.variances, 2)
     enough = 2 * slope(question) / question.epsilon * float(state.variances[noisiest].sum())
     enough = min(enough, 2.0 * MOST_PULLS)

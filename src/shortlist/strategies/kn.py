@@ -1,12 +1,12 @@
 """Paulson's sequential procedure with the boundary of Kim and Nelson, for m = 1 and known variances.
 
-All survivors are pulled equally often. An arm is dropped once some other lies so far above it that a
-random walk with a drift of epsilon would hardly ever come out the wrong way round; the bar falls as pulls
-grow, down to nothing, so the pulls have a cap. Like `bechhofer` it needs Gaussian rewards and promises
-nothing if another mean lies within epsilon of the best; for that it takes few pulls.
+All survivors are pulled equally often. An arm is dropped once another leads it by so much that a random walk
+with drift epsilon would hardly ever end on the wrong side. The boundary falls to zero as pulls grow, so the
+number of pulls is bounded. Like `bechhofer` it needs Gaussian rewards and promises nothing if another mean
+lies within epsilon of the best; in return it needs few pulls.
 
-A departure from the papers: survivors are compared after 1, 2, 3, ... pulls at first, later less and less
-often, whenever a 128th has been added. The error probability does not rise (docs/theory.md, section 21).
+A departure from the papers: survivors are compared after 1, 2, 3, ... pulls at first and later whenever the
+pulls have grown by a 128th. The error probability does not increase (docs/theory.md, section 21).
 """
 
 import math
@@ -20,8 +20,8 @@ from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
-_PACE = 128  # survivors are compared again when their pulls have grown by one part in so many
-_ROUNDING = 1e-9  # a pair that is due just at a comparison may, by rounding, have to wait for the next
+_PACE = 128  # survivors are compared again when their pulls have grown by 1 / _PACE
+_ROUNDING = 1e-9  # by rounding, a pair due exactly at a comparison may be decided at the next one
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +36,17 @@ class Open:
 
 def init(problem: Problem) -> Open:
     """Return the first state."""
-    worst_case_pulls(problem)  # refuses what could not be counted
+    worst_case_pulls(problem)  # raises if there are too many to count
     return Open(problem, problem.arms, np.zeros(problem.n), 0)
 
 
 def ask(state: Open) -> Batch:
-    """Return as many pulls for every survivor as lead to the next comparison."""
+    """Return the pulls of every survivor up to the next comparison."""
     return Batch(state.arms, np.full(len(state.arms), next_look(state.n_pulls) - state.n_pulls))
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the state without the arms that some other survivor beats."""
+    """Return the state without the arms that another survivor beats."""
     n_pulls = next_look(state.n_pulls)
     share = (n_pulls - state.n_pulls) / n_pulls
     pooled = state.means + (told.means - state.means) * share
@@ -58,18 +58,18 @@ def tell(state: Open, told: Moments) -> Open | Done:
 
 
 def is_beaten(means: FloatArray, spreads: FloatArray, problem: Problem) -> BoolArray:
-    """Return which arms some other beats, given the variances of their sample means."""
+    """Return which arms are beaten by another, given the variances of their sample means."""
     return is_behind(means, spreads, slope(problem), problem.epsilon)
 
 
 def is_behind(means: FloatArray, spreads: FloatArray, a: float, epsilon: float) -> BoolArray:
-    """Return which arms some other beats by the boundary with slope a.
+    """Return which arms are beaten by another, for the boundary with slope a.
 
-    Arm i is beaten by an arm l with a larger mean, if the difference is at least a (v_i + v_l) - epsilon/2.
-    As this is a bound on ``mean_l - a v_l``, the largest of those above an arm decides. Equal means count
-    as falling from left to right.
+    Arm l beats arm i if its mean is larger and the difference is at least a (v_i + v_l) - epsilon/2. This is
+    a lower bound on ``mean_l - a v_l``, so only the largest such value among the arms above i matters. Of
+    equal means the left one counts as larger.
     """
-    gaps = means - means.max()  # differences first: they are exact where they matter
+    gaps = means - means.max()  # subtract first: differences of close means are exact
     order = np.argsort(-gaps, kind="stable")
     reach = np.maximum.accumulate((gaps - a * spreads)[order])
     is_out = np.zeros(len(means), dtype=np.bool_)
@@ -80,16 +80,16 @@ def is_behind(means: FloatArray, spreads: FloatArray, a: float, epsilon: float) 
 
 
 def slope(problem: Problem) -> float:
-    """Return a: a pair errs with probability exp(-a epsilon) / 2, which is each other arm's share."""
+    """Return a: a pair errs with probability exp(-a epsilon) / 2, each other arm's share of delta."""
     beta = -math.expm1(math.log1p(-problem.delta) / (problem.n - 1))  # [KN01] Setup, beta
     return max(0.0, -math.log(2 * beta)) / problem.epsilon  # [F74] Triangular boundary
 
 
 def last_looks(problem: Problem) -> list[int]:
-    """Return how often the noisiest arm can be pulled, the next noisiest and so on.
+    """Return the largest possible number of pulls of the noisiest arm, of the next noisiest, and so on.
 
-    A pair is decided once a (v_i + v_l) <= epsilon/2; so if k arms are left, the two least noisy of them
-    have not come that far, nor have the k-th and the one before it in the order of all arms.
+    A pair is decided once a (v_i + v_l) <= epsilon/2. So while k arms are left, the two least noisy of them
+    are not decided yet, and neither are the k-th and (k - 1)-th in the order of all arms.
     """
     noisiest = np.sort(problem.variances)[::-1]
     enough = 2 * slope(problem) / problem.epsilon * (noisiest[:-1] + noisiest[1:])
@@ -99,23 +99,23 @@ def last_looks(problem: Problem) -> list[int]:
 
 
 def worst_case_pulls(problem: Problem) -> int:
-    """Return the most pulls: the noisiest arms survive, each as long as it can."""
+    """Return the most pulls, taken when the noisiest arms survive as long as possible."""
     return countable(sum(last_looks(problem)), "The procedure of Kim and Nelson")
 
 
 def n_rounds(problem: Problem) -> int:
-    """Return the most comparisons."""
+    """Return the largest number of comparisons."""
     last = last_looks(problem)[0]
     return _looks(last).index(last) + 1
 
 
 def next_look(n_pulls: int) -> int:
-    """Return after how many pulls of each survivor the next comparison comes."""
+    """Return the number of pulls of each survivor at the next comparison."""
     return n_pulls + max(1, n_pulls // _PACE)
 
 
 def _looks(enough: float) -> list[int]:
-    """Return all numbers of pulls at which survivors are compared, until `enough` is reached."""
+    """Return all numbers of pulls at which survivors are compared, up to the first that reaches `enough`."""
     looks = [1]
     while looks[-1] < enough * (1 + _ROUNDING):
         looks.append(next_look(looks[-1]))

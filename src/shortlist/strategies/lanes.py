@@ -1,7 +1,7 @@
-"""Strategies written for one run, given lanes: each lane keeps a state of its own.
+"""Turn a strategy written for a single run into one that runs many lanes, each with its own state.
 
-Where lanes ask for different arms at different times, arrays over all lanes would hold mostly nothing. So
-such a strategy is written for a single run, and `strategy` makes it one that runs any number side by side.
+If lanes ask for different arms at different times, arrays over all lanes would be mostly empty. Such a
+strategy is written for a single run, and `strategy` extends it to any number of lanes.
 """
 
 from collections.abc import Callable
@@ -56,9 +56,9 @@ def strategy(
     usual_share: float = 1.0,
     cap_from: Callable[[S], int | None] | None = None,
 ) -> Strategy[Any]:
-    """Return the strategy of a single run's functions, for any lanes. If all arms are wanted, it pulls none.
+    """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
-    A run has ended once `tell` returns `Done`; `init` and `ask` see problems and states that are open.
+    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open.
     """
 
     def first(problem: Problem) -> S | Done:
@@ -111,7 +111,7 @@ def strategy(
 
 
 def _side_by_side(lanes: Lanes, batches: list[Batch]) -> Batch:
-    """Return the batches as one. Where a lane asks for fewer arms than others, it ends with zero pulls."""
+    """Return the batches as one. A lane that asks for fewer arms than others is padded with zero pulls."""
     width = max((len(batch.arms) for batch in batches), default=0)
     arms, counts = np.zeros((2, len(batches), width), dtype=np.int64)
     for lane, batch in enumerate(batches):

@@ -1,12 +1,13 @@
-"""The race by levels: pull only arms that are still in doubt, level by level, until every pair is settled.
+"""The race by levels, which pulls only arms still in doubt, level by level, until every pair is settled.
 
-The *incumbents* are the m arms that look best. A pair of an incumbent and an outsider is open until it is a
-fact that the outsider does not beat the incumbent by epsilon; the race ends when no pair is open. At each
-level only the arms of open pairs are pulled. When an incumbent falls, pairs with the new one may be open
-that never were looked at: then those of its arms that have stayed behind catch up first.
+The *incumbents* are the m arms that look best. A pair of an incumbent and an outsider is open until it is
+established that the outsider does not beat the incumbent by epsilon; the race ends when no pair is open. At
+each level only the arms of open pairs are pulled. When an incumbent is replaced, pairs with the new one may
+be open that were never examined: then those of its arms that are at lower levels catch up first.
 
-The proof (`docs/theory.md`) does not care which arms are pulled when, as long as batches are laid out in
-advance: see `level_course`. Pairs are never listed; an outsider is compared with a threshold for its level.
+The proof (`docs/theory.md`) does not depend on which arms are pulled when, as long as batches are fixed in
+advance: see `level_course`. Pairs are never enumerated; an outsider is compared with a threshold for its
+level.
 """
 
 from dataclasses import dataclass, replace
@@ -22,14 +23,14 @@ from shortlist.strategies import lanes
 from shortlist.strategies.level_course import FAVOUR, Course, course, shares_of_delta
 from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
-LOYALTY = 0.3  # an incumbent keeps its place until it is behind by so much (of epsilon), less at later levels
+LOYALTY = 0.3  # an incumbent is replaced when behind by this fraction of epsilon (less at later levels)
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What is known of all arms at one level; NaN for arms that have not reached it.
+    """The scores and spreads of all arms at one level; NaN for arms that have not reached it.
 
-    `kinds` are classes of spread. `is_present` says which arms stood there when it was the front.
+    `kinds` are classes of spread. `is_present` says which arms were there when this level was the front.
     """
 
     scores: FloatArray
@@ -48,17 +49,17 @@ class Open:
     reached
         The level of each arm; -1 before its first batch.
     scores, spreads, kinds
-        Its score, spread and class of spread there.
+        The arm's score, spread and class of spread at that level.
     incumbents
-        The m arms that look best, in rising order.
+        The m arms that look best, in increasing order.
     is_resting
         Which arms rest by the swap certificate.
     accounts
-        What each arm has been charged for it.
+        What each arm has been charged for resting.
     climbs
-        How far catching up has come at this front: 0 not begun, 1 outsiders have, 2 all incumbents must.
+        The progress of catching up at this front: 0 not begun, 1 outsiders have, 2 all incumbents must.
     returns
-        How often incumbents were chosen anew at the last level.
+        How often incumbents have been chosen again at the last level.
     arms, counts
         The batch awaited.
     """
@@ -110,7 +111,7 @@ def ask(state: Open) -> Batch:
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the next state: some arms catch up, or the front moves on, or no pair is open."""
+    """Return the next state: some arms catch up, or the front advances, or no pair is open."""
     had_front = state.front
     state = _recorded(state, told.means)
     if state.front > had_front:
@@ -128,7 +129,7 @@ def tell(state: Open, told: Moments) -> Open | Done:
 
 
 def _recorded(state: Open, means: FloatArray) -> Open:
-    """Return the state with a batch entered into the records."""
+    """Return the state with a batch added to the records."""
     plan, arms = state.course, state.arms
     reached, scores, spreads = state.reached.copy(), state.scores.copy(), state.spreads.copy()
     kinds, is_resting = state.kinds.copy(), state.is_resting.copy()
@@ -156,7 +157,7 @@ def _recorded(state: Open, means: FloatArray) -> Open:
 
 
 def _entered(record: Record | None, arms: IntArray, scores: FloatArray, kinds: IntArray) -> Record:
-    """Return the record of a level with these arms entered; a new one if they are the first there."""
+    """Return the record of a level with these arms added; a new record if they are the first there."""
     if record is None:
         is_present = np.zeros(len(scores), dtype=np.bool_)
         is_present[arms] = True
@@ -167,15 +168,15 @@ def _entered(record: Record | None, arms: IntArray, scores: FloatArray, kinds: I
 
 
 def _with_incumbents(state: Open) -> Open:
-    """Return the state with incumbents chosen anew: the best means, with some loyalty to the old ones."""
+    """Return the state with new incumbents: the best means, with some preference for the old incumbents."""
     levels = state.course.levels
-    scores = state.scores * (levels[-1] / levels[state.reached])  # as if at the last level; there unrounded
+    scores = state.scores * (levels[-1] / levels[state.reached])  # scaled to the last level; exact there
     scores[state.incumbents] += 2 * LOYALTY * (levels[-1] - levels[state.front])
     return replace(state, incumbents=largest(scores, state.course.problem.m))
 
 
 def _open_outsiders(state: Open) -> BoolArray:
-    """Return which arms outside have an open pair with an incumbent that has come as far as they."""
+    """Return which outsiders have an open pair with an incumbent that has reached their level."""
     is_open: BoolArray = state.scores > _thresholds(state)[state.reached, state.kinds]
     if state.is_resting.any():
         is_open &= ~(state.is_resting & (state.scores <= _rest_thresholds(state)[state.reached]))
@@ -184,7 +185,7 @@ def _open_outsiders(state: Open) -> BoolArray:
 
 
 def _thresholds(state: Open) -> FloatArray:
-    """Return, by level and class of spread, up to which score an outsider is settled with all incumbents."""
+    """Return, by level and spread class, the score up to which an outsider is settled with all incumbents."""
     leads = state.course.leads[: len(state.records)]
     scores = np.array([record.scores[state.incumbents] for record in state.records])
     kinds = np.array([record.kinds[state.incumbents] for record in state.records])
@@ -205,8 +206,8 @@ def _rest_thresholds(state: Open) -> FloatArray:
 
 
 def _behind(state: Open, is_open: BoolArray) -> IntArray:
-    """Return the arms that must catch up before the front moves: incumbents first, then open outsiders."""
-    if state.returns > 1:  # at the last level, so that the end is near: all arms come
+    """Return the arms that must catch up before the front advances: incumbents first, then open outsiders."""
+    if state.returns > 1:  # at the last level all arms catch up, so that the race ends soon
         return np.flatnonzero(state.reached < state.front)
     late = state.incumbents[state.reached[state.incumbents] < state.front]
     if len(late) and state.climbs < 2:
@@ -216,7 +217,7 @@ def _behind(state: Open, is_open: BoolArray) -> IntArray:
 
 
 def _is_open_above(state: Open, incumbents: IntArray) -> BoolArray:
-    """Return which of these incumbents have an open pair with an outsider that has come farther."""
+    """Return which of these incumbents have an open pair with an outsider at a higher level."""
     is_found = np.zeros(len(incumbents), dtype=np.bool_)
     reached = state.reached[incumbents]
     for level in np.unique(reached).tolist():
@@ -228,7 +229,7 @@ def _is_open_above(state: Open, incumbents: IntArray) -> BoolArray:
 
 
 def _is_open_at(state: Open, level: int, incumbents: IntArray, is_outside: BoolArray) -> BoolArray:
-    """Return which of these incumbents have an open pair, by the record of a level, with one of some arms."""
+    """Return which of these incumbents have an open pair with one of some arms, by the record of a level."""
     record, leads = state.records[level], state.course.leads[level]
     highest = np.full(len(leads), -np.inf)
     np.maximum.at(highest, record.kinds[is_outside], record.scores[is_outside])
@@ -259,7 +260,7 @@ def _advancing(state: Open, is_open: BoolArray) -> Open:
 
 
 def _rested(state: Open) -> Open:
-    """Return the state with open outsiders far behind at rest, if the accounts allow it."""
+    """Return the state in which open outsiders far behind rest, if the accounts allow it."""
     plan, record = state.course, state.records[-1]
     if not plan.is_swapping or not record.is_present[state.incumbents].all():
         return state
@@ -274,7 +275,7 @@ def _rested(state: Open) -> Open:
 
 
 def _is_swap_enough(state: Open, is_open: BoolArray) -> bool:
-    """Return whether the accounts allow to settle all open pairs, which stand at the front, by the swap."""
+    """Return whether the accounts allow all open pairs, which are at the front, to be settled by the swap."""
     if not state.course.is_swapping:
         return False
     scores, accounts = state.records[-1].scores, state.accounts.copy()

@@ -1,6 +1,6 @@
-"""LUCB: pull the weakest arm that is in and the strongest that is out until they no longer overlap.
+"""LUCB: pull the weakest arm that is in and the strongest arm that is out until they no longer overlap.
 
-Reads beside [KTAS12], with the half-widths of [ZT22] Section 5.1 for unequal variances.
+Follows [KTAS12], with the half-widths of [ZT22] Section 5.1 for unequal variances.
 """
 
 import numpy as np
@@ -14,12 +14,12 @@ _ZETA_3 = 1.2020569031595942
 
 
 def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
-    """Return the exploration rate after `n_pulls` pulls in all."""
+    """Return the exploration rate after `n_pulls` pulls in total."""
     return np.log(5 * problem.n * n_pulls**4 / (4 * problem.delta))  # [KTAS12] LUCB1, beta(u, t)
 
 
 def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Choice:
-    """Return the m best means as the arms in, and the pair that blurs the cut."""
+    """Return the m best means as the arms that are in, and the two arms closest to the cut."""
     selected = largest(means, m)  # [KTAS12] LUCB, High^t
     means_in = at(means, selected)
     lower_in = means_in - at(half_widths, selected)
@@ -33,7 +33,7 @@ def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Ch
 
 
 def _guarantee(problem: Problem) -> Guarantee:
-    # A union over arms, times t >= 1 and the at most t counts an arm can have by then:
+    # A union bound over arms, times t >= 1 and the at most t counts that an arm can have by then:
     # sum over t of n t * 4 delta / (5 n t^4) = (4/5) zeta(3) delta.
     spent = 4 / 5 * _ZETA_3 * problem.delta
     share = Share("some arm's mean leaves its interval, towards the cut, at some time", spent)

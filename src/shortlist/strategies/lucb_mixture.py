@@ -1,8 +1,8 @@
-"""LUCB with intervals that hold at all times at once, and a cap: a batch for each arm that blurs the cut.
+"""LUCB in batches, with intervals that hold at all times simultaneously and a cap on the number of pulls.
 
-Reads beside [KTAS12]. The intervals of `mixture` depend on the arm's own pulls only, so no union over times
-is paid for. A contender whose interval is as short as epsilon is pulled no more; the other one's is longer
-then. So no arm is ever pulled much beyond that, and the pulls have a cap.
+Follows [KTAS12]. The intervals of `mixture` depend on the arm's own pulls only, so there is no union bound
+over times. A contender whose interval is no longer than epsilon is not pulled again; the other contender's
+interval is longer then. So no arm is pulled much beyond that point, and the number of pulls has a cap.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from shortlist.strategies.lanes import strategy
 from shortlist.strategies.mixture import bounds, enough, guarantee
 from shortlist.strategies.protocol import Batch, Done, Moments
 
-_SHARE = 0.32  # pulls in a batch, per unit of variance / epsilon^2: one to two hundred batches settle an arm
+_SHARE = 0.32  # pulls per batch, in units of variance / epsilon^2; 100 to 200 batches settle an arm
 _WHAT = "LUCB on mixtures"
 
 
@@ -23,7 +23,7 @@ _WHAT = "LUCB on mixtures"
 class Open:
     """The contenders await their batches: all arms at first, then one or two.
 
-    `sizes` are the pulls in a batch of each arm, `most` those in all that it can need.
+    `sizes` are the batch sizes of the arms, `most` the most pulls that each can need.
     """
 
     problem: Problem
@@ -45,12 +45,12 @@ def init(problem: Problem) -> Open:
 
 
 def ask(state: Open) -> Batch:
-    """Return a batch of every contender."""
+    """Return one batch for every contender."""
     return Batch(state.contenders, state.sizes[state.contenders])
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the state with the contenders that remain, or the m arms with the largest means."""
+    """Return the state with the next contenders, or the m arms with the largest means."""
     problem, pulled = state.problem, state.contenders
     means_now, counts = state.means.copy(), state.counts.copy()
     lower, upper = state.lower.copy(), state.upper.copy()
@@ -72,7 +72,7 @@ def tell(state: Open, told: Moments) -> Open | Done:
 
 
 def sizes(problem: Problem) -> IntArray:
-    """Return how many pulls a batch of each arm has."""
+    """Return the batch size of each arm."""
 
     def amounts(block: slice) -> FloatArray:
         return _SHARE * problem.variances[block] / problem.epsilon**2
@@ -81,18 +81,18 @@ def sizes(problem: Problem) -> IntArray:
 
 
 def most_batches(problem: Problem) -> IntArray:
-    """Return the most batches that each arm can take: with so many its interval is as short as epsilon."""
+    """Return the most batches per arm, enough to make its interval no longer than epsilon."""
     amounts = enough(problem) * problem.variances / problem.epsilon**2 / sizes(problem)
     return whole_pulls(amounts.shape, lambda block: amounts[block], _WHAT)
 
 
 def worst_case_pulls(problem: Problem) -> int:
-    """Return the most pulls."""
+    """Return the largest possible number of pulls."""
     return countable(int(sizes(problem) @ most_batches(problem)), _WHAT)
 
 
 def n_rounds(problem: Problem) -> int:
-    """Return the most steps: every arm at once, then a batch of one arm at a time."""
+    """Return the most steps: all arms at once, then one batch of one arm at a time."""
     return 1 + int((most_batches(problem) - 1).sum())
 
 

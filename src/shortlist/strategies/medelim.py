@@ -1,9 +1,8 @@
 """Median elimination for screening: halve the arms until 2m remain.
 
-Reads beside [ZT22] Algorithm 1 and Lemma 5.2. It selects 2m arms, not m: its promise is that, for
-each k up to m, the k-th best of those is nearly as good as the k-th best of all. That is
-what makes it a building block for variance-grouped elimination, which does not know how many of
-the best arms a group holds.
+Follows [ZT22] Algorithm 1 and Lemma 5.2. It selects 2m arms, not m: for each k up to m, the k-th best of
+those is guaranteed to be nearly as good as the k-th best of all. Variance-grouped elimination uses it for
+this reason: it does not know how many of the best arms a group holds.
 """
 
 import math
@@ -32,7 +31,7 @@ def _schedule(problem: Problem) -> Schedule:
 
 
 def shares(levels: Schedule) -> tuple[Share, ...]:
-    """Return what each level may spend, for k = m (for smaller k, the fraction k/m of it)."""
+    """Return the failure probability of each level for k = m (for smaller k, the fraction k/m of it)."""
     return tuple(
         Share(f"level {number} loses more than {level.epsilon:.3g} at rank m", 4 * level.delta)
         for number, level in enumerate(levels, start=1)

@@ -1,6 +1,6 @@
-"""Median elimination that ignores how the variances differ: every arm is taken as the noisiest.
+"""Median elimination that treats every arm as if it had the largest variance.
 
-The plain adaptation of [ZT22] Section 5.1: Halving [KS10] with the largest variance for all arms.
+The simple adaptation in [ZT22] Section 5.1: Halving [KS10] with the largest variance for all arms.
 """
 
 import math

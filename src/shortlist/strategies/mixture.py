@@ -1,8 +1,8 @@
-"""Intervals that hold at all times at once: Robbins' mixture, side by side, for sub-Gaussian rewards.
+"""Robbins' mixture intervals for sub-Gaussian rewards, which hold at all times simultaneously.
 
-For one arm, `exp(x S - x^2 s t / 2)` is a supermartingale, S being the sum of t errors, for every x. So is a
-mixture over x > 0; with a half-normal weight it can be written down, and it exceeds 1/alpha at any time with
-probability at most alpha. Where the weight sits, `_PRIOR`, affects the widths but not the proof
+For one arm, S is the sum of t errors. For every x, `exp(x S - x^2 s t / 2)` is a supermartingale, and so is
+a mixture over x > 0. With a half-normal weight the mixture has a closed form, and it ever exceeds 1/alpha
+with probability at most alpha. The scale of the weight, `_PRIOR`, affects the widths but not the proof
 (docs/theory.md, section 23).
 """
 
@@ -13,11 +13,11 @@ from shortlist.certificates import Guarantee, Ledger, Share
 from shortlist.certificates.search import least_enough
 from shortlist.problem import Problem
 
-_PRIOR = 1.0  # per unit of variance / epsilon^2; intervals are tightest at some ten times so many pulls
+_PRIOR = 1.0  # in units of variance / epsilon^2; intervals are tightest at about ten times as many pulls
 
 
 def prior_pulls(variances: FloatArray, epsilon: float) -> FloatArray:
-    """Return how many pulls of each arm the weight is worth."""
+    """Return the weight of the prior, as a number of pulls of each arm."""
     return _PRIOR * variances / epsilon**2
 
 
@@ -26,8 +26,8 @@ def bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds on the true means of some arms.
 
-    With probability 1 - delta, never is the upper bound of one of the m best arms too low, nor the lower
-    bound of another too high. Upper bounds need to serve m arms and lower bounds n - m.
+    With probability 1 - delta, the upper bound of one of the m best arms is never too low and the lower bound
+    of another arm is never too high. So upper bounds have to hold for m arms and lower bounds for n - m.
     """
     n, m, epsilon, delta = problem.n, problem.m, problem.epsilon, problem.delta
     below = half_widths(counts, variances, epsilon, delta / (2 * (n - m)))
@@ -36,9 +36,9 @@ def bounds(
 
 
 def half_widths(counts: FloatArray, variances: FloatArray, epsilon: float, alpha: float) -> FloatArray:
-    """Return by how much a sample mean errs to a given side at any time with probability alpha at most.
+    """Return half-widths that one-sided errors of sample means ever exceed with probability at most alpha.
 
-    They fall as pulls grow. `epsilon` says where they are to be tight.
+    They decrease with the number of pulls. `epsilon` determines where they are tightest.
     """
     prior = prior_pulls(variances, epsilon)
     logs = np.log((np.sqrt(1 + counts / prior) / alpha + 1) / 2)  # [HRMS21] one-sided normal mixture
@@ -47,7 +47,7 @@ def half_widths(counts: FloatArray, variances: FloatArray, epsilon: float, alpha
 
 
 def enough(problem: Problem) -> float:
-    """Return after how many pulls, per unit of variance / epsilon^2, bounds are only epsilon apart."""
+    """Return the pulls, per unit of variance / epsilon^2, after which the bounds are epsilon apart."""
     nothing, unit = np.zeros(1), np.array([problem.epsilon**2])
 
     def is_enough(amount: float) -> bool:

@@ -1,7 +1,6 @@
-"""Strategies of one batch: pull every arm so often, select the m largest sample means.
+"""Strategies with one batch: pull every arm a fixed number of times and select the m largest means.
 
-They differ only in how often each arm is pulled, and in what that proves. What they share is written here,
-once.
+They differ only in how often each arm is pulled and in what that proves. The rest is here.
 """
 
 from collections.abc import Callable
@@ -29,7 +28,7 @@ from shortlist.strategies.protocol import (
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """The arms given, which may differ from lane to lane, await their one batch; m of them are wanted."""
+    """Some arms, which may differ between lanes, await their only batch; m of them will be selected."""
 
     m: int
     arms: IntArray
@@ -48,7 +47,7 @@ def strategy(
     guarantee: Callable[[Problem], Guarantee | None],
     unfit: Callable[[Problem], str] = lambda _: "",
 ) -> Strategy[State]:
-    """Return the strategy that pulls each arm so often, once. If all arms are wanted, it pulls none."""
+    """Return the strategy that pulls each arm this often, in one batch. If m = n, it pulls nothing."""
 
     def init(problem: Problem, lanes: Lanes = ()) -> State:
         arms = all_arms(problem, lanes)

@@ -1,7 +1,7 @@
-"""Strategies for unknown variances: a pilot for every arm first, then whatever its sample variances call for.
+"""Strategies for unknown variances: a pilot for every arm, then sampling based on its sample variances.
 
-The pilot's sample variances are independent of its sample means, and of all later rewards. That is what
-the proofs need (docs/theory.md, section 26), and it is true of Gaussian rewards only.
+The proofs need the pilot's sample variances to be independent of its sample means and of all later rewards
+(docs/theory.md, section 26). This holds for Gaussian rewards only.
 """
 
 import math
@@ -18,11 +18,11 @@ from shortlist.strategies.lanes import strategy as abreast
 from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
 GAUSSIAN = "rewards are independent, and Gaussian with one variance for each arm"
-_MORE = 1.25  # a pilot is large enough if not knowing the variances costs no more than this factor
+_MORE = 1.25  # a pilot is large enough if unknown variances cost at most this factor
 
 S = TypeVar("S")
 Begin: TypeAlias = Callable[[Problem, FloatArray, FloatArray], S | Done]
-"""``begin(question, means, variances)``: the state after the pilot, given what it showed of every arm."""
+"""``begin(question, means, variances)``: the state after the pilot, given its sample means and variances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ def strategy(
     n_rounds: int | None = None,
     unfit: Callable[[Problem], str] = lambda _: "",
 ) -> Strategy[Any]:
-    """Return the strategy that begins with a pilot and goes on as its functions say, for any lanes.
+    """Return the strategy that starts with a pilot and continues with the given functions, for any lanes.
 
-    How many pulls it needs at most is not known before the pilot; `cap` says it of the state after that.
+    The most pulls it can need are not known before the pilot; `cap` computes them from the state after it.
     """
 
     def first(question: Problem) -> Pilot | S:
@@ -82,10 +82,10 @@ def strategy(
 
 
 def size(question: Problem) -> int:
-    """Return how often each arm is pulled in the pilot: as was asked, or as many times as are worth it.
+    """Return the number of pilot pulls per arm: the number asked for, or else a number chosen by a rule.
 
-    That depends on noise that nobody knows yet. So the rule is: a pair of arms must not need more than a
-    quarter more pulls than if variances were known.
+    The best number depends on noise that is not known yet. So the rule is: a pair of arms must not need more
+    than a quarter more pulls than if variances were known.
     """
     if question.pilot is not None:
         return question.pilot
@@ -97,16 +97,16 @@ def size(question: Problem) -> int:
 
 
 def penalty(log: float, freedom: int) -> float:
-    """Return the a for which exp(-a X / freedom) is exp(-log) on average, X being chi-square.
+    """Return the a for which E[exp(-a X / freedom)] = exp(-log), where X has a chi-square distribution.
 
-    If the variance were known, `log` itself would do.
+    If the variance were known, a would be `log`.
     """
     exponent = 2 * log / freedom
     return math.expm1(exponent) * freedom / 2 if exponent < 700 else math.inf  # [KN01] Setup, eta
 
 
 def promise(question: Problem, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
-    """Return the guarantee of a proof that has one kind of failure."""
+    """Return the guarantee of a proof with a single failure event."""
     numbers = (question.epsilon, question.delta, question.m)
     ledger = Ledger((Share(event, question.delta),))
     return Guarantee(scope, *numbers, source, ledger, assumption=GAUSSIAN, goal=question.goal)

@@ -1,9 +1,9 @@
-"""Any strategy for known variances, on upper bounds of the variances that a pilot gives.
+"""Run a strategy for known variances on upper bounds of the variances from a pilot.
 
 With probability 1 - share all variances are below their bounds. Then rewards are sub-Gaussian with these
-bounds as proxies, and the strategy's own proof holds, on rewards drawn after the pilot
-(docs/theory.md, section 31). The pilot's means are not used again. Bounds for all arms at once are high;
-`t-race` does without them and is usually to be preferred.
+bounds as variance proxies, and the strategy's own proof holds for rewards drawn after the pilot
+(docs/theory.md, section 31). The pilot's means are not used again. Bounds that hold for all arms at once are
+large; `t-race` avoids them and is usually preferable.
 """
 
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ from shortlist.problem import Problem
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
-SHARE = 0.3  # of delta for the bounds; whatever n is, the best share would save a few percent at most
+SHARE = 0.3  # of delta for the bounds; for any n, the best share would save at most a few percent
 
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """The strategy's own state, for the problem that the pilot led to; the pilot took `n_before` pulls."""
+    """The strategy's own state for the problem with these bounds; the pilot took `n_before` pulls."""
 
     problem: Problem
     inner: Any
@@ -63,7 +63,7 @@ def with_pilot(rules: Strategy[Any]) -> Strategy[Any]:
 
 
 def bounded(question: Problem, variances: FloatArray) -> Problem:
-    """Return the problem with upper bounds for variances, all of them true with probability 1 - share."""
+    """Return the problem with upper bounds as variances, which all hold with probability 1 - share."""
     factor = inflation(question.n, pilot.size(question), SHARE * question.delta)
     least = max((question.epsilon * 1e-6) ** 2, 1e-100)  # a variance must be positive
     return question.with_variances(np.maximum(variances * factor, least), delta=(1 - SHARE) * question.delta)
@@ -71,7 +71,7 @@ def bounded(question: Problem, variances: FloatArray) -> Problem:
 
 @lru_cache(maxsize=256)
 def inflation(n: int, n_pilot: int, share: float) -> float:
-    """Return by what factor n sample variances are raised to be upper bounds, all of them together."""
+    """Return the factor that turns n sample variances into upper bounds that hold simultaneously."""
     from scipy.special import gammaincinv  # noqa: PLC0415  (scipy is slow to import)
 
     alpha = -np.expm1(np.log1p(-share) / n)  # arms are independent
@@ -79,7 +79,7 @@ def inflation(n: int, n_pilot: int, share: float) -> float:
 
 
 def _stand_in(question: Problem) -> Problem:
-    """Return a problem like the one after the pilot: whether it can be taken does not depend on variances."""
+    """Return a stand-in for the problem after the pilot; variances do not affect whether it is accepted."""
     return bounded(question.changed(epsilon=1.0), np.ones(question.n))
 
 

@@ -1,9 +1,9 @@
-"""What every strategy is: a frozen state, pure functions on it, and what it promises.
+"""The interface of a strategy: a frozen state, pure functions on it, and its guarantee.
 
 A strategy never measures anything. `ask` returns which arms to pull and how often; `tell` takes the means of
-each arm's new rewards, in the same order, and their variances if they are known, and returns the next state;
-`verdict` returns what has been decided. Arms are the last axis of every array. Leading axes are *lanes*:
-independent runs of the same problem, advanced together, each exactly as it would be alone.
+each arm's new rewards, in the same order, and their variances if known, and returns the next state;
+`verdict` returns the decision. Arms are the last axis of every array. Leading axes are *lanes*: independent
+runs of the same problem, advanced together, each with the same outcome as if it were run alone.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 
 Asked: TypeAlias = Any
-"""What a strategy is asked: a `Problem`."""
+"""The question for a strategy: a `Problem`."""
 
 Lanes: TypeAlias = tuple[int, ...]
 S = TypeVar("S")
@@ -32,8 +32,8 @@ class Batch:
     arms
         The arms to pull, each at most once per lane; shape ``(*lanes, k)``.
     counts
-        How often to pull each; same shape. Zero where a lane asks for fewer arms than others: what stands
-        there in `arms` means nothing.
+        How often to pull each; same shape. If a lane asks for fewer arms than others, it is padded with
+        zeros, and the corresponding entries of `arms` have no meaning.
     """
 
     arms: IntArray
@@ -42,22 +42,22 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What the rewards of a batch showed of each of its arms.
+    """The sample means and variances of the rewards of a batch, per arm.
 
     Attributes
     ----------
     means
         The mean of each arm's new rewards; shape ``(*lanes, k)`` like the batch.
     variances
-        Their sample variances (with the number of rewards minus one in the denominator); None if these were
-        not measured. After a pilot for unknown variances they always are.
+        Their sample variances (with the number of rewards minus one in the denominator), or None if not
+        measured. After a pilot for unknown variances they are always given.
     """
 
     means: FloatArray
     variances: FloatArray | None = None
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> "Moments":
-        """Return the moments with each of the arrays changed in the same way."""
+        """Return the moments with the same function applied to each array."""
         return Moments(change(self.means), None if self.variances is None else change(self.variances))
 
 
@@ -68,7 +68,7 @@ class Verdict:
     Attributes
     ----------
     selected
-        The arms chosen, in rising order; shape ``(*lanes, k)``. Meaningful where `is_final`.
+        The selected arms, in increasing order; shape ``(*lanes, k)``. Meaningful where `is_final`.
     is_final
         Per lane, whether the strategy has ended by its own rule.
     """
@@ -91,26 +91,26 @@ class Strategy(Generic[S]):
     Attributes
     ----------
     name, summary, source
-        What users call it, one sentence on it, and where it is defined.
+        The name, a summary in one sentence, and where the algorithm is defined.
     init, ask, tell, verdict
         The algorithm: ``init(problem, lanes)``, ``ask(state)``, ``tell(state, moments)``, ``verdict(state)``.
     guarantee
-        The promise made for a problem, or None where nothing is proved.
+        The guarantee for a problem, or None if nothing is proved.
     worst_case_pulls
-        The most pulls it can ever ask for on a problem, or None where there is no finite bound.
+        The largest number of pulls for a problem, or None if there is no finite bound.
     n_rounds
-        The most batches it can ask for, one after the other; None where there is no finite bound.
+        The largest number of successive batches, or None if there is no finite bound.
     n_selected
-        How many arms it returns.
+        The number of arms selected.
     take_lanes
-        ``take_lanes(state, is_kept)`` where lanes end one by one; None where they end together.
+        ``take_lanes(state, is_kept)`` if lanes end one by one; None if they end together.
     unfit
-        Why it cannot take a problem at all; empty if it can.
+        Why the strategy cannot be used for a problem; empty if it can.
     cap_from
-        Where the most pulls are known only after a pilot: ``cap_from(state)`` returns them, once they are.
+        If the largest number of pulls is known only after a pilot, ``cap_from(state)`` returns it.
     usual_share
-        What part of its worst case it takes on hard instances, roughly; below 1 if it adapts. Only the
-        choice among certified strategies depends on it, never a guarantee.
+        The rough fraction of its worst case that it needs on hard instances; below 1 if it adapts. It affects
+        only the choice among certified strategies, never a guarantee.
     """
 
     name: str
@@ -152,7 +152,7 @@ def decided(selected: IntArray) -> Verdict:
 
 
 def only_one(problem: Problem) -> str:
-    """Return why the problem is refused, if it is."""
+    """Return why a problem with m > 1 is refused, or an empty string."""
     if problem.m in {1, problem.n}:
         return ""
     return f"it selects one arm only, and m is {problem.m}"

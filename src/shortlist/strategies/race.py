@@ -1,4 +1,4 @@
-"""The race: pulls each arm only as often as it takes to tell it from the cut between best and rest.
+"""The race, which pulls each arm only as often as needed to tell which side of the cut it is on.
 
 A whole run, with noiseless rewards:
 
@@ -9,7 +9,7 @@ A whole run, with noiseless rewards:
 >>> state = init(course(problem))          # every arm awaits its first batch
 >>> while not isinstance(state, Done):
 ...     batch = ask(state)                 # which arms to pull, and how often
-...     state = tell(state, truth[batch.arms])  # the mean of each arm's fresh rewards
+...     state = tell(state, Moments(truth[batch.arms]))  # the mean of each arm's fresh rewards
 >>> state.selected
 array([3, 4])
 
@@ -21,14 +21,14 @@ One call of `tell`, step by step:
    none is open, the race ends.
 4. `aims` computes how far arms would have to climb if their means stayed as they are; `_counts` turns that
    into a batch. So the few arms that many others are compared with get the most pulls, and arms far from
-   the cut hardly any.
+   the cut get hardly any.
 
-Where to read on:
+Related files:
 
-- `certificates/cut.py`: when a pair of arms is settled. The proof rests on this file alone; it does not
-  depend on which arms are pulled when (docs/theory.md, sections 32 and 33).
-- `race_course.py`: the rungs, and the worst case, computed before the race starts.
-- `race_aims.py`: how far to climb. It affects the number of pulls, never whether the answer is true.
+- `certificates/cut.py`: when a pair of arms is settled. The proof depends on this file alone, not on which
+  arms are pulled when (docs/theory.md, sections 32 and 33).
+- `race_course.py`: the rungs and the worst case, computed before the race starts.
+- `race_aims.py`: how far to climb. It affects the number of pulls, never the correctness of the result.
 - `lanes.py`: many races side by side.
 - tests/oracles/race.py: the same race as a plain generator.
 """
@@ -47,13 +47,13 @@ from shortlist.strategies.protocol import Batch, Done, Moments
 from shortlist.strategies.race_aims import Arms, aims
 from shortlist.strategies.race_course import Course, course
 
-PATIENCE = 40  # rounds in which those ahead of an incumbent climb first; it is lost in as many again
-CLIMB = 2  # rungs that an arm climbs at once, as a rule,
-SMALL = 0.02  # but more in a batch that adds less than so much to the pulls made before
-LEAST = 2e-4  # beyond what is wanted, if need be: a batch has at least so many of those pulls,
-GROWTH = 1.01  # and so many times more from round to round: beyond some hundreds of them few are left
-MOST_GROWTH = 4000  # rounds after which that share grows no more, lest it overflow
-FAR = 1e6  # gaps are cut off here, lest evidence overflow; no outsider's is that large
+PATIENCE = 40  # rounds in which arms ahead of an incumbent climb first; this fades over as many more
+CLIMB = 2  # rungs that an arm usually climbs at once,
+SMALL = 0.02  # but more if the batch adds less than this fraction to the pulls so far
+LEAST = 2e-4  # a batch adds at least this fraction, if need be with pulls that are not wanted;
+GROWTH = 1.01  # it grows by this factor per round, so after some hundreds few rounds are left
+MOST_GROWTH = 4000  # rounds after which that fraction stops growing, to prevent overflow
+FAR = 1e6  # gaps are clipped here to prevent overflow; no outsider's gap is that large
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +63,11 @@ class Open:
     Attributes
     ----------
     pulls, means, rungs
-        Of each arm, so far: the rung is the highest that it has reached.
+        Per arm, so far; the rung is the highest that the arm has reached.
     n_pulls, n_excess
-        Of all arms together: pulls so far, and how many of them beyond the top.
+        Over all arms: pulls so far, and how many of them were beyond the top rung.
     n_rounds
-        How many batches have been told.
+        The number of batches told.
     arms, counts
         The batch awaited.
     """
@@ -96,7 +96,7 @@ def ask(state: Open) -> Batch:
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the next state: contenders climb on, or no outsider is open."""
+    """Return the next state: contenders climb further, or no outsider is open."""
     state = _pooled(state, told.means)
     problem = state.course.problem
     for caution in (_caution(problem.n), 0.0):
@@ -107,16 +107,16 @@ def tell(state: Open, told: Moments) -> Open | Done:
             return Done(incumbents)
         if len(batch.arms):
             return replace(state, arms=batch.arms, counts=batch.counts)
-    return Done(incumbents)  # all in doubt stand at the top or beyond, where the larger mean settles a pair
+    return Done(incumbents)  # all open arms have reached the top, where the larger mean settles a pair
 
 
 def _caution(n: int) -> float:
-    """Return how many standard errors incumbents' means are lowered by: what the luckiest of n is ahead."""
+    """Return by how many standard errors means are lowered: about the lead of the luckiest of n arms."""
     return math.sqrt(2 * math.log(n))
 
 
 def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
-    """Return which outsiders are open, and a batch to settle them; it is empty if all stand at the top."""
+    """Return which outsiders are open and a batch to settle them, empty if all have reached the top."""
     plan = state.course
     gaps = np.minimum((state.means - state.means[incumbents].min()) / plan.problem.epsilon, FAR)
     is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
@@ -139,11 +139,11 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
 
 
 def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray:
-    """Return the gaps that incumbents would have if those with the largest means took their places.
+    """Return the gaps that incumbents would have if the arms with the largest means took their places.
 
-    Else all arms would be measured against an incumbent that is about to be replaced. But if many arms are
-    as good as each other, some lucky one is always ahead, and to wait for it would take hundreds of rounds:
-    so this lasts for a time, and fades.
+    Otherwise all arms would be measured against an incumbent that is about to be replaced. But if many arms
+    are equally good, some lucky one is always ahead, and waiting for it would take hundreds of rounds. So
+    this applies for a limited number of rounds and then fades.
     """
     patience = min(1.0, 2.0 - state.n_rounds / PATIENCE)
     if patience <= 0:
@@ -153,7 +153,7 @@ def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray
 
 
 def _pooled(state: Open, means: FloatArray) -> Open:
-    """Return the state with a batch counted."""
+    """Return the state with a batch added."""
     plan, arms, counts = state.course, state.arms, state.counts
     pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
     pulls[arms] += counts
@@ -171,7 +171,7 @@ def _pooled(state: Open, means: FloatArray) -> Open:
 
 
 def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents: IntArray) -> BoolArray:
-    """Return which arms outside are not yet settled with all incumbents."""
+    """Return which outsiders are not yet settled with all incumbents."""
     reaches = gaps + plan.rungs.reaches[rungs, -2]
     reaches[incumbents] = -np.inf
     thresholds = plan.rungs.thresholds(gaps[incumbents], rungs[incumbents], float(reaches.max()))
@@ -181,10 +181,11 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
 
 
 def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> IntArray:
-    """Return how often to pull contenders: towards the rungs wanted, or beyond if that is too little.
+    """Return how often to pull contenders: towards the wanted rungs, or beyond if that is too little.
 
-    The best go beyond first. If all of them at the top would be too little, they climb just there: so such
-    a batch brings an arm to the top, and no pulls are returned only if all contenders have reached it.
+    The best arms go beyond first. If even bringing all of them to the top would be too little, they climb
+    exactly to the top: such a batch brings an arm to the top, and the pulls are all zero only if every
+    contender has reached it.
     """
     top, rungs = state.course.rungs.top, state.rungs[arms]
     least = _least(state.n_rounds, float(state.n_pulls))
@@ -201,7 +202,7 @@ def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> 
 
 
 def _towards(state: Open, arms: IntArray, wanted: IntArray) -> IntArray:
-    """Return pulls for some rungs towards those wanted, and for more as long as the batch is small."""
+    """Return pulls for some rungs towards the wanted ones, and for more as long as the batch is small."""
     plan, rungs = state.course, state.rungs[arms]
     limit = rungs
     while True:
@@ -215,7 +216,7 @@ def _towards(state: Open, arms: IntArray, wanted: IntArray) -> IntArray:
 
 
 def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float) -> IntArray:
-    """Return the pulls, raised to `most` where they are fewer, for the best arms until there are enough."""
+    """Return the pulls, raised to `most` for the best arms first, until there are enough."""
     added = np.maximum(most - counts, 0)
     best_first = np.argsort(-gaps, kind="stable")
     before = np.cumsum(added[best_first]) - added[best_first]
@@ -226,12 +227,12 @@ def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float)
 
 
 def _least(n_rounds: int, pulls: float) -> float:
-    """Return how many pulls a batch should have at least, after so many rounds and pulls."""
+    """Return the smallest size of a batch after this many rounds and pulls."""
     return max(1.0, LEAST * GROWTH ** min(n_rounds, MOST_GROWTH) * pulls)
 
 
 def _climbing(state: Open, arms: IntArray, rungs: IntArray, aimed: IntArray) -> IntArray:
-    """Return the pulls that bring arms from their rungs to the ones aimed at, if those are higher."""
+    """Return the pulls that bring arms from their rungs to the rungs aimed at, if those are higher."""
     missing = state.course.pulls(np.maximum(aimed, rungs), arms) - state.pulls[arms]
     return np.where(aimed > rungs, np.maximum(missing, 0), 0)
 
@@ -252,7 +253,7 @@ def _guarantee(problem: Problem) -> Guarantee:
 
 
 def _n_rounds(problem: Problem) -> int:
-    """Return the most rounds: pulls grow by a share that grows, or some arm comes to the top."""
+    """Return the most rounds: in each, pulls grow by a growing fraction, or some arm reaches the top."""
     laid_out = course(problem)
     pulls, rounds = float(laid_out.first.sum()), 1
     while pulls < laid_out.worst_case_pulls:
@@ -271,5 +272,5 @@ RACE = lanes.strategy(
     guarantee=_guarantee,
     worst_case_pulls=lambda problem: course(problem).worst_case_pulls,
     n_rounds=_n_rounds,
-    usual_share=0.355,  # as measured: below a dozen arms the race by levels is shorter
+    usual_share=0.355,  # measured; with fewer than a dozen arms the race by levels is shorter
 )

@@ -1,8 +1,8 @@
-"""How far arms should climb: the rungs at which, if means stay as they are, everything would be settled.
+"""How far arms should climb: the rungs at which everything would be settled if means stayed as they are.
 
-Given how far the incumbents climb, it is known how far each outsider must. So all that is to be chosen is a
-cut that the incumbents clear, and by how much; a few dozen choices are compared by the pulls they take.
-Nothing here affects what is true of the answer, only how soon it is found.
+How far the incumbents climb determines how far each outsider must. So the only choice is a cut and by how
+much the incumbents clear it; a few dozen choices are compared by the pulls they take. Nothing here affects
+the correctness of the result, only how soon it is found.
 """
 
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.cut import PRIOR_ABOVE, least_deviation
 from shortlist.strategies.race_course import DISCOUNTS, Rungs
 
-N_PLACES = 12  # cuts to choose from: from just below the best outsider to nearly epsilon above incumbents
-AROUND = np.linspace(-1.0, 2.5, 28)  # where evidence is compared, as seen from the cut
-MOST_INCUMBENTS, MOST_OUTSIDERS = 12, 64  # arms looked at while choosing; they stand for their neighbours
-MANY = 1 << 14  # arms beyond which not even all are sorted
+N_PLACES = 12  # candidate cuts, from just below the best outsider to nearly epsilon above incumbents
+AROUND = np.linspace(-1.0, 2.5, 28)  # where evidence is compared, relative to the cut
+MOST_INCUMBENTS, MOST_OUTSIDERS = 12, 64  # arms examined while choosing; each represents its neighbours
+MANY = 1 << 14  # with more arms than this, only a sample is sorted
 
 
 class Arms(NamedTuple):
@@ -27,7 +27,7 @@ class Arms(NamedTuple):
     unit: FloatArray
 
     def few(self, most: int, urgency: FloatArray) -> "Arms":
-        """Return at most so many arms that stand for all: the most urgent, and each for less urgent ones."""
+        """Return at most this many arms to represent all: the most urgent, and a sample of the others."""
         if len(self.gaps) <= most:
             return self
         if len(self.gaps) > MANY:
@@ -40,13 +40,13 @@ class Arms(NamedTuple):
         return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
 
     def cost(self, ladder: Rungs, wanted: IntArray) -> FloatArray:
-        """Return the pulls it takes to come from where they are to wanted rungs, on the last axis."""
+        """Return the pulls needed to climb from the current to the wanted rungs, on the last axis."""
         found: FloatArray = (ladder.information[wanted] - ladder.information[self.rungs]) @ self.unit
         return found
 
 
 def _sample(urgency: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the most urgent of very many arms and a few of the others, and how many each stands for."""
+    """Return the most urgent of very many arms and a few others, and how many arms each represents."""
     order = np.argpartition(-urgency, MANY // 4)
     most, others = order[: MANY // 4], np.sort(order[MANY // 4 :])
     every = 1 + len(others) * 2 // MANY
@@ -69,7 +69,7 @@ def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, In
 
 
 def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: IntArray) -> IntArray:
-    """Return the rungs at which incumbents would clear cuts; the highest where none would do."""
+    """Return the rungs at which incumbents would clear the cuts; the highest rung where none is enough."""
     cleared = arms.gaps - (cuts[:, None] - 1.0)
     wanted = np.empty(cleared.shape, dtype=np.int64)
     for discount in np.unique(discounts).tolist():
@@ -80,12 +80,12 @@ def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: Int
 
 
 def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cuts: FloatArray) -> FloatArray:
-    """Return, by choice and rung, up to which gap outsiders would be settled."""
+    """Return, by choice and rung, the gap up to which outsiders would be settled."""
     around = cuts[:, None] + AROUND
     information = ladder.information[wanted][:, :, None]
     deviations = gaps[:, None] - (around[:, None, :] - 1.0)
     logs = np.log(2) - 0.5 * np.log1p(information / PRIOR_ABOVE)
-    logs = logs + (information * deviations) ** 2 / (2 * (information + PRIOR_ABOVE))  # nearly
+    logs = logs + (information * deviations) ** 2 / (2 * (information + PRIOR_ABOVE))  # approximately
     above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
     places = ladder.places(above[:, 1:] - ladder.prices.above)
     thresholds = (around[:, None, :-1] - ladder.reaches[:, places].transpose(1, 0, 2)).min(axis=2)
@@ -94,14 +94,14 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
 
 
 def _outsiders_aims(arms: Arms, thresholds: FloatArray) -> IntArray:
-    """Return, by choice, the rungs at which outsiders would be settled; the highest where none would do."""
+    """Return, by choice, the rungs at which outsiders would be settled; the highest where none is enough."""
     wanted = np.array([np.searchsorted(row, arms.gaps) for row in thresholds])
     found: IntArray = np.clip(wanted, arms.rungs, thresholds.shape[1] - 1)
     return found
 
 
 def aims_by_thresholds(arms: Arms, thresholds: FloatArray) -> IntArray:
-    """Return the same for one choice and any number of arms: most of them should stay where they are."""
+    """Return the same for one choice and any number of arms; most arms should stay on their rungs."""
     wanted = arms.rungs.copy()
     climbers = np.flatnonzero(arms.gaps > thresholds[arms.rungs])
     found = np.searchsorted(thresholds, arms.gaps[climbers])

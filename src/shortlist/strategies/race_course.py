@@ -1,4 +1,4 @@
-"""The course of a race, laid out before it starts: rungs of information, and what settles an arm on each."""
+"""The course of a race, computed before it starts: rungs of information, and what settles an arm on each."""
 
 import math
 from dataclasses import dataclass
@@ -11,35 +11,35 @@ from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices, deviati
 from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies import wnelim
 
-STEP = 1.07  # information grows so many times from rung to rung
-FIRST = 0.4  # information of the first rung, nearly
-BEYOND = 40  # rungs beyond the top, for few arms that many others are compared with
-EXCESS = 0.2  # and what share of all pulls may be spent on them
-N_PRICES = 48  # what is needed below a cut is rounded up to one of so many
-DISCOUNTS = (0.0, 0.25, 0.5, 0.75)  # of what products save, how much incumbents may count on
-N_CUTS = 33  # cuts between which evidence is taken at the worse end
+STEP = 1.07  # ratio of the information of successive rungs
+FIRST = 0.4  # information of the first rung, approximately
+BEYOND = 40  # rungs beyond the top, for the few arms that many others are compared with
+EXCESS = 0.2  # the share of all pulls that may be spent on them
+N_PRICES = 48  # evidence needed below a cut is rounded up to one of this many values
+DISCOUNTS = (0.0, 0.25, 0.5, 0.75)  # the fraction of what products save that incumbents may rely on
+N_CUTS = 33  # grid of cuts; between two of them evidence is taken at the worse end
 
 
 @dataclass(frozen=True, eq=False)
 class Rungs:
-    """What n, m and delta alone decide.
+    """Quantities that depend on n, m and delta only.
 
     Attributes
     ----------
     prices
-        What settles a pair.
+        The evidence that settles a pair.
     information
-        Of each rung, rising.
+        The information of each rung, increasing.
     top
-        The rung from which on the larger mean settles any pair of arms that have reached it.
+        The first rung at which the larger mean settles any pair of arms that have reached it.
     targets
-        Relative logarithms of evidence below a cut, rising to 0.
+        Relative logarithms of evidence below a cut, increasing to 0.
     reaches
-        By rung and target: how far below a cut an arm's mean must lie. Its last column, minus infinity,
-        is for where nothing is needed.
+        By rung and target: how far below a cut an arm's mean must lie. The last column, minus infinity, is
+        for cuts where nothing is needed.
     clearances
-        By rung and one of DISCOUNTS: how far above a cut less epsilon an incumbent's mean must lie; in the
-        first column if it gets no help from outsiders.
+        By rung and one of DISCOUNTS: how far above the cut minus epsilon an incumbent's mean must lie; the
+        first column is for no help from outsiders.
     """
 
     prices: Prices
@@ -50,7 +50,7 @@ class Rungs:
     clearances: FloatArray
 
     def above(self, gaps: FloatArray, rungs: IntArray, cuts: FloatArray) -> FloatArray:
-        """Return the least relative evidence of some incumbents above cuts; on a rung, the lowest has it."""
+        """Return the smallest relative evidence of incumbents above cuts; on a rung, the lowest has it."""
         lowest = np.full(len(self.information), np.inf)
         np.minimum.at(lowest, rungs, gaps)
         some = np.flatnonzero(lowest < np.inf)
@@ -60,7 +60,7 @@ class Rungs:
         return least
 
     def places(self, above: FloatArray) -> IntArray:
-        """Return which column of `reaches` is needed where the evidence above is so much."""
+        """Return which column of `reaches` is needed for this evidence above the cut."""
         needed = self.prices.still_needed(above)
         spacing = -self.targets[0] / (len(self.targets) - 1)
         with np.errstate(invalid="ignore"):
@@ -68,13 +68,13 @@ class Rungs:
         return np.where(needed > -np.inf, places, len(self.targets)).astype(np.int64)
 
     def thresholds(self, gaps: FloatArray, rungs: IntArray, highest: float) -> FloatArray:
-        """Return, by rung, up to which gap an outsider is settled with incumbents of such gaps and rungs.
+        """Return, by rung, the gap up to which outsiders are settled with incumbents of these gaps and rungs.
 
-        From the cut `highest` on outsiders need no help: their gaps must not exceed it less their reach.
-        Between two cuts the evidence of the incumbents is taken at the upper one, and that of the outsider
-        at the lower one.
+        From the cut `highest` on outsiders need no help: their gaps must not exceed it minus their reach.
+        Between two cuts the evidence of the incumbents is taken at the upper one, that of the outsider at the
+        lower one.
         """
-        lowest = float((gaps - self.clearances[rungs, 0]).min()) + 1.0  # up to here incumbents need no help
+        lowest = float((gaps - self.clearances[rungs, 0]).min()) + 1.0  # incumbents need no help up to here
         if highest <= lowest:
             return np.full(len(self.information), np.inf)
         cuts = np.linspace(lowest, highest, N_CUTS)
@@ -85,16 +85,16 @@ class Rungs:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What is fixed before the first pull of a problem.
+    """Everything that is fixed for a problem before the first pull.
 
     Attributes
     ----------
     unit
         Pulls of each arm per unit of information: variance / epsilon^2.
     enough
-        Pulls with which each arm has reached the top.
+        The number of pulls with which each arm has reached the top.
     excess
-        How many pulls all arms together may take beyond that.
+        How many pulls beyond that all arms together may take.
     """
 
     problem: Problem
@@ -105,22 +105,22 @@ class Course:
 
     @property
     def worst_case_pulls(self) -> int:
-        """The most pulls that any rewards can lead to."""
+        """The largest possible number of pulls."""
         return int(self.enough.sum()) + self.excess
 
     @cached_property
     def first(self) -> IntArray:
-        """The pulls with which each arm starts."""
+        """The size of each arm's first batch."""
         return self.pulls(np.zeros(self.problem.n, dtype=np.int64), self.problem.arms)
 
     def pulls(self, rungs: IntArray, arms: IntArray) -> IntArray:
-        """Return with how many pulls in all arms have reached rungs."""
+        """Return the total number of pulls with which arms have reached these rungs."""
         whole = np.ceil(self.rungs.information[rungs] * self.unit[arms])
         return np.maximum(whole, 1.0).astype(np.int64)
 
     def reached(self, pulls: IntArray, arms: IntArray) -> IntArray:
-        """Return the highest rung that arms have reached with so many pulls."""
-        information = pulls / self.unit[arms] * (1 + 1e-12)  # else rounding might ask for a pull more
+        """Return the highest rung that arms have reached with this many pulls."""
+        information = pulls / self.unit[arms] * (1 + 1e-12)  # so that rounding does not add a pull
         rungs: IntArray = np.searchsorted(self.rungs.information, information, side="right") - 1
         return np.maximum(rungs, 0)
 
@@ -142,7 +142,7 @@ def rungs(n: int, m: int, delta: float) -> Rungs:
 
 @lru_cache(maxsize=8)
 def course(problem: Problem) -> Course:
-    """Return the course of a race for a problem: promising no more, if possible, than naive elimination."""
+    """Return the course of a race, whose worst case is, if possible, no more than naive elimination takes."""
     ladder = rungs(problem.n, problem.m, problem.delta)
     unit = problem.variances / problem.epsilon**2
     top = ladder.information[ladder.top]

@@ -1,9 +1,9 @@
-"""Racing: pull all open arms together, settle those that are surely in or out, until m are in.
+"""Racing: pull all open arms together and settle those that are surely in or out, until m are in.
 
-Reads beside [EMM06] and [HRMS21]. All open arms advance in equal information, so pulls are in proportion to
-the variances, by levels that grow by a factor of 2^(1/8). Intervals are those of `mixture`. An arm comes in
-once at most m - 1 others can lie more than epsilon above it, and goes out once m lie above it for sure. By
-the last level intervals are as short as epsilon, so that all can be settled: the pulls have a cap.
+Follows [EMM06] and [HRMS21]. All open arms have equal information, so pulls are proportional to the
+variances; successive levels grow by a factor of 2^(1/8). Intervals are those of `mixture`. An arm comes in
+once at most m - 1 others can lie more than epsilon above it, and goes out once m arms surely lie above it. At
+the last level intervals are no longer than epsilon, so all arms can be settled and the pulls have a cap.
 """
 
 import math
@@ -27,11 +27,11 @@ class Open:
     Attributes
     ----------
     arms, means, counts
-        The open arms and what is known of them.
+        The open arms, their means and how often they have been pulled.
     selected
-        The arms that are in, in rising order.
+        The arms that are in, in increasing order.
     last, levels_left
-        How often each of all arms is pulled by the last level, before rounding, and how far off that is.
+        The unrounded number of pulls of every arm up to the last level, and how many levels are left.
     """
 
     problem: Problem
@@ -47,18 +47,18 @@ def init(problem: Problem) -> Open:
     """Return the first state: at the first level the noisiest arm is pulled about once."""
     nothing = np.zeros(problem.n, dtype=np.int64)
     last = _last(problem)
-    worst_case_pulls(problem)  # refuses what could not be counted
+    worst_case_pulls(problem)  # raises if there are too many to count
     return Open(problem, problem.arms, np.zeros(problem.n), nothing, nothing[:0], last, n_rounds(problem) - 1)
 
 
 def ask(state: Open) -> Batch:
-    """Return the pulls of the open arms that are due some."""
+    """Return the pulls due, for the open arms that are due any."""
     due = _due(state) - state.counts
     return Batch(state.arms[due > 0], due[due > 0])
 
 
 def tell(state: Open, told: Moments) -> Open | Done:
-    """Return the state after all arms that can be were settled."""
+    """Return the state after settling all arms that can be settled."""
     problem, counts = state.problem, _due(state)
     pooled, due = state.means.copy(), counts > state.counts
     pooled[due] += (told.means - pooled[due]) * ((counts - state.counts)[due] / counts[due])
@@ -84,7 +84,7 @@ def _comes_in(
     ranked = np.sort(upper)[::-1]
     rival = np.where(upper >= ranked[wanted - 1], ranked[wanted], ranked[wanted - 1])
     is_in: BoolArray = lower >= rival - epsilon
-    if is_last or np.count_nonzero(is_in) > wanted:  # at last all of the m largest do, up to rounding
+    if is_last or np.count_nonzero(is_in) > wanted:  # at the last level the m largest all do, up to rounding
         chosen = largest(lower if is_last else np.where(is_in, lower, -np.inf), wanted)
         is_in = np.zeros(len(lower), dtype=np.bool_)
         is_in[chosen] = True
@@ -92,7 +92,7 @@ def _comes_in(
 
 
 def _at_next_level(state: Open) -> Open:
-    """Return the state at the next level that asks for pulls; the last one does if any does."""
+    """Return the state at the next level at which pulls are due; at the last level they are, if at any."""
     while True:
         state = replace(state, levels_left=state.levels_left - 1)
         if state.levels_left == 0 or (_due(state) > state.counts).any():
@@ -109,7 +109,7 @@ def _last(problem: Problem) -> FloatArray:
 
 
 def worst_case_pulls(problem: Problem) -> int:
-    """Return the most pulls: no arm is settled before the last level."""
+    """Return the most pulls, taken if no arm is settled before the last level."""
     return int(whole_pulls(problem.variances.shape, lambda block: _last(problem)[block], "Racing").sum())
 
 

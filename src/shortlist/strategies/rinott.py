@@ -1,9 +1,9 @@
 """Rinott's two-stage procedure, for m = 1 and unknown variances.
 
-After a pilot every arm is pulled in proportion to its sample variance, once, and the largest mean of all
-its rewards is selected. The constant h allows for the errors of the sample variances.
+After a pilot every arm is pulled in proportion to its sample variance, in one batch, and the arm with the
+largest mean of all its rewards is selected. The constant h allows for the errors of the sample variances.
 
-[R78] promises the best arm if it leads by epsilon. More is true, with the same constant: the arm selected is
+[R78] guarantees the best arm if it leads by epsilon. The same constant guarantees more: the selected arm is
 never more than epsilon below the best, whatever the means (docs/theory.md, section 27).
 """
 
@@ -20,7 +20,7 @@ from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done, Moments, only_one
 
 _GRID = 401  # the trapezoidal rule converges fast for integrands that vanish smoothly at both ends
-_BEYOND = 1e-18  # the probability left out at either end
+_BEYOND = 1e-18  # the probability ignored in each tail
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open |
 
 
 def totals(variances: FloatArray, h: float, epsilon: float, least: int) -> IntArray:
-    """Return how often each arm is to be pulled in all, `least` times or more."""
+    """Return how often each arm is to be pulled in total, at least `least` times."""
     root = h / epsilon
 
     def amounts(block: slice) -> FloatArray:
@@ -66,12 +66,12 @@ def tell(state: Open, told: Moments) -> Done:
 
 @lru_cache(maxsize=256)
 def constant(n: int, n_pilot: int, delta: float) -> float:
-    """Return h: with it the probability that some arm is overrated by epsilon is delta."""
+    """Return h, for which the probability that some arm is overrated by epsilon is delta."""
     return root(lambda h: failure(h, n, n_pilot - 1), delta)
 
 
 def root(failure_at: Callable[[float], float], delta: float) -> float:
-    """Return where a falling function reaches delta; 0 if it starts below."""
+    """Return where a decreasing function reaches delta; 0 if it starts below."""
     from scipy.optimize import brentq  # noqa: PLC0415  (scipy is slow to import)
 
     if failure_at(0.0) <= delta:
@@ -83,9 +83,9 @@ def root(failure_at: Callable[[float], float], delta: float) -> float:
 
 
 def failure(h: float, n: int, freedom: int) -> float:
-    """Return how probably one of n - 1 arms comes out ahead of another, in the least favourable case.
+    """Return the probability that one of n - 1 arms comes out ahead of the best in the least favourable case.
 
-    The integral is over the chi-square variables of the one arm and, inside, of another.
+    The outer integral is over the chi-square variable of the best arm, the inner one over that of another.
     """
     from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
 
@@ -97,7 +97,7 @@ def failure(h: float, n: int, freedom: int) -> float:
 
 @lru_cache(maxsize=32)
 def chi_square(freedom: int) -> tuple[FloatArray, FloatArray]:
-    """Return points, evenly spaced in their logarithms, and the probability that falls to each."""
+    """Return points evenly spaced in their logarithms, and their probabilities."""
     from scipy.special import gammainccinv, gammaincinv  # noqa: PLC0415  (scipy is slow to import)
 
     half = freedom / 2

@@ -1,9 +1,9 @@
 """One batch for every arm, as small as the convolution certificate allows.
 
-Like weighted naive elimination it pulls every arm once and selects the m largest sample means. But it
-does not ask every mean to be good to epsilon/2: it suffices that no two errors add up to epsilon. That
-takes about half as many pulls. How the information is spread over arms of different variance is chosen
-for the problem.
+Like weighted naive elimination it takes one batch and selects the m largest sample means. But it does not
+require every mean to be accurate to epsilon/2: it is enough that no two errors add up to epsilon. That takes
+about half as many pulls. How the information is distributed over arms of different variance is optimised for
+the problem.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _MOST_CLASSES = 64
 
 @dataclass(frozen=True)
 class Allocation:
-    """How much information every arm gets: `level` for the noisiest, and more for the others.
+    """The information of every arm: `level` for the noisiest, and more for the others.
 
     An arm of variance s gets ``level * (1 + slope * ln(largest / s))``.
     """
@@ -40,7 +40,7 @@ class Allocation:
 
 
 def pulls(problem: Problem) -> IntArray:
-    """Return how often to pull each arm: information x takes 2 s x / epsilon^2 pulls."""
+    """Return how often to pull each arm; information x takes 2 s x / epsilon^2 pulls."""
     spread = allocation(problem)
 
     def amounts(block: slice) -> FloatArray:
@@ -51,7 +51,7 @@ def pulls(problem: Problem) -> IntArray:
 
 
 def allocation(problem: Problem) -> Allocation:
-    """Return the cheapest allocation found that fails with probability delta at most.
+    """Return the cheapest allocation found whose failure probability is at most delta.
 
     It depends on m, delta and the ratios of the variances, not on epsilon or on the order of the arms.
     """
@@ -70,9 +70,9 @@ def _frozen(arms: Classes) -> tuple[tuple[float, float, float], ...]:
 def _cheapest(
     m: int, delta: float, arms: tuple[tuple[float, float, float], ...], ratio: float
 ) -> tuple[float, float]:
-    """Return the level and the slope of the cheapest allocation: the slope by rough levels."""
+    """Return the level and slope of the cheapest allocation; the slope is found with approximate levels."""
     least, counts, sums = (np.array(column) for column in zip(*arms, strict=True))
-    noisiest = np.minimum(least * ratio, 1.0)  # in each class; it gets the least information
+    noisiest = np.minimum(least * ratio, 1.0)  # of each class; this arm gets the least information
 
     def shape(slope: float, variances: FloatArray) -> FloatArray:
         return np.asarray(1 - slope * np.log(variances))
@@ -86,7 +86,7 @@ def _cheapest(
 
 
 def guarantee(problem: Problem) -> Guarantee:
-    """Return the promise of one batch that the convolution certificate allows."""
+    """Return the guarantee of a single batch that the convolution certificate allows."""
     event = "two errors, towards the cut, add up to more than epsilon"
     return Guarantee.of(problem, "docs/theory.md, section 16", Ledger((Share(event, problem.delta),)))
 

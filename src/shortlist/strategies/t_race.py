@@ -1,14 +1,16 @@
-"""A race for unknown variances: any m, the (epsilon, delta) promise, Gaussian rewards.
+"""A race for unknown variances: any m, an (epsilon, delta) guarantee, Gaussian rewards.
 
-After a pilot arm i is pulled in rounds of `rates[i]` pulls, more where its pilot was noisier. The m arms
-with the largest scores are the incumbents. A pair of arms is *settled* once it is clear that the one
-outside does not beat the incumbent by epsilon: when their difference crosses one of a few straight lines.
-Each pair's laggard goes on as long as the pair is open, and the race ends when none is.
+After a pilot, arm i is pulled in rounds of `rates[i]` pulls, more if its pilot was noisier. The m arms with
+the largest scores are the incumbents. A pair of an incumbent and an outsider is *settled* once it is clear
+that the outsider does not beat the incumbent by epsilon, which is when their difference crosses one of a few
+straight lines. In an open pair the arm that is behind in rounds is pulled, and the race ends when no pair is
+open.
 
-How high the lines are depends on both sample variances. A line that is crossed wrongly with probability
-exp(-a) if variances are known is crossed with exp(-a S^2/s^2), S^2 being the sample variance of one of both
-arms; on average that is a power of 1 + 2a/(pilot - 1), and a is chosen accordingly. So there is no
-union over bounds on all variances, and what is not known of them costs little (docs/theory.md, section 30).
+The height of the lines depends on both sample variances. A line that is crossed wrongly with probability
+exp(-a) if variances are known is crossed with probability exp(-a S^2/s^2), S^2 being the sample variance of
+one of the two arms. The average of that is a power of 1 + 2a/(pilot - 1), and a is chosen accordingly. So no
+union bound over bounds on all variances is needed, and unknown variances cost little (docs/theory.md, section
+30).
 """
 
 import math
@@ -25,28 +27,28 @@ from shortlist.strategies.protocol import Batch, Done, Moments
 TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # slopes of the lines in epsilon; steep ones settle pairs far apart
 SHARES = (0.6, 0.1, 0.1, 0.1, 0.1)  # of the delta of a pair
 _MOST_RATE = 8  # pulls of the noisiest arm in a round
-_PACE = 16  # the next look comes after one part in so many
+_PACE = 16  # the next look is due when the rounds have grown by 1 / _PACE
 
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """All arms, each at a level of its own; some pairs are open.
+    """All arms, each at its own level; some pairs are open.
 
     Attributes
     ----------
     variances, rates
-        The sample variances of the pilot, and how many pulls of each arm make a round.
+        The sample variances of the pilot, and the number of pulls of each arm per round.
     looks
-        After how many rounds arms are compared; level 0 is the pilot.
+        The numbers of rounds after which arms are compared; level 0 is the pilot.
     levels
-        Per arm the last level it has completed.
+        The last level completed by each arm.
     pilots, movers, scores
-        The scores at level 0; the arms that have gone further, in order; and per level from 1 on the score
-        of each mover, NaN beyond its own level.
+        The scores at level 0; the arms that have gone further, in order; and for each level from 1 on the
+        score of each mover, NaN beyond its own level.
     incumbents, is_settled
-        The m arms to beat, and per arm and incumbent whether that has been given up.
+        The m incumbents, and per arm and incumbent whether the pair is settled.
     moving
-        The arms that go on to their next levels.
+        The arms that proceed to their next level.
     """
 
     question: Problem
@@ -63,7 +65,7 @@ class Open:
 
 
 def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open | Done:
-    """Return the state after the pilot, at which arms are compared for the first time."""
+    """Return the state after the pilot, which is also the first comparison."""
     n_pilot, n = pilot.size(question), question.n
     most, nobody = min(_MOST_RATE, n_pilot), np.empty(0, dtype=np.int64)
     state = Open(
@@ -84,14 +86,14 @@ def begin(question: Problem, means: FloatArray, variances: FloatArray) -> Open |
 
 
 def rates(variances: FloatArray, most: int) -> IntArray:
-    """Return how many pulls of each arm make a round: in proportion to its scale, from 1 to `most`."""
+    """Return the pulls of each arm per round: proportional to its scale, from 1 to `most`."""
     scales = np.sqrt(variances)
     top = float(scales.max())
     return np.maximum(1, np.ceil(most * (scales / top if top > 0 else scales))).astype(np.int64)
 
 
 def ask(state: Open) -> Batch:
-    """Return the rounds that take each arm in need of them to its next level."""
+    """Return the pulls that take each moving arm to its next level."""
     looks = np.array([*state.looks, _next(state.looks[-1])])
     rounds = np.diff(looks)[state.levels[state.moving]]
     return Batch(state.moving, rounds * state.rates[state.moving])
@@ -122,7 +124,7 @@ def scores_at(state: Open, levels: IntArray, arms: IntArray) -> FloatArray:
 
 
 def _compared(state: Open) -> Open | Done:
-    """Return the state with incumbents, settled pairs and arms to move brought up to date."""
+    """Return the state with incumbents, settled pairs and moving arms updated."""
     arms = state.question.arms
     incumbents = largest(scores_at(state, state.levels, arms), state.question.m)
     is_settled = np.zeros((len(arms), len(incumbents)), dtype=np.bool_)
@@ -135,7 +137,7 @@ def _compared(state: Open) -> Open | Done:
             common = np.minimum(state.levels[still_open], state.levels[incumbent])
             settled[still_open] = is_crossed(state, incumbent, still_open, common)
             continue
-        for level in range(int(state.levels[incumbent]) + 1):  # it is new: all that it has had counts
+        for level in range(int(state.levels[incumbent]) + 1):  # a new incumbent is compared at all its levels
             still_open = np.flatnonzero(~settled & (state.levels >= level))
             common = np.full(len(still_open), level)
             settled[still_open] = is_crossed(state, incumbent, still_open, common)
@@ -146,7 +148,7 @@ def _compared(state: Open) -> Open | Done:
 
 
 def _moving(levels: IntArray, incumbents: IntArray, is_settled: BoolArray) -> IntArray:
-    """Return the arms that lag behind, or are level, in a pair that is open."""
+    """Return the arms that are behind, or level, in an open pair."""
     is_open = ~is_settled
     is_open[incumbents] = False
     outside = np.flatnonzero(is_open.any(axis=1))
@@ -156,7 +158,7 @@ def _moving(levels: IntArray, incumbents: IntArray, is_settled: BoolArray) -> In
 
 
 def is_crossed(state: Open, incumbent: int, arms: IntArray, levels: IntArray) -> BoolArray:
-    """Return which of some arms, at these levels, do not beat an incumbent by epsilon."""
+    """Return which of some arms, at these levels, are settled not to beat an incumbent by epsilon."""
     epsilon = state.question.epsilon
     theirs = scores_at(state, levels, np.full(len(arms), incumbent))
     leads = (theirs - scores_at(state, levels, arms)) / epsilon + 1
@@ -166,23 +168,23 @@ def is_crossed(state: Open, incumbent: int, arms: IntArray, levels: IntArray) ->
 
 
 def bar(question: Problem, spreads: FloatArray) -> FloatArray:
-    """Return by how much an incumbent's score, raised by epsilon, must lead: the lowest of the lines.
+    """Return the lead that an incumbent's score, raised by epsilon, must have: the lowest of the lines.
 
-    `spreads` are the estimated variances of the difference of scores; all is in units of epsilon.
+    `spreads` are the estimated variances of the difference of scores; everything is in units of epsilon.
     """
     lines = (a / (2 * tilt) * spreads + tilt for a, tilt in zip(penalties(question), TILTS, strict=True))
     return np.asarray(np.minimum.reduce(list(lines)))
 
 
 def penalties(question: Problem) -> tuple[float, ...]:
-    """Return a for each line: a pair crosses it wrongly with no more than its share of delta."""
+    """Return a for each line, such that a pair crosses it wrongly with at most its share of delta."""
     n_pairs = question.m * (question.n - question.m)
     logs = (math.log(2 * n_pairs / (share * question.delta)) for share in SHARES)  # either variance may err
     return tuple(pilot.penalty(log, pilot.size(question) - 1) for log in logs)
 
 
 def cap(state: Open) -> int:
-    """Return the most pulls: where the first line is at 1, the higher score of two arms settles the pair."""
+    """Return the most pulls; once the first line has reached 1, the higher score settles any pair."""
     question = state.question
     with np.errstate(over="ignore"):
         parts = state.variances / state.rates / question.epsilon / question.epsilon

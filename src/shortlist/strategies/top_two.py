@@ -1,10 +1,10 @@
 """A top-two strategy for m = 1: pull the leader or its closest rival until every rival is settled.
 
-Reads beside [JDK23]: the leader has the largest mean, and its rival is the arm that is least surely no more
-than epsilon better. Which of the two to pull is decided by the balance of [GJ04]: the squares of the counts,
-over the variances, of all other arms should add up to that of the leader. A pair is settled by a mixture
-over both means; neither the choice of arms nor the size of batches enters the proof (docs/theory.md, section
-25). Each batch adds a 16th to the pulls of its arm.
+Follows [JDK23]: the leader has the largest mean, and its rival is the arm with the weakest evidence that it
+is at most epsilon better. The balance condition of [GJ04] decides which of the two to pull: the sum over all
+other arms of squared counts divided by variances should equal the leader's. A pair is settled by a mixture
+over both means; the proof does not depend on the choice of arms or the size of batches (docs/theory.md,
+section 25). Each batch adds a 16th to the pulls of its arm.
 """
 
 import math
@@ -54,7 +54,7 @@ def tell(state: Open, told: Moments) -> Open | Done:
     rival = int(excess.argmin())  # [JDK23] TC challenger
     if excess[rival] >= 0:
         return Done(np.array([leader]))
-    weights = counts**2.0 * (problem.variances.max() / problem.variances)  # whole where variances are equal
+    weights = counts**2.0 * (problem.variances.max() / problem.variances)  # integers if variances are equal
     is_behind = 2 * weights[leader] < weights.sum()  # [GJ04] balance of the optimal shares
     return replace(state, means=pooled, counts=counts, pulled=np.array([leader if is_behind else rival]))
 

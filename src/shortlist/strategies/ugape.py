@@ -1,6 +1,6 @@
-"""UGapE: pull whichever of two arms at the cut is known less well, until no regret can exceed epsilon.
+"""UGapE: pull the less well known of two arms at the cut until no regret can exceed epsilon.
 
-Reads beside [GGL12], UGapEc, with the half-widths of [ZT22] Section 5.1 for unequal variances.
+Follows [GGL12], UGapEc, with the half-widths of [ZT22] Section 5.1 for unequal variances.
 """
 
 import math
@@ -14,12 +14,12 @@ from shortlist.strategies.confidence import Choice, Rest, Rule, strategy, withou
 
 
 def rate(problem: Problem, n_pulls: FloatArray) -> FloatArray:
-    """Return the exploration rate after `n_pulls` pulls in all."""
+    """Return the exploration rate after `n_pulls` pulls in total."""
     return np.log(4 * problem.n * n_pulls**3 / problem.delta)  # [GGL12] UGapEc, beta_k(t)
 
 
 def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Choice:
-    """Return the m arms of least possible regret, and the less known of the two arms at the cut."""
+    """Return the m arms with the smallest possible regret, and the less known of the two arms at the cut."""
     upper, lower = means + half_widths, means - half_widths
     regrets, mth_upper, next_upper = _regrets(upper, lower, m)
     selected = largest(-regrets, m)  # [GGL12] UGapE, J(t)
@@ -35,8 +35,8 @@ def choose(m: int, means: FloatArray, half_widths: FloatArray, rest: Rest) -> Ch
 def _regrets(upper: FloatArray, lower: FloatArray, m: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return how far the m-th best of the other arms could lie above each arm, B_k.
 
-    With it come the m-th and the next largest upper bound: the m-th best of the others is the next
-    one for an arm among the m largest itself, and the m-th for any other.
+    Also return the m-th and (m + 1)-th largest upper bounds: for an arm among the m largest, the m-th best of
+    the others is the (m + 1)-th, and for any other arm it is the m-th.
     """
     top = largest(upper, m + 1)
     uppers = at(upper, top)
@@ -54,7 +54,7 @@ def _lower(means: FloatArray, half_widths: FloatArray) -> FloatArray:
 
 
 def _guarantee(problem: Problem) -> Guarantee:
-    # Both sides, all arms, all t and the at most t counts an arm can have by then:
+    # A union bound over both sides, all arms, all t and the at most t counts that an arm can have by then:
     # sum over t of 2 n t * delta / (4 n t^3) = zeta(2) delta / 2.
     spent = math.pi**2 / 12 * problem.delta
     share = Share("some arm's mean leaves its interval at some time", spent)

@@ -1,7 +1,7 @@
-"""Equal pulls: every arm as often as every other, and no more often than the certificate needs.
+"""Equal pulls of every arm, as few as the certificate allows.
 
-What most people do by hand. With equal variances it is a single stage; with unequal ones it pulls the
-quiet arms as often as the noisy ones need.
+This is what most people do by hand. With equal variances it is a single stage; with unequal variances it
+pulls the less noisy arms as often as the noisy ones need.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def pulls(problem: Problem) -> IntArray:
 
 
 def level(problem: Problem) -> float:
-    """Return the information that the noisiest arm needs if all arms are pulled equally often."""
+    """Return the information of the noisiest arm needed if all arms are pulled equally often."""
     unit = float(problem.variances.max())
     arms = Classes.of_arms(problem.variances / unit).few(_MOST_CLASSES)
     shape = 1 / np.minimum(arms.variances * arms.ratio, 1.0)  # information relative to the noisiest arm's

@@ -1,7 +1,7 @@
 """Variance-grouped median elimination, the paper's algorithm: screen each group, then decide.
 
-Reads beside [ZT22] Algorithm 2 and Theorem 5.3. The groups are screened side by side, one level of
-every open group per batch, which changes the order of pulls but no decision and no count.
+Follows [ZT22] Algorithm 2 and Theorem 5.3. The groups are screened side by side, one level of every open
+group per batch. This changes the order of pulls but no decision and no count.
 """
 
 from dataclasses import dataclass
@@ -95,10 +95,10 @@ def _joined(parts: list[IntArray]) -> IntArray:
 
 
 def worst_case_pulls(problem: Problem) -> int:
-    """Return the most pulls it can take: in every group the noisiest arms survive.
+    """Return the most pulls, taken if the noisiest arms of every group survive.
 
-    The final batch, too, is largest for the noisiest survivors: every count of weighted naive
-    elimination grows when any of the variances does.
+    The final batch is also largest for the noisiest survivors, because every count of weighted naive
+    elimination increases with each of the variances.
     """
     total, kept = 0, []
     for group in variance_groups(problem.variances):
@@ -112,7 +112,7 @@ def worst_case_pulls(problem: Problem) -> int:
 
 
 def n_rounds(problem: Problem) -> int:
-    """Return the levels of the group that has most of them, and one more for the final batch."""
+    """Return the number of levels of the group with the most levels, plus one for the final batch."""
     groups = variance_groups(problem.variances)
     n_kept = sum(min(len(group), 2 * problem.m) for group in groups)
     return max(len(_schedule(problem, len(group))) for group in groups) + (n_kept > problem.m)

@@ -1,6 +1,6 @@
 """Weighted naive elimination: pull every arm in proportion to its noise, keep the m best means.
 
-Reads beside [ZT22] Section 5.1 and Lemma 5.1. Rounding a pull count up is the only departure.
+Follows [ZT22] Section 5.1 and Lemma 5.1. The only departure is that pull counts are rounded up.
 """
 
 import math
@@ -14,7 +14,7 @@ from shortlist.strategies.one_batch import strategy
 
 
 def pulls(variances: FloatArray, epsilon: float, delta: float) -> IntArray:
-    """Return how often to pull each arm so that all means are good to epsilon/2 together."""
+    """Return how often to pull each arm so that all means are accurate to epsilon/2 simultaneously."""
     share = delta / variances.sum(axis=-1, keepdims=True)
 
     def amounts(block: slice) -> FloatArray:
