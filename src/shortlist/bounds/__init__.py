@@ -1,7 +1,7 @@
-"""What is possible: the paper's worst-case complexity, and the pulls that no algorithm can do without.
+"""Lower bounds: the paper's worst-case complexity, and the number of pulls that every algorithm needs.
 
-The bounds one by one: `null`, `swap`, `dual` (on `two_point`), `exact` and, to check it, `primal`. What an
-instance itself demands: `characteristic` (on `alternatives`).
+The individual bounds are in `null`, `swap`, `dual` (based on `two_point`), `exact` and, to check it,
+`primal`. The bound for a given instance is in `characteristic` (based on `alternatives`).
 """
 
 from shortlist.bounds.complexity import Complexity, complexity

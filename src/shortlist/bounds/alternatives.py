@@ -1,8 +1,8 @@
-"""Other means under which an arm would have to be out, or in: the cheapest for given pulls.
+"""Alternative means under which an arm would have to be out, or in: the cheapest for given pulls.
 
-Pulls count as information, x = epsilon^2 t / (2 s) for t pulls of an arm of variance s, and means are in
-units of epsilon. Moving an arm by d then costs x d^2: what its rewards tell, on average, about the move.
-Every alternative has a *level*: some arms lie at the level plus 1 or above, some at the level or below.
+Pulls are counted as information, x = epsilon^2 t / (2 s) for t pulls of an arm of variance s, and means are
+in units of epsilon. Moving an arm by d then costs x d^2, the expected evidence of its rewards against the
+move. Every alternative has a *level*: some arms lie at the level plus 1 or above, some at the level or below.
 """
 
 from dataclasses import dataclass
@@ -19,28 +19,28 @@ _OTHERS = 8
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """The arms that move, and how far."""
+    """The arms that move, and how far each moves."""
 
     arms: IntArray
     moves: FloatArray
 
     @property
     def squares(self) -> FloatArray:
-        """The squares of the moves: what each costs per information."""
+        """The squares of the moves, which are their costs per unit of information."""
         squares: FloatArray = self.moves**2
         return squares
 
     def cost(self, information: FloatArray) -> float:
-        """Return what the rewards tell against it, on average: the divergence from the true means."""
+        """Return the expected evidence of the rewards against it: the divergence from the true means."""
         return float(information[self.arms] @ self.squares)
 
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """True means in units of epsilon, and how many arms are selected: fewer than there are.
+    """True means in units of epsilon, and the number of arms to select, which is less than n.
 
-    Whatever the information, an alternative found here is one; that it is the cheapest is not proved,
-    and no bound depends on it.
+    Every alternative found here is valid, whatever the information. It is not proved to be the cheapest, and
+    no bound depends on that.
     """
 
     means: FloatArray
@@ -49,8 +49,8 @@ class Landscape:
     def against(self, arm: int, information: FloatArray, level: float) -> list[Alternative]:
         """Return means under which an arm lies more than epsilon below m others: it must be out.
 
-        The search starts at a level. More than epsilon: after one more step, however small. The first
-        alternative is the cheapest found; others raise other arms, the next cheapest ones.
+        The search starts at a level. An arm exactly epsilon below must be out after any further step. The
+        first alternative is the cheapest found; the others raise other arms, the next cheapest ones.
         """
         out = np.array([arm])
         for _ in range(_TURNS):
@@ -77,14 +77,14 @@ class Landscape:
         return [self._alternative(high, low, level)]
 
     def levels(self) -> FloatArray:
-        """Return levels at which to start a search: evenly spaced about the cut, and more where arms are."""
+        """Return levels at which to start a search: evenly spaced around the cut, and more near arms."""
         ranked = np.sort(self.means)[::-1]
         even = np.linspace(ranked[self.m] - 1, ranked[0], _STEPS)
         some = np.quantile(self.means, np.linspace(0, 1, _STEPS // 2))
         return np.unique(np.concatenate([even, some, some - 1]))
 
     def best_levels(self, arms: IntArray, information: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return, for each of some arms, the level at which it is cheapest for it to be out, and to be in."""
+        """Return, for each of some arms, the levels at which being out and being in are cheapest."""
         levels = self.levels()
         out, in_ = np.empty((2, len(levels), len(arms)))
         for place, level in enumerate(levels):
@@ -97,14 +97,14 @@ class Landscape:
         least = np.sort(np.partition(raised, self.m)[: self.m + 1])
         others = np.where(
             raised[arms] <= least[-2], least.sum() - raised[arms], least[:-1].sum()
-        )  # the m cheapest to raise, the arm itself left aside
+        )  # the m arms that are cheapest to raise, except the arm itself
         lowered: FloatArray = information[arms] * np.maximum(self.means[arms] - level, 0.0) ** 2 + others
         return lowered
 
     def _costs_in(self, arms: IntArray, information: FloatArray, level: float) -> FloatArray:
         saved = self._saved(information, level)
         most = np.sort(np.partition(-saved, self.m - 1)[: self.m])
-        best = -most.sum()  # saved by the m arms that are best raised, instead of lowered
+        best = -most.sum()  # saved by raising the best m arms instead of lowering them
         swapped = np.where(-saved[arms] <= most[-1], 0.0, -most[-1] - saved[arms])
         lowered = float((information * np.maximum(self.means - level, 0.0) ** 2).sum())
         costs: FloatArray = lowered - best + swapped
@@ -117,7 +117,7 @@ class Landscape:
         return saved
 
     def _best_level(self, high: IntArray, low: IntArray, information: FloatArray, level: float) -> float:
-        """Return the level at which these arms are cheapest to part, by Newton's method."""
+        """Return the level at which separating these arms is cheapest, by Newton's method."""
         goals = np.concatenate([self.means[high] - 1, self.means[low]])
         is_high = np.arange(len(goals)) < len(high)
         weights = information[np.concatenate([high, low])]
@@ -125,7 +125,7 @@ class Landscape:
         for _ in range(_NEWTON):
             gaps = np.where(is_high, level - goals, goals - level)
             best = min(best, (float(weights @ np.maximum(gaps, 0.0) ** 2), level))
-            active = weights * (gaps >= 0)  # arms just at the level too: else it could not leave a kink
+            active = weights * (gaps >= 0)  # with arms exactly at the level, else it sticks at kinks
             total = float(active.sum())
             if total <= 0:
                 break

@@ -1,13 +1,13 @@
-"""What an instance itself demands: the pulls that no valid algorithm can do without at these very means.
+"""The bound for a given instance: the number of pulls that every valid algorithm needs at these means.
 
-An algorithm that would be right with probability 1 - delta whatever the means cannot often select an arm
-that would have to be out under other means, unless its rewards tell the two apart. So the probabilities
-with which it selects each arm put demands on its pulls. The least pulls that meet all demands, for the
+An algorithm that is correct with probability 1 - delta whatever the means cannot often select an arm that
+would be wrong under other means, unless its rewards tell the two cases apart. So the probabilities with which
+it selects each arm impose constraints on its pulls. The fewest pulls that satisfy all constraints, for the
 best such probabilities, are the solution of a convex program. `docs/theory.md` has the proof.
 
-The program has infinitely many demands. Those of a finite number of alternatives, with tangents for the
-convex function on their right, make a linear program with a lower value. A value of the dual of that
-program is a bound, and alternatives are added until it comes close to that of a point that meets all demands.
+The program has infinitely many constraints. Those of a finite number of alternatives, with tangents to the
+convex function on their right-hand side, form a linear program with a lower value. Any value of its dual is a
+bound, and alternatives are added until it comes close to the value of a point that satisfies all constraints.
 """
 
 import math
@@ -25,30 +25,30 @@ from shortlist.problem import Problem, checked
 
 _MOST_ROUNDS = 40
 _MOST_ROWS = 30_000
-_PATIENCE, _WORTH = 6, 1.001  # so many rounds must gain this factor
-_CLOSE = 1 + 2e-4  # of both values, where the search ends
-_TIE = 1e-9  # means this close, in units of epsilon, may be equal but for rounding
+_PATIENCE, _WORTH = 6, 1.001  # this many rounds must gain this factor
+_CLOSE = 1 + 2e-4  # ratio of both values at which the search ends
+_TIE = 1e-9  # means this close, in units of epsilon, count as equal up to rounding
 _ROUNDING = 1 - 1e-9
 _SLACK = 1e-4
-_SHARE = 0.5  # how far to go from the best point known towards the solution so far
-_NOTHING = 1e-7  # demands that may be due to rounding
+_SHARE = 0.5  # step from the best point known towards the current solution
+_NOTHING = 1e-7  # constraints at or below this may be due to rounding
 _TANGENTS = (0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.9999)
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """The value of the program, in pulls: certified from below, and that of a feasible point found."""
+    """The value of the program, in pulls: a certified lower bound, and the value of a feasible point."""
 
     lower: float
     upper: float
 
 
 def characteristic_bound(problem: Problem, means: ArrayLike) -> float:
-    """Return the pulls that no valid algorithm can do without when the arms have these means.
+    """Return the number of pulls that every valid algorithm needs if the arms have these means.
 
-    *Valid* means: right with probability 1 - delta whatever the means; rewards are Gaussian. If only
-    one answer is right, the bound is at least kl(delta, 1 - delta) times the characteristic time. If
-    several are, it allows for algorithms that divide their probability among them.
+    *Valid* means: correct with probability 1 - delta whatever the means; rewards are Gaussian. If only one
+    answer is correct, the bound is at least kl(delta, 1 - delta) times the characteristic time. If several
+    are, it allows for algorithms that divide their probability among them.
 
     Examples
     --------
@@ -58,13 +58,13 @@ def characteristic_bound(problem: Problem, means: ArrayLike) -> float:
 
     Source
     ------
-    Ours; [GK16] for one right answer and epsilon = 0. Proved in `docs/theory.md`.
+    Ours; [GK16] for one correct answer and epsilon = 0. Proved in `docs/theory.md`.
     """
     return characteristic_bracket(problem, means).lower
 
 
 def characteristic_bracket(problem: Problem, means: ArrayLike) -> Bracket:
-    """Return the bound together with the value of a feasible point: how far from optimal it may be."""
+    """Return the bound together with the value of a feasible point, which shows how tight it is."""
     if problem.guarantee == "indifference":
         raise InvalidProblem("with an indifference zone nothing is known of what given means demand.")
     arms = _Arms.of(problem, means)
@@ -72,11 +72,11 @@ def characteristic_bracket(problem: Problem, means: ArrayLike) -> Bracket:
 
 
 def answer_bound(problem: Problem, means: ArrayLike, answer: ArrayLike) -> float:
-    """Return kl(delta, 1 - delta) times the characteristic time of one answer that is right.
+    """Return kl(delta, 1 - delta) times the characteristic time of one correct answer.
 
-    So many pulls are needed at these means by valid algorithms that give this answer with probability
-    1 - delta. With several right answers no algorithm need do so; only as delta tends to 0 is the least
-    of these numbers, over all right answers, what every valid algorithm needs, to first order [DK19].
+    Valid algorithms that give this answer with probability 1 - delta need this many pulls at these means. If
+    several answers are correct, an algorithm need not do so; only as delta tends to 0 does every valid
+    algorithm need, to first order, the smallest of these numbers over all correct answers [DK19].
 
     Source
     ------
@@ -93,7 +93,7 @@ def answer_bound(problem: Problem, means: ArrayLike, answer: ArrayLike) -> float
 
 @dataclass(frozen=True, eq=False)
 class _Arms:
-    """The arms in units of epsilon; those alike in mean and variance, and in the answer, are of one kind."""
+    """The arms in units of epsilon; arms with equal mean, variance and role in the answer form a kind."""
 
     problem: Problem
     landscape: Landscape
@@ -114,7 +114,7 @@ class _Arms:
         _, first, kinds, sizes = np.unique(
             keys, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
-        prices = 2 * problem.variances[first] / problem.epsilon**2  # pulls per information
+        prices = 2 * problem.variances[first] / problem.epsilon**2  # pulls per unit of information
         is_bad = given < kth_largest(given, problem.m) - 1 - _TIE * (1 + np.abs(given))
         return cls(
             problem,
@@ -132,14 +132,14 @@ class _Arms:
 
 
 def divergence(p: FloatArray, q: float) -> FloatArray:
-    """Return kl(p, q) between coins."""
+    """Return kl(p, q) for Bernoulli distributions."""
     from scipy.special import rel_entr  # noqa: PLC0415  (scipy is slow to import)
 
     return np.asarray(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
 
 
 def _needed(selects: FloatArray, delta: float) -> FloatArray:
-    """Return what is demanded against each kind's being out, and in favour of its being in."""
+    """Return the evidence required against each kind's being out, and in favour of its being in."""
     return np.stack(
         [
             np.where(selects > delta, divergence(selects, delta), 0.0),
@@ -172,10 +172,10 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The linear program so far.
+    """The current linear program.
 
-    For each kind of arm there are four unknowns: its information, the probability with which an arm of
-    it is selected, and what is demanded against it and in favour of it. All but the first lie in boxes.
+    For each kind of arm there are four unknowns: its information, the probability with which one of its arms
+    is selected, and the evidence required against it and in favour of it. All but the first are bounded.
     """
 
     arms: _Arms
@@ -185,14 +185,14 @@ class _Program:
     is_free: bool
 
     def add_alternative(self, kind: int, side: int, found: Alternative) -> None:
-        """Demand that the rewards tell enough about it: side 0 is against the kind, 1 in its favour."""
+        """Require enough evidence about an alternative: side 0 is against the kind, 1 in its favour."""
         width = self.arms.n_kinds
         squares = np.bincount(self.arms.kinds[found.arms], found.squares, width)
         columns = np.flatnonzero(squares)
         self.rows.add(np.append(columns, (2 + side) * width + kind), np.append(squares[columns], -1.0), 0.0)
 
     def add_tangents(self, selects: FloatArray, demanded: FloatArray) -> None:
-        """Demand at least the tangents at these probabilities of what is needed, where less is demanded."""
+        """Require at least the tangents of the required evidence at these probabilities, if violated."""
         width, delta = self.arms.n_kinds, self.arms.problem.delta
         inside = np.clip(selects, 1e-9, 1 - 1e-9)
         needed = _needed(inside, delta)
@@ -204,7 +204,7 @@ class _Program:
                 self.rows.add(columns, np.array([1.0, -slopes[kind]]), float(right))
 
     def solve(self) -> tuple[FloatArray, float]:
-        """Return a solution, one row per sort of unknown, and a certified lower bound in pulls."""
+        """Return a solution, one row per type of unknown, and a certified lower bound in pulls."""
         from scipy.optimize import linprog  # noqa: PLC0415  (scipy is slow to import)
 
         width = self.arms.n_kinds
@@ -212,7 +212,7 @@ class _Program:
         costs[:width] = self.arms.prices * self.arms.sizes
         unit = float(costs.max())
         matrix, right = self.rows.matrix(4 * width), np.array(self.rows.right)
-        call: Any = linprog  # typed more narrowly than it is
+        call: Any = linprog  # its type stubs are too narrow
         found = call(
             costs / unit,
             A_ub=-matrix,
@@ -223,25 +223,25 @@ class _Program:
         if found.x is None:
             return np.zeros((4, width)), 0.0
         multipliers = np.maximum(-found.ineqlin.marginals, 0.0) * unit
-        solution = np.clip(found.x, self.low, self.high).reshape(4, width)  # but for rounding it is there
+        solution = np.clip(found.x, self.low, self.high).reshape(4, width)  # it is already, up to rounding
         return solution, self._certified(costs, matrix, right, multipliers)
 
     def _certified(self, costs: FloatArray, matrix: Any, right: FloatArray, multipliers: FloatArray) -> float:
-        """Return the Lagrangian at its least: by weak duality no more than the value of the program."""
+        """Return the minimum of the Lagrangian: by weak duality at most the value of the program."""
         width = self.arms.n_kinds
         spent = (matrix.T @ multipliers)[:width] / costs[:width]
-        multipliers = multipliers / max(1.0, float(spent.max()))  # else more information would gain
+        multipliers = multipliers / max(1.0, float(spent.max()))  # so that the Lagrangian is bounded below
         rest = -(matrix.T @ multipliers)[width:]
         boxes = np.minimum(rest * self.low[width:], rest * self.high[width:]).sum()
         return float(right @ multipliers + boxes)
 
 
 def _free(arms: _Arms) -> _Program:
-    """Return the program in which the algorithm may select arms with any probabilities that are valid."""
+    """Return the program in which the algorithm may select arms with any valid probabilities."""
     width, delta, m = arms.n_kinds, arms.problem.delta, arms.problem.m
     is_bad = arms.is_bad[arms.first]
     n_bad = float(arms.sizes[is_bad].sum())
-    is_only = arms.problem.n - n_bad == m  # only one answer is right
+    is_only = arms.problem.n - n_bad == m  # only one answer is correct
     most = math.log(1 / delta)
     low, high = np.zeros(4 * width), np.full(4 * width, most)
     low[width : 2 * width] = np.where(is_bad | (not is_only), 0.0, 1 - delta)
@@ -270,7 +270,7 @@ def _fixed(arms: _Arms, chosen: IntArray) -> _Program:
 
 
 def _start(arms: _Arms) -> FloatArray:
-    """Return information that is of the right order, one number for each kind."""
+    """Return information of the right order of magnitude, one number for each kind."""
     means = arms.landscape.means
     cut = float(kth_largest(means, arms.problem.m)[0])
     return 2 * math.log(2 / arms.problem.delta) / np.maximum(1.0, np.abs(means[arms.first] - cut)) ** 2
@@ -307,7 +307,7 @@ def _solved(arms: _Arms, program: _Program) -> Bracket:
 def _explore(
     arms: _Arms, program: _Program, here: FloatArray, needed: FloatArray, solution: FloatArray
 ) -> tuple[float, int]:
-    """Add the alternatives that rule the solution out; return by what factor to raise the information."""
+    """Add the alternatives that the solution violates; return the factor to raise the information by."""
     information = here[arms.kinds]
     levels = arms.landscape.best_levels(arms.first, information)
     searches = (arms.landscape.against, arms.landscape.in_favour)

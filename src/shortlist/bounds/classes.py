@@ -1,7 +1,7 @@
-"""Arms of like variance taken together: all that a lower bound needs to know of a problem.
+"""Classes of arms with similar variances, which are all that a lower bound needs to know of a problem.
 
-A bound depends on how many arms have which variance, and on nothing else. A million arms with four
-different variances are four classes; so are 2^144 arms, which no computer could list.
+A bound depends only on how many arms have which variance. A million arms with four different variances are
+four classes; so are 2^144 arms, which no computer could list.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from shortlist.arrays import FloatArray
 from shortlist.problem import Problem
 
 MOST_CLASSES = 1024
-"""Where a bound loops over classes, more than so many are first put together."""
+"""If a bound loops over classes, they are first merged until there are about this many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +22,13 @@ class Classes:
     Attributes
     ----------
     variances
-        The variance of each class, rising; where classes have been put together, the least in it.
+        The variance of each class, increasing; for merged classes, the smallest.
     counts
-        How many arms it has, as floats: they may be more than any integer type holds.
+        The number of arms in each class, as floats: they may exceed every integer type.
     sums
-        The sum of the variances of its arms.
+        The sum of the variances of the arms in each class.
     ratio
-        No arm's variance exceeds that of its class by more than this factor; 1 where they are equal.
+        No arm's variance exceeds that of its class by more than this factor; 1 if they are equal.
     """
 
     variances: FloatArray
@@ -49,7 +49,7 @@ class Classes:
 
     @classmethod
     def listed(cls, variances: FloatArray, counts: FloatArray) -> "Classes":
-        """Return classes of equal arms from their rising variances and their numbers."""
+        """Return classes of equal arms from their increasing variances and their sizes."""
         return cls(variances, counts, variances * counts)
 
     @property
@@ -64,12 +64,12 @@ class Classes:
 
     @property
     def entropy(self) -> float:
-        """The entropy of the variances of all arms, where those within a class are equal."""
+        """The entropy of the variances of all arms, if those within a class are equal."""
         shares = self.variances / self.total  # [ZT22] Sec. 3, Ent
         return -float((self.counts * shares * np.log(shares)).sum())
 
     def noisiest(self, n_arms: float) -> "Classes":
-        """Return so many arms with the largest variances, where those within a class are equal."""
+        """Return this many arms with the largest variances, if those within a class are equal."""
         above = sums_after(self.counts)
         counts = np.clip(n_arms - above, 0.0, self.counts)
         is_left = counts > 0
@@ -81,7 +81,7 @@ class Classes:
         return Classes(self.variances[some], self.counts[some], self.sums[some], self.ratio)
 
     def few(self, most: int = MOST_CLASSES) -> "Classes":
-        """Return at most about `most` classes: neighbours are put together where there are more."""
+        """Return at most about `most` classes; if there are more, neighbours are merged."""
         if len(self.variances) <= most:
             return self
         places = np.log2(self.variances / self.variances[0])
@@ -97,5 +97,5 @@ class Classes:
 
 
 def sums_after(counts: FloatArray) -> FloatArray:
-    """Return, for each count, the sum of those after it, summed from the end so that nothing cancels."""
+    """Return, for each count, the sum of those after it, summed from the end to avoid cancellation."""
     return np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)

@@ -9,16 +9,16 @@ from shortlist.variance_groups import heterogeneity
 
 @dataclass(frozen=True)
 class Complexity:
-    """The three terms whose sum is, up to a constant factor, the pulls that any strategy needs.
+    """The three terms whose sum is, up to a constant factor, the number of pulls that every strategy needs.
 
     Attributes
     ----------
     confidence
-        Term I: what confidence 1 - delta costs on all arms.
+        Term I: the cost of confidence 1 - delta, over all arms.
     homogeneous
-        Term II: what telling m arms apart costs on the large variance groups.
+        Term II: the cost of telling m arms apart, over the large variance groups.
     heterogeneous
-        Term III: the same on the small groups, where the entropy takes the place of ln(m).
+        Term III: the same over the small groups, with the entropy in place of ln(m).
     """
 
     confidence: float

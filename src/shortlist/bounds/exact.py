@@ -1,9 +1,9 @@
-"""The paper's dual program solved: by symmetry over variance classes, with a certificate.
+"""The solution of the paper's dual program, by symmetry over variance classes, with a certificate.
 
-Weights may be taken to depend only on how many arms a set has in each class (a *composition*). The
-objective is concave. A step of minorisation never lowers it, and Newton's method takes over near the
-optimum. Whatever the solver reaches is a feasible point, so its value is a lower bound; and the largest
-slope at that point bounds what any other point could reach. See `docs/theory.md`.
+Weights can be assumed to depend only on how many arms a set has in each class (a *composition*). The
+objective is concave. A minorisation step never decreases it, and Newton's method takes over near the optimum.
+Every iterate is feasible, so its value is a lower bound; and the largest slope there bounds the value of
+every other point. See `docs/theory.md`.
 """
 
 from dataclasses import dataclass
@@ -24,25 +24,26 @@ from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 
 MOST_COMPOSITIONS = 512
-"""Up to so many unknowns the program is solved without being asked to."""
+"""Up to this many unknowns the program is solved by default."""
 
 _POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0, -8.0)
 _MOST_STEPS = 100
 _PATIENCE = 20  # steps in which the distance to the certificate must halve
-_CELLS_PER_UNKNOWN = 2000  # of the table of links; that many classes take too long
-_MOST_FOR_NEWTON = {1: 10**5, 2: 10**5, 3: 10**4}  # unknowns, by classes; more take too long to eliminate
+_CELLS_PER_UNKNOWN = 2000  # of the table of links; with more, solving takes too long
+_MOST_FOR_NEWTON = {1: 10**5, 2: 10**5, 3: 10**4}  # unknowns, by number of classes; more would be slow
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """What is known of the best value of the dual program.
+    """Bounds on the optimal value of the dual program.
 
     Attributes
     ----------
     value
         The value of a feasible point: a lower bound, however early the solver stopped.
     limit
-        What no feasible point can exceed; the value of a feasible point of the primal program.
+        An upper bound on the value of every feasible point; the value of a feasible point of the primal
+        program.
     """
 
     value: float
@@ -57,14 +58,14 @@ def exact_dual(problem: Problem, *, most: int = MOST_COMPOSITIONS) -> Optimum:
     problem
         Any problem with few arms or few different variances.
     most
-        The most unknowns to solve for. A hundred thousand are possible, with patience.
+        The largest number of unknowns. A hundred thousand are possible but slow.
 
     Source
     ------
     [ZT22] Lemma 6.3, as corrected in `docs/theory.md`.
     """
-    side = min(problem.m, problem.n - problem.m)  # selecting m arms is leaving out n - m
-    if side == 0 or problem.delta >= 0.5:  # nothing to find, or no two-point lemma
+    side = min(problem.m, problem.n - problem.m)  # selecting m arms is the same as leaving out n - m
+    if side == 0 or problem.delta >= 0.5:  # nothing to select, or the two-point lemma does not apply
         return Optimum(0.0, 0.0)
     found = exact_value(Classes.of(problem).noisiest(problem.n - 1), side, problem.delta, most=most)
     if found is None:
@@ -79,7 +80,7 @@ def exact_dual(problem: Problem, *, most: int = MOST_COMPOSITIONS) -> Optimum:
 def exact_value(
     arms: Classes, m: int, delta: float, *, most: int = MOST_COMPOSITIONS, tolerance: float = 1e-9
 ) -> Optimum | None:
-    """Return the best value of the dual program put to these arms, where those of a class are equal.
+    """Return the best value of the dual program for these arms, if those within a class are equal.
 
     None if there are more than `most` compositions, the number of unknowns, or far too many classes.
     """
@@ -106,7 +107,7 @@ def exact_value(
 
 
 class _Point(NamedTuple):
-    """Weights (logarithms of the mass on each composition) and what the program makes of them."""
+    """Weights (logarithms of the mass on each composition) and the quantities derived from them."""
 
     weights: FloatArray
     slopes: FloatArray
@@ -119,7 +120,7 @@ class _Point(NamedTuple):
 
 
 class _Links(NamedTuple):
-    """Ways from a set F of m - 1 arms to one of m arms: F with one more, of some class."""
+    """Links from a set F of m - 1 arms to a set of m arms: F and one more arm, of some class."""
 
     sources: IntArray
     classes: IntArray
@@ -148,7 +149,7 @@ class _Program:
 
     @cached_property
     def log_multiplicities(self) -> FloatArray:
-        """How many sets there are of each composition, as a logarithm."""
+        """The logarithm of the number of sets of each composition."""
         found = np.zeros(len(self.sets))
         for place, count in enumerate(self.arms.counts):
             most = int(min(count, self.m - 1))
@@ -164,15 +165,15 @@ class _Program:
         return found
 
     def power_weights(self, power: float) -> FloatArray:
-        """Return weights in proportion to a power of the product of each set's variances."""
+        """Return weights proportional to a power of the product of each set's variances."""
         weights = self.log_multiplicities + power * (self.sets @ np.log(self.arms.variances))
         return np.asarray(weights - logsumexp(weights))
 
     def at(self, weights: FloatArray) -> _Point:
-        """Return what the program makes of these weights."""
+        """Evaluate the program at these weights."""
         sources, classes, targets, members, n_targets = self.links
         each = weights - self.log_multiplicities  # ln eta_F,
-        each = each - each.max()  # and since the value per mass is the same for any multiple, a small one
+        each = each - each.max()  # scaled down, since the value per mass does not depend on the scale
         log_variances = np.log(self.arms.variances)[classes]
         parts = each[sources] + log_variances + np.log(members)
         peaks = np.full(n_targets, -np.inf)
@@ -189,7 +190,7 @@ class _Program:
         return _Point(weights, slopes, scaled / sums[targets], value)
 
     def ascent_step(self, point: _Point) -> _Point:
-        """Return the maximum of a minorant that touches the objective at the point: never a lower value."""
+        """Return the maximiser of a minorant that touches the objective at the point: never a lower value."""
         low, high = float(point.slopes.min()), point.limit
         if low == high:
             return point
@@ -200,11 +201,11 @@ class _Program:
 
         level = point.value
         if mass(low) > 0 > mass(high):
-            level = float(brentq(mass, low, high, maxiter=1000, disp=False))  # what is left, norming mends
+            level = float(brentq(mass, low, high, maxiter=1000, disp=False))  # normalised afterwards
         return self._moved(point, (point.slopes - level) / outside)
 
     def newton_step(self, point: _Point) -> _Point:
-        """Return a point of better value or limit in Newton's direction; the same one if there is none."""
+        """Return a point of better value or limit in Newton's direction, or the same if there is none."""
         direction = self._newton_direction(point)
         if direction is None:
             return point
@@ -221,8 +222,8 @@ class _Program:
     def _newton_direction(self, point: _Point) -> FloatArray | None:
         """Return the direction d with (I - T) d = (slopes - level) / outside that keeps the mass at 1.
 
-        T is a walk: from F to F with one more arm, drawn by variance, and on to that with one arm fewer,
-        drawn by `shares`. The level is found with d.
+        T is a random walk: from F to F with one more arm, drawn by variance, and then to that with one arm
+        fewer, drawn by `shares`. The level is found together with d.
         """
         sources, classes, targets, _, n_targets = self.links
         size, outside = len(self.sets), self.outside.sum(axis=1)
@@ -235,7 +236,7 @@ class _Program:
         ]
         try:
             found = np.asarray(splu(csc_matrix(bmat(blocks))).solve(np.append(point.slopes / outside, 0.0)))
-        except RuntimeError:  # singular in rounding: the ascent goes on alone
+        except RuntimeError:  # numerically singular: only ascent steps are used
             return None
         return found[:-1] if np.isfinite(found).all() else None
 
@@ -254,7 +255,7 @@ def compositions(counts: FloatArray, size: int, most: int) -> IntArray | None:
         missing = size - found.sum(axis=1)
         least = np.maximum(0, missing - min(rest, size)).astype(np.int64)
         n_ways = np.minimum(missing, min(count, size)).astype(np.int64) - least + 1
-        if n_ways.sum() > most:  # each beginning leads to a composition of its own
+        if n_ways.sum() > most:  # each prefix leads to at least one composition
             return None
         rows = np.repeat(np.arange(len(found)), n_ways)
         taken = np.arange(len(rows)) - np.repeat(np.cumsum(n_ways) - n_ways, n_ways) + least[rows]

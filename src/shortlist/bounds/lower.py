@@ -1,4 +1,4 @@
-"""What no algorithm can beat: the largest of all lower bounds, with the others beside it."""
+"""The largest of all lower bounds on the number of pulls, together with the others."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from shortlist.bounds.classes import Classes
 from shortlist.problem import Problem, checked
 
-_ROUNDING = 1 - 1e-12  # above the rounding errors left in any bound, so that none is overstated
+_ROUNDING = 1 - 1e-12  # allows for the rounding errors of any bound, so that none is overstated
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Terms:
     Attributes
     ----------
     v1
-        Equal weights on all sets: term I, what confidence costs.
+        Equal weights on all sets: term I, the cost of confidence.
     v2
         Product weights inside the large variance groups, G^m: term II. Zero if there are none.
     v3
@@ -33,12 +33,11 @@ class Terms:
 
 
 class LowerBound(float):
-    """A number of pulls that no valid algorithm can promise to stay below, and where it comes from.
+    """A number of pulls that no valid algorithm can promise to stay below, and its origin.
 
-    It is a float, so it can be compared and divided; and it knows its proof. *Valid* means: right with
-    probability 1 - delta whatever the means. The number bounds the expected pulls on the worst
-    instance; on an easy instance an algorithm that adapts may do with fewer. The names of the bounds, and
-    where `docs/theory.md` proves them:
+    It is a float that also records its proof. *Valid* means: correct with probability 1 - delta whatever the
+    means. The number bounds the expected pulls on the worst instance; on an easy instance an adaptive
+    algorithm may need fewer. The bounds, and the sections of `docs/theory.md` that prove them:
 
     - ``null-instance``, ``null-instance-shifted``: all arms but a few are equal (section 10)
     - ``swaps``: arms that are in and out exchange their means (section 14)
@@ -50,11 +49,11 @@ class LowerBound(float):
     Attributes
     ----------
     name
-        The bound that is largest.
+        The name of the largest bound.
     candidates
-        All bounds that were computed, by name, the largest first.
+        All bounds that were computed, by name, in decreasing order.
     terms
-        The paper's three values v1, v2 and v3, for readers of its Section 6.
+        The paper's three values v1, v2 and v3 (its Section 6).
     """
 
     name: str
@@ -77,11 +76,11 @@ class LowerBound(float):
 
     @property
     def words(self) -> str:
-        """The number as people write it."""
+        """The number as text."""
         return f"{self.pulls:,.0f}" if self >= 100 else f"{self.pulls:.3g}"
 
     def gap(self, pulls: float) -> float:
-        """Return a number of pulls as a multiple of the bound: 1 where nothing could be saved."""
+        """Return a number of pulls as a multiple of the bound; 1 means that nothing could be saved."""
         if self > 0:
             return pulls / self.pulls
         return math.inf if pulls else 1.0
@@ -94,7 +93,7 @@ class LowerBound(float):
 
 
 def lower_bound(problem: Problem) -> LowerBound:
-    """Return the pulls that no valid algorithm can do without on every instance of a problem.
+    """Return the number of pulls that every valid algorithm needs on some instance of a problem.
 
     Examples
     --------
@@ -109,16 +108,16 @@ def lower_bound(problem: Problem) -> LowerBound:
     return _found(checked(problem))
 
 
-@lru_cache(maxsize=8)  # those who follow a run ask for the bound of one question again and again
+@lru_cache(maxsize=8)  # following a run computes the bound of one problem many times
 def _found(problem: Problem) -> LowerBound:
-    # scipy is slow to import, and not everyone asks for a bound
+    # scipy is slow to import, and a bound is not always needed
     from shortlist.bounds.dual import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
     from shortlist.bounds.exact import exact_value  # noqa: PLC0415
     from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
     from shortlist.bounds.swap import swaps  # noqa: PLC0415
 
     n, delta = problem.n, problem.delta
-    side = min(problem.m, n - problem.m)  # selecting m arms is leaving out n - m
+    side = min(problem.m, n - problem.m)  # selecting m arms is the same as leaving out n - m
     if side == 0:
         return LowerBound({"whole-pulls": 0.0}, Terms(0.0, 0.0, 0.0))
     arms = Classes.of(problem)

@@ -1,9 +1,9 @@
-"""Bounds from the null instance, in which nothing is to be found and any answer is right.
+"""Bounds from the null instance, in which every answer is correct.
 
-All arms but a few have the same mean. Move one of them by epsilon, and there is only one right answer.
-An algorithm that is to give it must have looked at that arm, in the null instance too, since only
-rewards of that arm differ. `docs/theory.md` has the proofs. Every function returns a number V such that
-no valid algorithm can do with fewer than V / epsilon^2 expected pulls on every instance.
+All arms but a few have the same mean. If one of them moves by epsilon, only one answer is correct. To give
+it, an algorithm must have pulled that arm in the null instance too, since only the rewards of that arm
+differ. `docs/theory.md` has the proofs. Every function returns a number V such that every valid algorithm
+needs at least V / epsilon^2 expected pulls on some instance.
 """
 
 import math
@@ -17,14 +17,14 @@ from shortlist.bounds.classes import Classes
 
 _MOST_SHIFTED = 400
 _LADDER = [*range(2, 20), *range(20, 100, 5), *range(100, _MOST_SHIFTED, 20)]
-"""Numbers of rivals to try where the others move too; beyond some hundreds that does not pay."""
+"""Numbers of rivals to try if the others move too; beyond a few hundred there is no benefit."""
 
 
 def null_instance(rivals: Classes, delta: float) -> float:
-    """Return the least of 2 sum(s kl(p, 1 - delta)) over probabilities p with a sum of at most 1.
+    """Return the minimum of 2 sum(s kl(p, 1 - delta)) over probabilities p with a sum of at most 1.
 
-    Here s are the variances of the arms that might be the one to find. The multiplier is searched
-    for on few classes, but any multiplier gives a bound, and the value is that of the actual arms.
+    Here s are the variances of the candidate arms. The multiplier is computed from merged classes, but any
+    multiplier gives a bound, and the value is computed for the actual arms.
     """
     if rivals.n * (1 - delta) <= 1:
         return 0.0
@@ -33,7 +33,7 @@ def null_instance(rivals: Classes, delta: float) -> float:
 
 
 def _multiplier(rivals: Classes, delta: float) -> float:
-    """Return the multiplier at which the probabilities of the answers sum to 1; roughly will do."""
+    """Return the multiplier at which the probabilities of the answers sum to 1, approximately."""
     noisiest = float(rivals.variances[-1])
     rates = noisiest / rivals.variances
     logit = math.log1p(-delta) - math.log(delta)
@@ -42,14 +42,14 @@ def _multiplier(rivals: Classes, delta: float) -> float:
         return float((rivals.counts * expit(logit - math.exp(log_scaled) * rates)).sum()) - 1
 
     little = math.log(1e-9) - math.log(float(rates[0]))
-    enough = math.log(logit + math.log(rivals.n - 1) + 1e-6)  # there no probability exceeds 1 / n
+    enough = math.log(logit + math.log(rivals.n - 1) + 1e-6)  # at which no probability exceeds 1 / n
     if excess(little) <= 0 or excess(enough) >= 0:
-        return 0.0  # so little is needed that it is lost in rounding
+        return 0.0  # the amount needed is lost in rounding
     return noisiest * math.exp(float(brentq(excess, little, enough, xtol=1e-14, maxiter=1000, disp=False)))
 
 
 def _at_multiplier(rivals: Classes, delta: float, multiplier: float) -> float:
-    """Return the Lagrangian at its least: by weak duality no more than the minimum sought."""
+    """Return the minimum of the Lagrangian: by weak duality at most the minimum sought."""
     scaled = multiplier / rivals.variances
     drops = (1 - delta) * np.expm1(-scaled)
     near = np.log1p(np.maximum(drops, -0.5))  # either form of ln(delta + (1 - delta) e^-scaled)
@@ -60,10 +60,10 @@ def _at_multiplier(rivals: Classes, delta: float, multiplier: float) -> float:
 
 
 def shifted_null_instance(rivals: Classes, delta: float) -> float:
-    """Return the bound of the null instance when the other rivals move too, the opposite way.
+    """Return the bound of the null instance if the other rivals also move, in the opposite direction.
 
-    Then it takes a smaller move of each arm to make an answer wrong, which counts when there are few:
-    with N arms of equal variance the bound is N / (N - 1) times that of the null instance.
+    A smaller move of each arm then makes an answer wrong, which matters if there are few arms: with N arms of
+    equal variance the bound is N / (N - 1) times that of the null instance.
     """
     if rivals.n < 2:
         return 0.0
@@ -89,7 +89,7 @@ def _of_the_noisiest(rivals: Classes, n_arms: float, delta: float) -> float:
 
 
 def _effective(rivals: Classes, n_arms: float, shift: float) -> FloatArray | None:
-    """Return the variances that stand for the true ones when the others move by this share of epsilon."""
+    """Return the variances that replace the true ones if the others move by this fraction of epsilon."""
     lost = shift**2 * rivals.total / (1 - 2 * shift + n_arms * shift**2)
     if rivals.variances[0] <= lost:
         return None

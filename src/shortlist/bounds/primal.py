@@ -1,7 +1,7 @@
-"""The paper's optimisation problem itself, for a handful of arms: a check on its dual.
+"""The paper's optimisation problem itself, for a handful of arms, as a check on its dual.
 
-Nothing is simplified: one variable for the pulls of every arm in every world I_{l,F}. The point found is
-feasible, so its value is an upper limit on what the program's lower bound can be.
+Nothing is simplified: there is one variable for the pulls of every arm in every world I_{l,F}. The point
+found is feasible, so its value is an upper bound on the program's lower bound.
 """
 
 import math
@@ -95,7 +95,7 @@ def primal_bound(problem: Problem) -> float:
             jac=lambda x: np.column_stack([-errors * np.exp(-x[:-1]), np.zeros(len(errors))]),
         ),
     ]
-    solve: Any = minimize  # typed more narrowly than it is
+    solve: Any = minimize  # its type stubs are too narrow
     found = solve(
         lambda x: float(x[-1]),
         np.append(equal, (costs @ equal).max()),
@@ -109,7 +109,7 @@ def primal_bound(problem: Problem) -> float:
 
 
 def _feasible_value(program: _Program, pulls: FloatArray, allowed: float) -> float:
-    """Return the most pulls over all worlds, once each arm has enough of them to meet every constraint."""
+    """Return the most pulls over all worlds, after raising each arm's pulls to meet every constraint."""
     excess = np.log(program.errors @ np.exp(-pulls) / allowed)
     enough = pulls + program.errors.T @ np.maximum(excess, 0.0)
     return float((program.costs @ enough).max())

@@ -1,9 +1,9 @@
-"""The bound from swaps: an arm that is in and one that is out exchange their means.
+"""The bound from swaps, in which an arm that is in and one that is out exchange their means.
 
 The arms that are in lie epsilon above the others. Exchanging two arms of about the same variance makes
-another answer the only right one. There are many such exchanges, and the wrong answers they would make
-right share the failure probability delta; so each must be ruled out with far more confidence. This counts
-when about as many arms are in as out. `docs/theory.md` has the proof.
+another answer the only correct one. There are many such exchanges, and the corresponding wrong answers share
+the failure probability delta, so each must be ruled out with far more confidence. This bound is large if
+about as many arms are in as out. `docs/theory.md` has the proof.
 """
 
 import math
@@ -15,10 +15,10 @@ _RATIOS = (1.0, 1.05, 1.2, 1.5, 2.0, 4.0, math.inf)
 
 
 def swaps(arms: Classes, side: int, delta: float) -> float:
-    """Return V such that no valid algorithm can do with fewer than V / epsilon^2 expected pulls.
+    """Return V such that every valid algorithm needs at least V / epsilon^2 expected pulls on some instance.
 
-    `side` is how many arms are in or how many are out, whichever is less. Arms are put into groups whose
-    variances differ by no more than some factor, the noisiest first; the best of a few factors is taken.
+    `side` is the number of arms that are in or out, whichever is smaller. Arms are grouped, the noisiest
+    first, so that variances within a group differ by at most some factor; the best of a few factors is used.
     """
     few = arms.few()
     return max(_value(_groups(few, ratio), side, delta) for ratio in _RATIOS)
@@ -30,7 +30,7 @@ def _groups(arms: Classes, ratio: float) -> list[tuple[float, float]]:
     groups: list[tuple[float, float]] = []
     top = 0.0
     for variance, count in zip(arms.variances[::-1] / unit, arms.counts[::-1], strict=True):
-        if not groups or variance * ratio < top * (1 - 1e-12):  # the first of a group, whatever the unit
+        if not groups or variance * ratio < top * (1 - 1e-12):  # starts a new group, whatever the unit
             top = float(variance)
             groups.append((0.0, top))
         groups[-1] = (groups[-1][0] + float(count), float(variance))

@@ -1,4 +1,4 @@
-"""The inequality behind the paper's lower bound: an event likely in one world is possible in the other."""
+"""The inequality behind the paper's lower bound: an event likely in one world is possible in another."""
 
 import math
 
@@ -6,12 +6,12 @@ from shortlist.variance_groups import entropy
 
 
 def constant(delta: float) -> float:
-    """Return B(delta), which falls from 1 at delta = 0; it is 0.69 at 0.1."""
+    """Return B(delta), which decreases from 1 at delta = 0; it is 0.69 at 0.1."""
     return math.exp(-entropy([delta, 1 - delta]) / (1 - delta))  # [ZT22] Lemma 6.2, B(delta)
 
 
 def least_probability(divergence: float, delta: float) -> float:
-    """Return how probable an event must be in world Q if it has probability 1 - delta or more in world P.
+    """Return the least probability of an event in world Q if it has probability 1 - delta or more in world P.
 
     `divergence` is that of P from Q. The bound holds if Q gives the event less than 1 - delta.
 
@@ -23,7 +23,7 @@ def least_probability(divergence: float, delta: float) -> float:
 
 
 def margin(delta: float) -> float:
-    """Return ln(B(delta) / delta), what confidence alone costs in the paper's dual program.
+    """Return ln(B(delta) / delta), the cost of confidence alone in the paper's dual program.
 
     It is positive for delta below 0.36, and about ln(1/delta) for small delta.
     """
