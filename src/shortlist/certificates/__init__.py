@@ -1,4 +1,4 @@
-"""What proves a result: the promise made, and the ledger of failure probability behind it."""
+"""The proof of a result: its guarantee, and the ledger of failure probabilities behind it."""
 
 from shortlist.certificates.guarantee import Guarantee, Scope
 from shortlist.certificates.ledger import Ledger, Share

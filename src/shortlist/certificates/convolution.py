@@ -1,9 +1,9 @@
-"""The convolution certificate: how probably one batch of pulls selects a bad arm.
+"""The convolution certificate, which bounds the probability that one batch of pulls selects a bad arm.
 
-Take the m arms with the largest sample means. If a bad arm is among them, some best arm is not, and
-shows no larger a mean; so the error of the one, downwards, and that of the other, upwards, add up to more
-than epsilon. The largest error among the best arms and the largest among the others are independent, so
-the probability that they do is a convolution of two tails. `docs/theory.md` has the proof.
+Take the m arms with the largest sample means. If a bad arm is among them, some best arm is not and has no
+larger sample mean. So the downward error of the best arm and the upward error of the bad arm add up to more
+than epsilon. The largest error among the best arms and the largest among the others are independent, so the
+probability of this is a convolution of two tails. `docs/theory.md` has the proof.
 """
 
 import math
@@ -23,17 +23,17 @@ def failure_probability(information: FloatArray, counts: FloatArray, m: int, *, 
     information
         Per class of arms: epsilon^2 t / (2 s) after t pulls of an arm with variance s.
     counts
-        How many arms each class has.
+        The number of arms in each class.
     m
-        How many arms are selected.
+        The number of arms selected.
     steps
-        Into how many steps errors from 0 to epsilon are cut. Each step is bounded from above, so the
-        result is a bound for any number of steps, and better for more.
+        The number of steps into which errors from 0 to epsilon are divided. Each step is bounded from above,
+        so the result is a bound for any number of steps, and tighter for more.
     """
     order = np.argsort(information, kind="stable")
     information, counts = information[order], counts[order]
     before = np.cumsum(counts) - counts
-    n_best = np.clip(m - before, 0.0, counts)  # which arms are best is unknown: those that err most easily
+    n_best = np.clip(m - before, 0.0, counts)  # which are best is unknown: take those that err most
     n_others = np.clip(counts.sum() - m - before, 0.0, counts)  # and likewise for the others
     errors = np.linspace(0.0, 1.0, steps + 1)  # in units of epsilon
     best = _tail(errors, information, n_best)
@@ -50,7 +50,7 @@ def least_level(
     steps: int = STEPS,
     tolerance: float = 1e-9,
 ) -> float:
-    """Return about the least level at which information ``level * shape`` fails with probability delta.
+    """Return roughly the least level at which information ``level * shape`` fails with probability delta.
 
     No entry of `shape` is below 1.
     """
@@ -59,12 +59,12 @@ def least_level(
     def excess(level: float) -> float:
         return math.log(failure_probability(level * shape, counts, m, steps=steps) / delta)
 
-    enough = 4 * math.log(counts.sum() / delta) + 1  # where even naive elimination is certified
+    enough = 4 * math.log(counts.sum() / delta) + 1  # at which even naive elimination is certified
     return float(brentq(excess, 0.0, enough, xtol=tolerance))
 
 
 def certified_level(shape: FloatArray, counts: FloatArray, m: int, delta: float) -> float:
-    """Return the least level, up to rounding, at which it fails with probability delta at most."""
+    """Return the least level, up to rounding, at which the failure probability is at most delta."""
     level = least_level(shape, counts, m, delta)
     while failure_probability(level * shape, counts, m) > delta:
         level *= 1 + 1e-9
@@ -72,7 +72,7 @@ def certified_level(shape: FloatArray, counts: FloatArray, m: int, delta: float)
 
 
 def _tail(errors: FloatArray, information: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return how probably some arm errs by at least so much, to one side, if arms are independent."""
+    """Return the probability that some of independent arms errs by at least this much to one side."""
     is_any = counts > 0
     each = np.exp(-np.multiply.outer(errors**2, information[is_any]))
     with np.errstate(divide="ignore"):

@@ -1,15 +1,15 @@
-"""The cut certificate: from when on it is a fact that none of some arms beats any of some others by epsilon.
+"""The cut certificate, which decides when it is known that no outsider beats an incumbent by epsilon.
 
-Suppose an outsider truly beats an incumbent by more than epsilon. Draw a *cut* at the outsider's true mean:
-then the outsider does not lie below the cut, and the incumbent lies below the cut less epsilon. Evidence
-against either is a mixture of exponentials of the arm's own rewards, as in `mixture`: it starts at 1 and
-grows only by luck. So does the sum, with weights that add up to 1, of the evidence against the best arms
+Suppose that an outsider truly beats an incumbent by more than epsilon. Draw a *cut* at the outsider's true
+mean: the outsider does not lie below the cut, and the incumbent lies below the cut minus epsilon. Evidence
+against either is a mixture of exponentials of the arm's own rewards, as in `mixture`: it starts at 1 and is a
+supermartingale. So is the weighted sum, with weights that add up to 1, of the evidence against the best arms
 (divided by m), of that against the others (by n - m), and of the products over pairs (by m (n - m)). It ever
-reaches 1/delta with probability delta at most [V39]. Hence the pair is settled once *for every cut* that sum
+reaches 1/delta with probability at most delta [V39]. Hence a pair is settled once *for every cut* that sum
 would be 1/delta, counting these two arms alone. `docs/theory.md` has the proof.
 
-All quantities are in units of epsilon: the *information* of an arm is its number of pulls times
-epsilon^2 / variance, a *deviation* the distance of its sample mean from the cut, in the direction wanted.
+All quantities are in units of epsilon: the *information* of an arm is its number of pulls times epsilon^2 /
+variance, and a *deviation* is the distance of its sample mean from the cut, in the relevant direction.
 """
 
 import math
@@ -21,17 +21,17 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.search import least_enough
 
 BELOW, ABOVE, PAIRS = 0.45, 0.05, 0.5
-"""What outsiders' evidence, incumbents' evidence and their products weigh in the sum. There are many
-outsiders, and few incumbents that are pulled a lot: so the former weigh more."""
+"""The weights of outsiders' evidence, incumbents' evidence and their products in the sum. Outsiders are many,
+while incumbents are few and get many pulls, so outsiders get more weight."""
 
 PRIOR_BELOW, PRIOR_ABOVE = 1.0, 4.0
-"""Where the mixtures are tight: some ten times as much information."""
+"""The mixtures are tightest at about ten times this information."""
 
 
 def log_evidence(deviation: FloatArray, information: FloatArray, prior: float) -> FloatArray:
-    """Return the logarithm of the evidence; minus infinity where the deviation is too small to be counted.
+    """Return the logarithm of the evidence; minus infinity if the deviation is too small to count.
 
-    From a deviation of ``1 / sqrt(information)`` on, the evidence also rises with the information.
+    For deviations of at least ``1 / sqrt(information)`` the evidence also increases with the information.
     """
     from scipy.special import log_ndtr  # noqa: PLC0415 - scipy is slow to import
 
@@ -42,13 +42,13 @@ def log_evidence(deviation: FloatArray, information: FloatArray, prior: float) -
 
 
 def least_deviation(information: FloatArray) -> FloatArray:
-    """Return the smallest deviation that is counted at all."""
+    """Return the smallest deviation that counts."""
     least: FloatArray = 1 / np.sqrt(information)
     return least
 
 
 def deviation_for(log_target: FloatArray, information: FloatArray, prior: float) -> FloatArray:
-    """Return a deviation with which the evidence is sufficient, and hardly larger than it must be."""
+    """Return a deviation that gives enough evidence and is barely larger than necessary."""
     log_target, information = np.broadcast_arrays(log_target, information)
     least = least_deviation(information)
     reach = np.maximum(log_target, 0) + 0.5 * np.log1p(information / prior) + 2
@@ -63,15 +63,15 @@ def deviation_for(log_target: FloatArray, information: FloatArray, prior: float)
 
 @dataclass(frozen=True)
 class Prices:
-    """Logarithms of what settles a pair.
+    """Logarithms of the evidence that settles a pair.
 
     Attributes
     ----------
     below, above
-        The evidence that is enough alone: that an outsider lies below a cut, and that an incumbent lies
-        above it less epsilon. *Relative* logarithms below are less these, so that 0 is enough.
+        The evidence that is enough alone: that an outsider lies below a cut, and that an incumbent lies above
+        the cut minus epsilon. *Relative* logarithms have these subtracted, so that 0 is enough.
     discount
-        Together less is enough: relative logarithms that add up to minus this.
+        If both kinds are combined, relative logarithms that add up to minus this are enough.
     """
 
     below: float
@@ -95,13 +95,14 @@ class Prices:
         return needed
 
     def enough(self) -> float:
-        """Return the information with which, if both arms have it, the larger mean settles any pair."""
+        """Return the information at which, if both arms have it, the larger mean settles any pair."""
         return least_enough(self._is_enough, 1.0, 2.0)
 
     def _is_enough(self, information: float, n_cells: int = 2000) -> bool:
-        """Return whether equal means are settled: for every cut between them and epsilon above them.
+        """Return whether equal means are settled for every cut between them and epsilon above them.
 
-        Within a cell the evidence below is least at its lower end, and that above at its upper end.
+        Within a cell the evidence below is smallest at the lower end, and the evidence above at the upper
+        end.
         """
         cuts, amount = np.linspace(0.0, 1.0, n_cells + 1), np.array(information)
         below = log_evidence(cuts, amount, PRIOR_BELOW) - self.below

@@ -1,4 +1,4 @@
-"""What a strategy promises, in words and in numbers."""
+"""The guarantee of a strategy, in words and numbers."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -29,20 +29,20 @@ class Scope(Enum):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A promise that holds once the strategy has ended by its own rule.
+    """A guarantee that holds once the strategy has ended by its own rule.
 
     Attributes
     ----------
     scope
-        What is promised: the m best arms, or a screened set that keeps contenders for every rank.
+        What is guaranteed: the m best arms, or a screened set that keeps contenders for every rank.
     epsilon, delta, m
-        The numbers of the promise.
+        The numbers in the guarantee.
     source
         The theorem that proves it.
     ledger
         How the failure probability is divided among the events of that proof.
     assumption
-        What must be true of the rewards.
+        What is assumed of the rewards.
     goal
         Whether large means are good ("maximise") or small ones ("minimise").
     """
@@ -58,7 +58,7 @@ class Guarantee:
 
     @classmethod
     def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
-        """Return the guarantee of a problem as `source` proves it."""
+        """Return the guarantee that `source` proves for a problem."""
         numbers = (problem.epsilon, problem.delta, problem.m)
         return cls(scope, *numbers, source, ledger, goal=problem.goal)
 
@@ -66,22 +66,22 @@ class Guarantee:
     def of_gaussian(
         cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M
     ) -> "Guarantee":
-        """Return the same where `source` needs Gaussian rewards."""
+        """Return the same if `source` needs Gaussian rewards."""
         return replace(cls.of(problem, source, ledger, scope), assumption=GAUSSIAN)
 
     def provided(self, assumption: str) -> "Guarantee":
-        """Return the same promise where it needs one assumption more."""
+        """Return the same guarantee with one more assumption."""
         return replace(self, assumption=f"{self.assumption}, and {assumption}")
 
     def answers(self, problem: Problem) -> bool:
-        """Return whether this is what the problem asks to be promised, or more."""
+        """Return whether this is the guarantee that the problem asks for, or a stronger one."""
         return self.scope is Scope.TOP_M or (
             self.scope is Scope.CORRECT and problem.guarantee == "indifference"
         )
 
     @property
     def sentence(self) -> str:
-        """The promise in words, without its source."""
+        """The guarantee in words, without its source."""
         return self.scope.value.format(
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
@@ -94,7 +94,7 @@ class Guarantee:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the promise as plain data, fit for JSON."""
+        """Return the guarantee as plain data for JSON."""
         return {
             "scope": self.scope.name.lower(),
             "sentence": self.sentence,
@@ -124,7 +124,7 @@ def _confidence(delta: float) -> str:
 
 
 def _ordinal(rank: int) -> str:
-    """Return the rank as it stands before the word "best" or "smallest"."""
+    """Return the rank as an ordinal to precede the word "best" or "smallest"."""
     if rank == 1:
         return ""
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")

@@ -1,4 +1,4 @@
-"""The delta ledger: which failures a strategy allows for, and what share of delta each may use."""
+"""The delta ledger: the failure events of a strategy's proof, and the share of delta of each."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Share:
-    """One kind of failure and the probability set aside for it."""
+    """One failure event and the probability reserved for it."""
 
     event: str
     delta: float
@@ -14,11 +14,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All failures that a strategy allows for; together they may use at most delta."""
+    """All failure events of a proof; their probabilities sum to at most delta."""
 
     shares: tuple[Share, ...]
 
     @property
     def total(self) -> float:
-        """The probability spent in all."""
+        """The sum of all shares."""
         return math.fsum(share.delta for share in self.shares)

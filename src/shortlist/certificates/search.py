@@ -1,10 +1,10 @@
-"""The least amount that is enough, where more always is."""
+"""Search for the smallest sufficient amount, if every larger amount is also sufficient."""
 
 from collections.abc import Callable
 
 
 def least_enough(is_enough: Callable[[float], bool], low: float, high: float) -> float:
-    """Return an amount that is enough, hardly above the least; `low` is not, and `high` may have to grow."""
+    """Return a sufficient amount barely above the smallest; `low` is too small, and `high` may be raised."""
     while not is_enough(high):
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
