@@ -1,4 +1,4 @@
-"""The array types of the library, and the one selection rule that every strategy uses."""
+"""The array types of the library, and the selection rule that every strategy uses."""
 
 import math
 from collections.abc import Iterator
@@ -13,25 +13,24 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 BLOCK = 1 << 14
-"""Entries handled at once where a loop over blocks keeps the working arrays in the cache."""
+"""The number of entries per block in loops that keep their working arrays in the cache."""
 
-_FEW = 8  # up to here, repeated argmax beats a partition on arrays that fit the cache
+_FEW = 8  # up to this k, repeated argmax is faster than a partition on arrays that fit the cache
 _SMALL = 1 << 16
 
 
 def blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield slices of the last axis that together cover it, each of about `BLOCK` entries in all lanes."""
+    """Yield slices that cover the last axis, each of about `BLOCK` entries over all lanes."""
     size = max(1, BLOCK // max(1, math.prod(shape[:-1])))
     for start in range(0, shape[-1], size):
         yield slice(start, start + size)
 
 
 def largest(values: FloatArray, k: int) -> IntArray:
-    """Return the indices of the `k` largest entries along the last axis, in rising order.
+    """Return the indices of the `k` largest entries along the last axis, in increasing order.
 
-    Ties go to the lower index, so the answer is a function of the values alone, not of the
-    method: a few maxima are taken one by one, many by a partition. Entries must be above minus
-    infinity. Leading axes are lanes.
+    Ties go to the lower index, so the result does not depend on the method: a few maxima are found one by
+    one, many by a partition. Entries must be above minus infinity. Leading axes are lanes.
     """
     n = values.shape[-1]
     if k >= n:
@@ -42,15 +41,15 @@ def largest(values: FloatArray, k: int) -> IntArray:
 
 
 def at_largest(items: IntArray, values: FloatArray, k: int) -> IntArray:
-    """Return the items that stand where the `k` largest values are, in the order they stand in."""
+    """Return the items at the positions of the `k` largest values, in their original order."""
     n = values.shape[-1]
     if values.size > n or n <= _SMALL or k >= n:
         return np.asarray(at(items, largest(values, k)), dtype=np.int64)
     least, flat, found = kth_largest(values, k), values.reshape(-1), np.empty(k, dtype=np.int64)
     n_found = 0
-    for block in blocks(flat.shape):  # one pass over memory where `at` and `largest` would make several
+    for block in blocks(flat.shape):  # one pass over memory; `at` and `largest` would need several
         places = np.flatnonzero(flat[block] >= least)
-        if n_found + len(places) > k:  # several tie at the cut, and some must stay out
+        if n_found + len(places) > k:  # values tie at the cut, and some must be left out
             return np.asarray(at(items, largest(values, k)), dtype=np.int64)
         found[n_found : n_found + len(places)] = items.reshape(-1)[block][places]
         n_found += len(places)
@@ -68,7 +67,7 @@ def kth_largest(values: FloatArray, k: int) -> FloatArray:
 
 
 def as_slice(indices: IntArray) -> slice | None:
-    """Return the slice that the indices amount to if they are consecutive: much faster to read through."""
+    """Return consecutive indices as a slice, which is much faster to read; None if they are not."""
     first, last = int(indices[0]), int(indices[-1])
     if last - first != len(indices) - 1 or (indices != np.arange(first, last + 1)).any():
         return None
@@ -76,7 +75,7 @@ def as_slice(indices: IntArray) -> slice | None:
 
 
 def flat_index(shape: tuple[int, ...], indices: Any) -> Any:
-    """Return where `indices` along the last axis lie in the flattened array of this shape."""
+    """Return the positions of `indices` along the last axis in the flattened array of this shape."""
     if math.prod(shape[:-1]) == 1:
         return indices
     first = _lane_starts(shape)
@@ -108,10 +107,10 @@ def _largest_one_by_one(values: FloatArray, k: int) -> IntArray:
 
 
 def _kth_by_sample(values: FloatArray, k: int) -> float | None:
-    """Return the k-th largest of many values without moving them; None if the sample misleads.
+    """Return the k-th largest of many values without moving them; None if the sample is misleading.
 
-    An evenly spaced sample gives two bounds that the value most probably lies between; one pass
-    counts what lies above and collects the few values between. (Floyd and Rivest's idea.)
+    An evenly spaced sample gives two bounds that the value most probably lies between; one pass counts the
+    values above and collects the few values between (after Floyd and Rivest).
     """
     sample = np.sort(values[:: max(1, len(values) // BLOCK)])
     place = len(sample) * (1 - (k - 0.5) / len(values))
@@ -128,7 +127,7 @@ def _kth_by_sample(values: FloatArray, k: int) -> float | None:
     rank = k - n_high
     if 0 < rank <= len(inner):
         return float(np.partition(inner, len(inner) - rank)[len(inner) - rank])
-    # Where many values tie, the bounds themselves may be the answer.
+    # If many values tie, the answer may be one of the bounds.
     if rank <= 0:
         return float(high) if k > np.count_nonzero(values > high) else None
     n_low = 0 if low == high else np.count_nonzero(values == low)
@@ -139,7 +138,7 @@ def _largest_by_cut(values: FloatArray, k: int) -> IntArray:
     n = values.shape[-1]
     least = kth_largest(values, k)
     is_in = values >= least
-    if np.count_nonzero(is_in) > k * math.prod(values.shape[:-1]):  # arms tie at the cut: the last stay out
+    if np.count_nonzero(is_in) > k * math.prod(values.shape[:-1]):  # ties at the cut: the last are left out
         excess = is_in.sum(axis=-1, keepdims=True) - k
         is_tied = values == least
         n_tied = is_tied.sum(axis=-1, keepdims=True)

@@ -1,6 +1,6 @@
-"""Validation of the parts of a question, with error messages that say what to do.
+"""Validation of the parts of a problem, with error messages that say what to do.
 
-Each function is named for what it checks and returns it in its final form.
+Each function is named for what it checks and returns the validated value.
 """
 
 import math
@@ -16,29 +16,29 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 
 MOST_ARMS = 10**8
-"""An array with a number for each must fit into memory, and so must several."""
-_MOST_WHOLE = 2**1023  # a float can still hold it
-_MOST_SHOWN = 200  # letters of a value in a message
-_LEAST_DELTA = 1e-50  # so that shares of it stay within a float, too
-_LEAST, _MOST = 1e-100, 1e100  # of epsilon and variances: squares and ratios then stay within a float
+"""Several arrays with one number per arm must fit into memory."""
+_MOST_WHOLE = 2**1023  # still representable as a float
+_MOST_SHOWN = 200  # the maximum number of characters of a value in a message
+_LEAST_DELTA = 1e-50  # so that fractions of it are representable, too
+_LEAST, _MOST = 1e-100, 1e100  # limits of epsilon and variances, so that squares and ratios are representable
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, Python's or NumPy's; a boolean is none."""
+    """Whether a value is an integer, Python's or NumPy's; booleans are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def shortened(value: object) -> str:
-    """Return a value as messages repeat it: shortened, whatever it is."""
+    """Return a printable value for messages, shortened if necessary."""
     try:
         text = repr(value)
-    except Exception:  # of an object of somebody else's, or of a number with thousands of digits
+    except Exception:  # raised by a foreign __repr__, or for an integer with thousands of digits
         return f"an object of type {type(value).__name__} that cannot be printed"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """Return a value as an int, if it is a whole number and within limits."""
+    """Return a value as an int, if it is an integer within the limits."""
     if not is_whole(value) or not least <= value <= (_MOST_WHOLE if most is None else most):
         limit = "" if most is None else f" and at most {most:,}"
         if is_whole(value) and value > _MOST_WHOLE:
@@ -50,19 +50,19 @@ def whole_number(value: Any, name: str, least: int, most: int | None = None) -> 
 
 
 def n_arms(value: Any, name: str = "n") -> int:
-    """Return a number of arms, if there can be so many."""
+    """Return a valid number of arms."""
     return whole_number(value, name, 1, MOST_ARMS)
 
 
 def one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
-    """Return a word, if it is one of those allowed."""
+    """Return a string, if it is one of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidProblem(f"`{name}` is {shortened(value)}; it must be one of: {', '.join(allowed)}.")
     return value
 
 
 def real_numbers(given: Any, name: str, advice: str = "Give one real number per arm.") -> FloatArray:
-    """Return values as an array of floats, if they are real numbers and nothing else."""
+    """Return values as an array of floats, if they are real numbers."""
     if np.ma.is_masked(given):
         raise InvalidProblem(f"`{name}` has masked entries. {advice}")
     if isinstance(given, list | tuple):
@@ -115,7 +115,7 @@ def _real(value: object, name: str, advice: str) -> float:
 
 
 def epsilon(given: object) -> float:
-    """Return epsilon, positive and of a size whose square is a float."""
+    """Return epsilon, which must be positive and have a representable square."""
     advice = "Use the largest loss in mean reward that would not matter to you, such as 0.1."
     value = _real(given, "epsilon", advice)
     if not (0.0 < value < math.inf):
@@ -139,7 +139,7 @@ def delta(given: object) -> float:
 
 
 def bounds(given: object) -> tuple[float, float]:
-    """Return between which two numbers all rewards lie."""
+    """Return the two numbers between which all rewards lie."""
     advice = "Give the least and the largest reward, such as (0.0, 1.0)."
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise InvalidProblem(f"`bounds` is {given!r}; it must be two numbers. {advice}")
@@ -152,7 +152,7 @@ def bounds(given: object) -> tuple[float, float]:
 
 
 def variances(given: ArrayLike) -> FloatArray:
-    """Return variances as an array of its own that cannot be written to."""
+    """Return variances as a read-only copy."""
     advice = "Give one positive number per arm, such as [1.0, 1.0, 4.0]."
     values = np.array(real_numbers(given, "variances", advice))
     if values.ndim != 1:
@@ -169,7 +169,7 @@ def variances(given: ArrayLike) -> FloatArray:
 
 
 def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> None:
-    """Refuse what NumPy would quietly turn into numbers, or all numbers into."""
+    """Raise for values that NumPy would silently convert to numbers, or to which it would convert numbers."""
     kinds = {str: "strings", bytes: "bytes", complex: "complex numbers", type(None): "objects"}
     for place, value in enumerate(values):
         if isinstance(value, bool | np.bool_):
@@ -207,7 +207,7 @@ def _wrong_variance(values: FloatArray, place: int, n_wrong: int) -> InvalidProb
 
 
 def listed(given: Any) -> tuple[Any, ...]:
-    """Return names as a tuple, if they are a list of some kind and no single string."""
+    """Return names as a tuple, if they are a sequence and not a single string."""
     if isinstance(given, str | bytes):
         raise InvalidProblem(
             f"`names` is the single string {shortened(given)}; it must be a list with one name per arm."
@@ -221,7 +221,7 @@ def listed(given: Any) -> tuple[Any, ...]:
 
 
 def names(given: Sequence[str], n: int) -> tuple[str, ...]:
-    """Return n different names that can be printed."""
+    """Return n distinct printable names."""
     found = listed(given)
     if len(found) != n:
         raise InvalidProblem(f"there are {len(found)} `names` but {n} `variances`; give one name per arm.")
@@ -241,7 +241,7 @@ def names(given: Sequence[str], n: int) -> tuple[str, ...]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether the name can be written down; half a surrogate pair cannot."""
+    """Whether the name can be encoded as UTF-8; a lone surrogate cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -250,7 +250,7 @@ def _is_text(name: str) -> bool:
 
 
 def deprecated(old: str, new: str, *, stacklevel: int = 3) -> None:
-    """Warn that something will go, and say what to write instead."""
+    """Warn that something is deprecated, and name the replacement."""
     warnings.warn(
         f"{old} is deprecated and will be removed; use {new}.", DeprecationWarning, stacklevel=stacklevel
     )

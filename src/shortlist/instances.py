@@ -13,7 +13,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem
 
 ABOVE = 1e-3
-"""The relative amount by which a gap "just above epsilon" exceeds it. At epsilon every answer is right."""
+"""The relative amount by which a gap "just above epsilon" exceeds it. At epsilon every answer is correct."""
 
 
 class Instance(NamedTuple):
@@ -82,7 +82,7 @@ def hard(
     """Return one of the instances from which the paper derives its lower bound.
 
     Arm `l` has mean 0, the arms of `M` (m of them) or `F` (m - 1) lie just above epsilon, and all
-    others as far below 0. The only right answer is M, or F together with l.
+    others equally far below 0. The only correct answer is M, or F together with l.
 
     Source
     ------
@@ -122,7 +122,7 @@ def slippage(problem: Problem, gap: float | None = None) -> Instance:
 
 
 def equal(problem: Problem, mean: float = 0.0) -> Instance:
-    """Return the instance in which all means are equal: every answer is right, and adaptivity does not help.
+    """Return the instance in which all means are equal: every answer is correct and adaptivity does not help.
 
     Source
     ------
@@ -145,7 +145,7 @@ def linear(problem: Problem, low: float = 0.0, high: float = 1.0) -> Instance:
 def random(
     n: int, m: int, *, epsilon: float = 0.1, delta: float = 0.05, spread: float = 100.0, seed: int = 0
 ) -> Instance:
-    """Return standard normal means with variances drawn log-uniformly from [1/spread, spread] times one.
+    """Return standard normal means with variances drawn log-uniformly from [1/spread, spread].
 
     Source
     ------

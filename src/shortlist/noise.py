@@ -1,4 +1,4 @@
-"""Noise models: variance proxies for arms of whose rewards only something general is known."""
+"""Noise models: variance proxies for arms whose distribution is only partly known."""
 
 import math
 
@@ -10,7 +10,7 @@ from shortlist.errors import InvalidProblem
 
 
 def bounded(low: float, high: float, n: int) -> FloatArray:
-    """Return one variance proxy for each of n arms whose rewards surely lie between `low` and `high`.
+    """Return one variance proxy for each of n arms whose rewards lie between `low` and `high`.
 
     Source
     ------
@@ -30,8 +30,8 @@ def bounded(low: float, high: float, n: int) -> FloatArray:
 def bernoulli(n: int, *, at_least: float = 0.0, at_most: float = 1.0) -> FloatArray:
     """Return one variance proxy for each of n arms whose rewards are 0 or 1.
 
-    If the probability of a 1 is known to lie between `at_least` and `at_most` for every arm, and both
-    are on one side of 1/2, the proxies are smaller than 1/4.
+    If the probability of a 1 is known to lie between `at_least` and `at_most` for every arm, and both are on
+    the same side of 1/2, the proxies are smaller than 1/4.
 
     Examples
     --------
@@ -43,24 +43,24 @@ def bernoulli(n: int, *, at_least: float = 0.0, at_most: float = 1.0) -> FloatAr
         raise InvalidProblem(
             f"`at_least` is {low:g} and `at_most` {high:g}; give probabilities, the smaller one first."
         )
-    noisiest = np.clip(0.5, low, high)  # the proxy grows towards 1/2 from either side
+    noisiest = np.clip(0.5, low, high)  # the proxy increases towards 1/2 from both sides
     return _for_all(n, float(bernoulli_proxy(np.array([noisiest]))[0]))
 
 
 def bernoulli_proxy(means: FloatArray) -> FloatArray:
     """Return the smallest variance proxy of a 0/1 reward with each mean: (1 - 2p) / (2 ln((1 - p) / p)).
 
-    It is one for every reward between 0 and 1 with that mean.
+    It is a valid proxy for every reward between 0 and 1 with that mean.
 
     Source
     ------
     [BM13] Theorem 2.1 and the references there; its largest value is 1/4, at p = 1/2.
     """
-    p = np.maximum(np.minimum(means, 1 - means), 1e-300)  # the proxies at p and 1 - p agree
+    p = np.maximum(np.minimum(means, 1 - means), 1e-300)  # the proxies at p and 1 - p are equal
     is_half = np.abs(p - 0.5) < 1e-4
     away = np.where(is_half, 0.25, p)
     exact = (1 - 2 * away) / (2 * (np.log1p(-away) - np.log(away)))
-    near = 0.25 * (1 - (1 - 2 * p) ** 2 / 3)  # its expansion around 1/2, right to 1e-16 there
+    near = 0.25 * (1 - (1 - 2 * p) ** 2 / 3)  # its expansion around 1/2, accurate to 1e-16 there
     return np.where(is_half, near, exact)
 
 

@@ -166,25 +166,26 @@ class Plan:
 def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") -> Plan:
     """Return the guarantees and worst cases of all strategies for a problem, and the lower bound.
 
-    With a budget, the plan answers the reverse question: it is the plan of the sharpest problem that so many
-    pulls can certify. Its `problem` contains the number found, and its best strategy stays within the budget.
+    With a budget, the plan answers the reverse question: it is the plan of the sharpest problem that this
+    many pulls can certify. Its `problem` contains the number found, and its best strategy stays within the
+    budget.
 
     Parameters
     ----------
     problem
-        What is asked. If variances are unknown, neither the most pulls nor a lower bound is known before the
-        pilot, and nothing is known of a budget.
+        The problem. If variances are unknown, neither the largest number of pulls nor a lower bound is known
+        before the pilot, and a budget cannot be planned.
     budget
-        The most pulls; None to plan the problem as it is.
+        The maximum number of pulls; None to plan the problem as it is.
     vary
         What to find for a budget: the smallest "epsilon" or "delta", to six digits, or the largest "m" below
-        n (where some strategy's cost does not depend on m, that is n - 1; among more than 512 arms, it is
-        looked for between powers of two).
+        n (n - 1 if the cost of some strategy does not depend on m; with more than 512 arms, it is searched
+        for between powers of two).
 
     Raises
     ------
     NoGuarantee
-        If no value will do for the budget.
+        If no value satisfies the budget.
 
     Examples
     --------
@@ -340,11 +341,11 @@ def _finite(value: float | None) -> float | None:
 _DIGITS = 6
 _EPSILONS = (1e-100, 1e100)
 _LEAST_DELTA = 1e-50
-_FEW = 512  # up to so many arms every m is tried
+_FEW = 512  # up to this many arms every m is tried
 
 
 def _for_budget(problem: Problem, budget: int, vary: str) -> Plan:
-    """Return the plan for the sharpest question that a budget of pulls can certify."""
+    """Return the plan for the sharpest problem that a budget of pulls can certify."""
     if not checked(problem).knows_variances:
         raise InvalidProblem(
             "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
@@ -394,10 +395,10 @@ def _largest_m(problem: Problem, budget: int) -> Problem:
     def asked(m: float) -> Problem:
         return problem.changed(m=int(m))
 
-    last = problem.n - 1  # to select all arms takes no pulls
+    last = problem.n - 1  # selecting all arms takes no pulls
     for m in _falling(last):
         if _is_enough(asked, m, budget):
-            # Between this m and the next larger one tried, look for the last that is certified.
+            # Find the largest certified m between this one and the next larger one tried.
             above = min((tried for tried in _falling(last) if tried > m), default=m)
             while above - m > 1:
                 middle = (m + above) // 2
@@ -410,7 +411,7 @@ def _largest_m(problem: Problem, budget: int) -> Problem:
 
 
 def _falling(last: int) -> list[int]:
-    """Return the numbers of arms to try, the largest first: all if they are few, else ever sparser."""
+    """Return the values of m to try, the largest first: all if they are few, else increasingly sparse."""
     if last < _FEW:
         return list(range(last, 0, -1))
     return sorted({last, *(2**power for power in range(last.bit_length()))}, reverse=True)
@@ -419,19 +420,19 @@ def _falling(last: int) -> list[int]:
 def _is_enough(asked: Callable[[float], Problem], value: float, budget: int) -> bool:
     try:
         return is_within(asked(value), budget)
-    except InvalidProblem:  # not even countable
+    except InvalidProblem:  # too many pulls to count
         return False
 
 
 def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the least number of six digits that is enough, given that larger ones are if any is."""
+    """Return the smallest six-digit number that is enough, assuming that all larger ones are too."""
     if is_enough(low):
         return low
     while high / low > 10:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     decade = math.ceil(math.log10(low))
-    if low < (border := float(f"1e{decade}")) < high:  # so that all numbers between have as many digits
+    if low < (border := float(f"1e{decade}")) < high:  # so that all numbers in between have as many digits
         low, high = (low, border) if is_enough(border) else (border, high)
     unit = Decimal(10) ** (math.floor(math.log10(low)) - _DIGITS + 1)
     short, enough = int(Decimal(low) / unit), math.ceil(Decimal(high) / unit)

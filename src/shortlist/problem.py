@@ -1,4 +1,4 @@
-"""What is asked: the m best of n arms, to within epsilon, with probability 1 - delta."""
+"""The problem: the m best of n arms, to within epsilon, with probability 1 - delta."""
 
 import hashlib
 import struct
@@ -23,7 +23,7 @@ _PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal",
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Problem:
-    """The question put to a strategy; validated once, never changed.
+    """The question to be answered; validated once and immutable.
 
     Parameters
     ----------
@@ -32,29 +32,29 @@ class Problem:
     epsilon
         How far below the true m-th best mean a selected arm may lie, in the units of the rewards.
     delta
-        The probability of failure that is accepted, strictly between 0 and 1.
+        The accepted failure probability, strictly between 0 and 1.
     variances
-        One variance proxy per arm; short for ``rewards=SubGaussian(variances)``.
+        One variance proxy per arm; shorthand for ``rewards=SubGaussian(variances)``.
     names
         One distinct name per arm; by default ``arm-0``, ``arm-1`` and so on.
     n
-        How many arms there are, where neither variances nor names show it.
+        The number of arms, if neither variances nor names determine it.
     rewards
         What is known of the rewards: ``SubGaussian(variances)``, ``Gaussian(variances)``, or ``Gaussian()``
-        if their variances are unknown. "bernoulli", beside `variances`, says that every reward is 0 or 1;
-        its bounds are (0, 1).
+        if the variances are unknown. "bernoulli", together with `variances`, declares that every reward is 0
+        or 1 and sets the bounds to (0, 1).
     guarantee
-        What must be promised: "pac", that no selected arm lies more than epsilon below the m-th best; or
-        only "indifference", that the m best are selected if they lie at least epsilon above all others.
+        The required guarantee: "pac", that no selected arm lies more than epsilon below the m-th best; or the
+        weaker "indifference", that the m best are selected if they lie at least epsilon above all others.
     goal
-        "maximise": arms with large means are good; or "minimise": those with small ones. Where something is
-        said of arms above or below others, "minimise" exchanges the two words.
+        "maximise" if large means are good, or "minimise" if small means are. With "minimise", read "above" as
+        "below", and conversely, in all descriptions.
     bounds
         ``(low, high)`` if every reward is known to lie between these two numbers. Bounds are part of the
-        question: they are stored with a run, and an answer that they rule out is refused, whoever gives it.
-        The variance proxies stay those of `variances`.
+        problem: they are stored with a run, and results outside them are refused. They do not change the
+        variance proxies.
     noise
-        Deprecated: "gaussian" beside `variances` is ``rewards=Gaussian(variances)``.
+        Deprecated: "gaussian" together with `variances` means ``rewards=Gaussian(variances)``.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Problem:
     >>> p.n, p.name(1)
     (2, 'new')
 
-    Nobody knows how noisy the arms are:
+    With unknown variances:
 
     >>> Problem(m=1, epsilon=0.5, delta=0.05, names=["old", "new"], rewards=Gaussian())
     Problem(m=1, epsilon=0.5, delta=0.05, n=2, rewards=Gaussian())
@@ -123,12 +123,12 @@ class Problem:
 
     @property
     def knows_variances(self) -> bool:
-        """Whether the variances of the arms are known, or upper bounds on them."""
+        """Whether the variances of the arms, or upper bounds on them, are known."""
         return self.rewards.variances is not None
 
     @cached_property
     def variances(self) -> FloatArray:
-        """One variance proxy per arm; an InvalidProblem where they are unknown."""
+        """One variance proxy per arm; raises InvalidProblem if they are unknown."""
         if self.rewards.variances is None:
             raise InvalidProblem(
                 "the variances of this problem are unknown. For this, state them: give `variances`, or "
@@ -138,7 +138,7 @@ class Problem:
 
     @property
     def noise(self) -> str:
-        """The kind of rewards as files and logs name it (sub-gaussian, gaussian or gaussian-unknown)."""
+        """The kind of rewards as written to files and logs (sub-gaussian, gaussian or gaussian-unknown)."""
         if not self.knows_variances:
             return UNKNOWN
         return "gaussian" if isinstance(self.rewards, Gaussian) else "sub-gaussian"
@@ -150,17 +150,17 @@ class Problem:
 
     @property
     def declared_rewards(self) -> str | None:
-        """What was declared of single rewards beside their bounds ("bernoulli" or None)."""
+        """What was declared of the rewards besides their bounds ("bernoulli" or None)."""
         return "bernoulli" if self.is_binary else None
 
     @property
     def pilot(self) -> int | None:
-        """How often each arm is pulled first, where variances are unknown; None for a suitable number."""
+        """The number of pilot pulls per arm if variances are unknown; None to choose it automatically."""
         return self.rewards.pilot if isinstance(self.rewards, Gaussian) else None
 
     @property
     def words(self) -> str:
-        """What is asked, in one phrase."""
+        """The question, as a phrase."""
         if self.goal == "maximise":
             best = "best arm" if self.m == 1 else f"{self.m:,} best"
         else:
@@ -169,7 +169,7 @@ class Problem:
 
     @cached_property
     def arms(self) -> IntArray:
-        """All arms, by number; not to be written to."""
+        """All arms, by number; read-only."""
         every = np.arange(self.n)
         every.flags.writeable = False
         return every
@@ -179,12 +179,12 @@ class Problem:
         return f"arm-{arm}" if self.names is None else self.names[arm]
 
     def merits(self, means: FloatArray) -> FloatArray:
-        """Return means so that the larger is the better, as strategies expect it: negated to minimise."""
+        """Return means such that larger is better, as strategies expect: negated if small means are good."""
         return means if self.goal == "maximise" else -means
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the question, equal for equal problems, on every machine."""
+        """A fingerprint of the problem, the same for equal problems on every machine."""
         if not self.knows_variances:
             numbers = (self.n, self.m, self.epsilon, self.delta, self.names, self.pilot)
             words = (*numbers, self.guarantee, self.goal)
@@ -194,14 +194,14 @@ class Problem:
         for name in self.names or ():
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
         for word in (self.noise, self.guarantee, self.goal):
-            if word in {"gaussian", "indifference", "minimise"}:  # what is usual leaves no mark
+            if word in {"gaussian", "indifference", "minimise"}:  # defaults are not hashed
                 parts.update(f"\0{word}".encode())
         if self.bounds is not None:
             parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
         return parts.hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what identifies the question as plain data, fit for JSON; not the arms one by one."""
+        """Return what identifies the problem as plain data for JSON, without the individual arms."""
         data = {
             "n": self.n,
             "m": self.m,
@@ -219,9 +219,9 @@ class Problem:
         return data | {"digest": self.digest}
 
     def changed(self, **changes: Any) -> "Problem":
-        """Return the same question with some of its parts replaced.
+        """Return the same problem with some of its parts replaced.
 
-        A kind of rewards alone, as in ``changed(rewards=Gaussian)``, keeps the variances.
+        A kind of rewards without variances, as in ``changed(rewards=Gaussian)``, keeps the variances.
         """
         parts = {part: getattr(self, part) for part in _PARTS} | changes
         kind = changes.get("rewards") or type(self.rewards)
@@ -233,7 +233,7 @@ class Problem:
         return Problem(**parts)
 
     def with_variances(self, variances: ArrayLike, **changes: Any) -> "Problem":
-        """Return the question that is left once variances are known, or bounds on them."""
+        """Return the problem that remains once variances, or bounds on them, are known."""
         return self.changed(**({"rewards": SubGaussian(variances)} | changes))
 
     def __eq__(self, other: object) -> bool:
@@ -261,15 +261,15 @@ def checked(problem: object) -> Problem:
 def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], purpose: str) -> IntArray:
     """Return pull counts rounded up to whole pulls, at least one each.
 
-    ``amounts(block)`` gives the counts before rounding for a slice of the last axis. Raises
-    InvalidProblem where a count, or their sum over the last axis, could not be counted exactly.
+    ``amounts(block)`` returns the unrounded counts for a slice of the last axis. Raises InvalidProblem if a
+    count, or the sum over the last axis, is too large to be exact.
     """
     counts = np.empty(shape, dtype=np.int64)
     totals = np.zeros(shape[:-1])
     for block in blocks(shape):
         rounded = amounts(block)
         np.ceil(rounded, out=rounded)
-        if rounded.min() < 1.0:  # an amount may vanish in rounding; no arm goes without a pull
+        if rounded.min() < 1.0:  # an amount may round to zero, but every arm is pulled
             np.maximum(rounded, 1.0, out=rounded)
         totals += rounded.sum(axis=-1)
         if not (totals <= MOST_PULLS).all():
@@ -279,7 +279,7 @@ def whole_pulls(shape: tuple[int, ...], amounts: Callable[[slice], FloatArray], 
 
 
 def countable(pulls: int, purpose: str) -> int:
-    """Return a number of pulls, if it can be counted exactly."""
+    """Return a number of pulls, or raise InvalidProblem if it is too large to be exact."""
     if pulls > MOST_PULLS:
         raise _too_many(float(pulls), purpose)
     return pulls
@@ -315,7 +315,7 @@ def _checked_rewards(variances: object, rewards: object) -> Rewards:
 
 
 def _rewards_of_noise(noise: str, variances: object, rewards: object) -> Any:
-    """Return the rewards meant by `noise`, and say what to write instead."""
+    """Return the rewards meant by `noise`, and warn with the replacement."""
     kind = checks.one_of(noise, "noise", ("sub-gaussian", "gaussian"))
     instead = "rewards=shortlist.Gaussian(variances)" if kind == "gaussian" else "`variances` alone"
     checks.deprecated(f'`noise="{kind}"`', instead, stacklevel=4)
@@ -360,7 +360,7 @@ def _checked_bounds(bounds: object, *, is_binary: bool) -> tuple[float, float] |
 
 
 def _refuse_endless(problem: Problem) -> None:
-    # With x = epsilon^2 t / (2 s^2) of order 1 nothing can be told apart, whatever the strategy.
+    # No strategy can tell arms apart while x = epsilon^2 t / (2 s^2) is of order 1 or less.
     with np.errstate(over="ignore", divide="ignore"):
         least = float(problem.variances.sum() / problem.epsilon / problem.epsilon)
     if not least <= MOST_PULLS:

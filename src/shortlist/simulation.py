@@ -18,7 +18,7 @@ from shortlist.strategies import Batch, Strategy, strategy_for
 from shortlist.strategies.protocol import Moments
 
 _MOST_LANES = 128  # replications advanced together: enough to amortise the cost of a step
-_ENTRIES = 1 << 22  # but at most so many arms times lanes, to limit memory
+_ENTRIES = 1 << 22  # but at most this many arms times lanes, to limit memory
 
 Progress: TypeAlias = Callable[[int, int], None]
 

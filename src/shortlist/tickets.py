@@ -1,4 +1,4 @@
-"""What a session hands out: requests for pulls."""
+"""Tickets: the requests for pulls that a session issues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from shortlist.problem import Problem
 
 @dataclass(frozen=True)
 class Ticket:
-    """One request: pull this arm `count` times, all of them fresh.
+    """One request to pull this arm `count` times, with fresh randomness.
 
-    `first_pull` is the number of pulls the arm had before; with the seed and the arm it identifies
+    `first_pull` is the number of earlier pulls of the arm; together with the seed and the arm it determines
     the randomness of the measurement.
     """
 
@@ -35,14 +35,14 @@ class Tickets(Sequence[Ticket]):
 
     @property
     def needs_variances(self) -> bool:
-        """Whether this is the pilot for unknown variances: answers must have their sample variances."""
+        """Whether this is a pilot for unknown variances, so that answers must include sample variances."""
         return self.round == 0 and not self.problem.knows_variances
 
     def __len__(self) -> int:
         return len(self.arms)
 
     def take(self, places: "IntArray | slice") -> "Tickets":
-        """Return some of the tickets, by their places."""
+        """Return some of the tickets, by position."""
         arrays = (self.arms[places], self.counts[places], self.first_pulls[places])
         return Tickets(self.problem, self.round, *arrays)
 

@@ -21,7 +21,7 @@ class Heterogeneity:
     Attributes
     ----------
     groups
-        The non-empty groups G_j as index arrays, by rising variance.
+        The non-empty groups G_j as index arrays, by increasing variance.
     more
         The arms of groups with more than 2m arms, G^m.
     less
@@ -43,9 +43,9 @@ class Heterogeneity:
 
 
 def entropy(values: ArrayLike) -> float:
-    """Return the entropy, in nats, of positive values taken as shares of their sum.
+    """Return the entropy, in nats, of positive values normalised to sum to 1.
 
-    It lies between 0 (one value, or one that dwarfs the rest) and ln(n) (all equal).
+    It lies between 0 (one value, or one that dominates the others) and ln(n) (all equal).
 
     Examples
     --------
@@ -68,16 +68,16 @@ def entropy(values: ArrayLike) -> float:
 
 
 def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
-    """Return the non-empty groups of arms whose variances share a power of two, by rising variance.
+    """Return the non-empty groups of arms, one per doubling of the variance, by increasing variance.
 
-    Group j holds the arms with 2^(j-1) <= variance / smallest variance < 2^j. Comparing binary
-    exponents and significands decides this without rounding, at exact powers of two as elsewhere.
+    Group j holds the arms with 2^(j-1) <= variance / smallest variance < 2^j. Binary exponents and
+    significands are compared, so that nothing is rounded, not even at exact powers of two.
     """
     least = np.frexp(variances.min())
     pieces: dict[int, list[IntArray | range]] = {}
     for block in blocks(variances.shape):
         values = variances[block]
-        if (values == values[0]).all():  # often all arms are alike: a run of them takes no memory
+        if (values == values[0]).all():  # often all arms are alike, and a range takes no memory
             (label,) = _labels(values[:1], least).tolist()
             _append_run(pieces.setdefault(label, []), block.start, block.start + len(values))
             continue
@@ -92,13 +92,13 @@ def variance_groups(variances: FloatArray) -> tuple[IntArray, ...]:
 def _labels(
     values: FloatArray, least: tuple[np.float64, np.int32]
 ) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return how often each value can be halved before it falls below the least one."""
+    """Return how often each value can be halved before it falls below the smallest one."""
     significands, exponents = np.frexp(values)
     return exponents - least[1] - (significands < least[0])  # [ZT22] Sec. 4, G_j is number j - 1 here
 
 
 def _append_run(pieces: list[IntArray | range], start: int, stop: int) -> None:
-    """Append the arms from start to stop, as part of the last run if they follow on it."""
+    """Append the arms from start to stop, extending the last run if they are adjacent."""
     last = pieces[-1] if pieces else None
     if isinstance(last, range) and last.stop == start:
         pieces[-1] = range(last.start, stop)
@@ -146,17 +146,17 @@ def _union(groups: list[IntArray]) -> IntArray:
 def _reduced(variances: FloatArray, groups: tuple[IntArray, ...], limit: int) -> IntArray:
     """Return all small groups and, from each large one, the `limit` arms that maximise the entropy.
 
-    With S the sum of the chosen variances a and Q the sum of a ln(a), the entropy is
-    ln(S) - Q / S: a quasi-convex function of (S, Q), so a best choice maximises a linear function
-    of the two, and hence, in each group, takes the arms with the largest a (1 + kappa - ln(a)) for
-    one number kappa common to all groups. That function of a rises and then falls, so the arms
-    taken are consecutive in a group sorted by variance, and as kappa grows each such window moves
-    up: arm a leaves for arm b at kappa = (b ln b - a ln a) / (b - a) - 1. Trying the windows between
-    all these moves, in order, therefore meets a best choice. `docs/theory.md` has the proof.
+    With S the sum of the chosen variances a and Q the sum of a ln(a), the entropy is ln(S) - Q / S, a
+    quasi-convex function of (S, Q). So an optimal choice maximises a linear function of the two, and takes
+    from each group the arms with the largest a (1 + kappa - ln(a)) for a number kappa common to all groups.
+    That function of a first increases and then decreases, so the chosen arms are consecutive in a group
+    sorted by variance. As kappa grows each such window moves up: arm a is replaced by arm b at kappa = (b ln
+    b - a ln a) / (b - a) - 1. So trying the windows between all these moves, in order, finds an optimal
+    choice. `docs/theory.md` has the proof.
     """
     chosen = [group for group in groups if len(group) <= limit]
     large = [group[np.argsort(variances[group], kind="stable")] for group in groups if len(group) > limit]
-    chosen += [group[:limit] for group in large if _is_level(variances[group])]  # there any choice is best
+    chosen += [group[:limit] for group in large if _is_level(variances[group])]  # any choice is optimal there
     varied = [group for group in large if not _is_level(variances[group])]
     if varied:
         fixed = variances[_union(chosen)]
@@ -170,7 +170,7 @@ def _is_level(rising: FloatArray) -> bool:
 
 
 def _best_windows(fixed: FloatArray, ordered: list[FloatArray], limit: int) -> list[int]:
-    """Return, per sorted group, where the window of `limit` values starts that maximises the entropy."""
+    """Return, per sorted group, the start of the window of `limit` values that maximises the entropy."""
     owner = np.repeat(np.arange(len(ordered)), [len(values) - limit for values in ordered])
     kappas = np.concatenate([_thresholds(values[:-limit], values[limit:]) for values in ordered])
     moves = np.lexsort((owner, kappas))  # stable: within a group the moves stay in order
@@ -186,10 +186,10 @@ def _best_windows(fixed: FloatArray, ordered: list[FloatArray], limit: int) -> l
 
 
 def _thresholds(leaving: FloatArray, entering: FloatArray) -> FloatArray:
-    """Return the kappa from which on each move of one group pays: (b ln b - a ln a) / (b - a) - 1.
+    """Return the kappa above which each move of one group pays: (b ln b - a ln a) / (b - a) - 1.
 
-    Here a leaves and b enters. It is written so that nothing cancels when the two almost agree (the
-    limit is ln a), and kept in order where rounding would disturb it.
+    Here a leaves and b enters. The formula avoids cancellation when the two are almost equal (the limit is
+    ln a), and the result is kept in order despite rounding.
     """
     gains = (entering - leaving) / leaving
     is_move = gains > 0
@@ -203,4 +203,4 @@ def _running(start: float, steps: FloatArray) -> FloatArray:
 
 
 def _x_ln_x(values: FloatArray) -> FloatArray:
-    return values * np.log(np.where(values > 0, values, 1.0))  # a share too small for a float counts as none
+    return values * np.log(np.where(values > 0, values, 1.0))  # a share that underflows counts as zero
