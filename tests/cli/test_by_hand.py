@@ -463,17 +463,17 @@ def test_what_others_told_meanwhile_is_not_counted_as_taken(
     trial: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = with_means(trial.sheet())[:2]
-    take = sl.Session.take
+    record = sl.Session.record
 
-    def late(session: sl.Session, tickets: Any, answers: Any, **about: Any) -> Any:
-        monkeypatch.setattr(sl.Session, "take", take)
+    def late(session: sl.Session, answers: Any) -> Any:
+        monkeypatch.setattr(sl.Session, "record", record)
         with closing(sl.open_store("shortlist.db")) as store, sl.Session.resume(store, "trial") as other:
             first, second = other.asked[:2]
             other.tell(first, means=float(rows[0]["mean"]), worker="ann")
             other.tell(second, means=float(rows[1]["mean"]) + 0.125, worker="ann")
-        return take(session, tickets, answers, **about)
+        return record(session, answers)
 
-    monkeypatch.setattr(sl.Session, "take", late)
+    monkeypatch.setattr(sl.Session, "record", late)
     data = trial.tell(rows, "--json", "--worker", "ann").data
     assert (data["taken"], data["known"], data["conflicting"]) == (0, 1, 1)
 

@@ -13,11 +13,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import shortlist as sl
-from shortlist.measure import Call, Summaries
+from shortlist.measure import Call
+from shortlist.session.answers import Answers
 from shortlist.store import Answered, Leased, Record, Told
 from tests.store.processes import LOADED, fork, together
 
@@ -100,9 +102,9 @@ def _killed(
         session = sl.Session(question(), "race", seed=5, store=address, name=name)
         answer = session.answer
 
-        def noted(calls: sl.session.Tickets, answers: Summaries, **more: object) -> None:
-            answer(calls, answers, **more)  # type: ignore[arg-type]
-            rows = zip(calls, answers.means.tolist(), strict=True)
+        def noted(answers: Answers, **more: Any) -> None:
+            answer(answers, **more)
+            rows = zip(answers.tickets, answers.means.tolist(), strict=True)
             packed = b"".join(ANSWER.pack(c.round, c.arm, c.first_pull, value) for c, value in rows)
             os.write(telling, packed)
 

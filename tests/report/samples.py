@@ -117,7 +117,7 @@ def tell_as_before(session: sl.Session, place: int, mean: float, worker: str) ->
     """Answer a ticket as version 0.1.0 let workers of any name do."""
     asked = session.asked
     answer = Told(asked.round, asked.arms[place : place + 1], np.array([mean]), worker=worker)
-    session.log.append(lambda history, _: transitions.answers(history, answer))
+    session.log.append(lambda history, _: transitions.answers(history, history.round.answers(answer)))
 
 
 @cache

@@ -25,6 +25,7 @@ from shortlist.client.remote_run import Said, parsed, parts_of
 from shortlist.client.transport import Trouble
 from shortlist.measure.source import Call
 from shortlist.report.worker_text import worker_words
+from shortlist.session.answers import Answers
 from shortlist.session.worker_names import OVER_HTTP, is_gone, own_name
 from tests.questions import unknown
 from tests.server.at_work import Server, serving
@@ -195,7 +196,8 @@ def test_many_answers_are_told_in_parts(client: Client) -> None:
     scored = [sl.session.Scored(tickets[4000], -0.25, "x" * 5000)]
     said = run.tell(tickets, means=means, worker="ann", scored=scored)
     assert (said["taken"], said["is_done"]) == (n, True)
-    sizes = [(len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, means, None, scored)]
+    given = Answers.of(problem, tickets, None, means, scored=scored)
+    sizes = [(len(one["answers"]), len(one["scored"])) for one in parts_of("k", given)]
     assert sizes == [(2000, 0), (2000, 0), (500, 1)]
     result = run.result()
     assert (result.arms.means == means * tickets.counts / tickets.counts).all()
@@ -207,9 +209,8 @@ def test_a_ticket_with_many_failures_is_a_part_of_its_own() -> None:
     problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0, 1.0])
     tickets = sl.Session(problem, "single-stage").ask()
     scored = [sl.session.Scored(ticket, 0.0, "no") for ticket in tickets for _ in range(1500)]
-    sizes = [
-        (len(one["answers"]), len(one["scored"])) for one in parts_of("k", tickets, np.zeros(3), None, scored)
-    ]
+    given = Answers.of(problem, tickets, None, np.zeros(3), scored=scored)
+    sizes = [(len(one["answers"]), len(one["scored"])) for one in parts_of("k", given)]
     assert sizes == [(1, 1500)] * 3
 
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.errors import ChangedRun, InvalidAnswers
+from shortlist.errors import ChangedRun, InvalidAnswers, NotAsked
 from shortlist.files.problem_file import read_problem
 from shortlist.measure import BoundedSource, Call, Summaries
+from shortlist.session.answers import Answers
 from shortlist.session.sheet_format import read_sheet
 from shortlist.session.tell_sheet import tell_sheet
 from shortlist.store import Began, Bounded, MemoryStore
+from shortlist.tickets import Tickets
 from tests.compat.cases import SQLITE
 
 BOUNDED = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], names=["a", "b"], bounds=(0, 1))
@@ -249,3 +251,25 @@ def test_a_log_without_bounds_has_no_trace_of_them() -> None:
         (record,) = store.read("main")
         assert isinstance(record.event, Began)
         assert record.event.problem.bounds == problem.bounds
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_answers_are_held_against_bounds_declared_while_they_were_on_their_way(in_parts: bool) -> None:
+    session, store = begun(BOUNDED.changed(bounds=None))
+    tickets = session.ask()
+    sl.Session(BOUNDED, "wnelim", store=store)
+    given = Summaries(tickets.counts, np.array([0.5, 7.0]), np.full(2, np.nan))
+    answers = Answers.of_calls(session.problem, tickets, given)
+    with pytest.raises(sl.MeasurementFailed, match="the mean 7 of"):
+        (session.answer if in_parts else session.record)(answers)
+    assert session.n_pulls == 0
+    session.tell(tickets, means=[0.5, 0.75])
+    assert session.result.selected == ("b",)
+
+
+def test_an_answer_to_an_arm_that_does_not_exist_is_refused() -> None:
+    session, _ = begun(BOUNDED)
+    arms = np.array([2])
+    calls = Tickets(session.problem, 0, arms, arms, 0 * arms)
+    with pytest.raises(NotAsked, match="only 2 arms"):
+        session.answer(Answers.of_calls(session.problem, calls, Summaries(arms, np.array([7.0]), arms / 1)))

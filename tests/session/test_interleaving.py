@@ -16,6 +16,7 @@ from shortlist.execution.scheduler import Pace
 from shortlist.measure import Summaries
 from shortlist.report.provenance import measured_by
 from shortlist.report.workload import workload
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store import Answered, MemoryStore, Released
 from shortlist.tickets import Tickets
@@ -176,11 +177,11 @@ def test_an_answer_to_a_call_that_is_known_changes_nothing() -> None:
     values = np.arange(float(len(known)))
     answers = sl.measure.Summaries(known.counts, values, np.full(len(known), np.nan))
     with pytest.warns(sl.errors.Contradiction, match="the first answer is kept"):
-        session.answer(known, answers)
+        session.answer(Answers.of_calls(session.problem, known, answers))
     assert len(session.conflicts) == len(known) > 0
     other = Tickets(known.problem, 0, known.arms, known.counts + 1, known.first_pulls)
     with pytest.raises(sl.errors.NotAsked, match="not calls of this run"):
-        session.answer(other, answers)
+        session.answer(Answers.of_calls(session.problem, other, answers))
     calls: list[tuple[int, int]] = []
     found = sl.drive(session, noting(calls), reproducible=True)
     assert exact(found) == exact(sl.select(noisy, problem(), "wnelim"))
@@ -278,7 +279,8 @@ def parts(session: sl.Session, *numbers: int) -> Tickets:
 
 def answer(session: sl.Session, calls: Tickets, mean: float = 0.0, variance: float = np.nan) -> None:
     n = len(calls)
-    session.answer(calls, Summaries(calls.counts, np.full(n, mean), np.full(n, variance)))
+    given = Summaries(calls.counts, np.full(n, mean), np.full(n, variance))
+    session.answer(Answers.of_calls(session.problem, calls, given))
 
 
 def test_looking_before_a_driver_begins_does_not_settle_the_split(tmp_path: Path) -> None:

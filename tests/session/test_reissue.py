@@ -16,6 +16,7 @@ from shortlist.report.fragment import result_html
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.report.run_text import status_dict
+from shortlist.session.answers import Answers
 from shortlist.session.leases import Leases
 from shortlist.session.state import RunState
 from shortlist.session.worker_names import own_name
@@ -68,7 +69,7 @@ def staged(seed: int, **how: Any) -> sl.Result:
                 idle.remove(worker)
         if busy and (not idle or busy[0][0] <= clock.now + 1.1):
             clock.now, worker, ticket, mean = heapq.heappop(busy)
-            session.take(ticket, means=mean, worker=worker)
+            session.record(Answers.of(session.problem, ticket, None, mean, worker))
             idle.append(worker)
         else:
             clock.now += 1.1  # whoever is idle looks again when a lease has run out

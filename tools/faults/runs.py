@@ -36,8 +36,8 @@ FAULTS = (
     Fault(
         "session: what is known is told again with what is new",
         "session/transitions.py",
-        "Told(round.number, arms[is_new], means[is_new], fresh, worker, again)",
-        "Told(round.number, arms, means, variances, worker, again)",
+        "Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again)",
+        "Told(round.number, arms, means, None if round.spreads is None else variances, given.worker, again)",
     ),
     Fault(
         "session: conflicts forgotten beside new answers",
@@ -71,9 +71,21 @@ FAULTS = (
     ),
     Fault(
         "bounds: not checked where answers are told",
-        "session/session.py",
-        "            check_bounds(history.problem, tickets, rewards, told.means, scored)\n",
-        "",
+        "session/answers.py",
+        "            check_variances(several, spreads)\n        answers.check_bounds(problem)\n",
+        "            check_variances(several, spreads)\n",
+    ),
+    Fault(
+        "bounds: declared while answers were on their way, and not checked",
+        "session/transitions.py",
+        "        given.check_bounds(history.problem)\n",
+        "        pass\n",
+    ),
+    Fault(
+        "bounds: not checked where answers to calls are told",
+        "session/answers.py",
+        "None, worker, **about)\n        answers.check_bounds(problem)\n",
+        "None, worker, **about)\n",
     ),
     Fault(
         "bounds: not checked for each line of a sheet",
@@ -161,14 +173,14 @@ FAULTS = (
     ),
     Fault(
         "pilot: what no strategy can use is recorded",
-        "session/session.py",
-        "            transitions.check_pilot(history, events)\n",
-        "",
+        "session/transitions.py",
+        "        history.copy().take(events)\n",
+        "        pass\n",
     ),
     Fault(
         "reissue: a ticket told over its parts was measured once",
         "session/transitions.py",
-        "if tickets is not None and round.parts is not None:",
+        "if round.parts is not None:",
         "if False:",
     ),
     Fault(
@@ -288,7 +300,7 @@ FAULTS = (
     Fault(
         "round: calls that were tried again are not told of",
         "execution/scheduler.py",
-        'said |= {"again": self.call_plan.parts(again).arms.tolist()}',
+        'about |= {"again": self.call_plan.parts(again).arms.tolist()}',
         "pass",
     ),
     Fault(
@@ -474,8 +486,8 @@ FAULTS = (
     Fault(
         "session: answers to other pulls than were asked for",
         "session/transitions.py",
-        "if tickets is not None and not (",
-        "if False and not (",
+        "if not (\n        np.array_equal(issued.counts",
+        "if False and not (\n        np.array_equal(issued.counts",
     ),
     Fault(
         "round: a driver measures what others hold",
@@ -797,8 +809,8 @@ FAULTS = (
     Fault(
         "scored: pulls that are not told",
         "session/transitions.py",
-        "    if scored:\n        _check_scored",
-        "    if False:\n        _check_scored",
+        "    _check_scored(history, issued, given.scored)",
+        "    pass",
     ),
     Fault("scored: the same pull twice", "session/transitions.py", "first[arm] = ends", "pass"),
     Fault(

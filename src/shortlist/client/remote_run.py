@@ -15,11 +15,10 @@ from shortlist.client.questions import result_from
 from shortlist.client.refusals import error_of
 from shortlist.client.transport import Connection, Trouble
 from shortlist.errors import Contradiction
-from shortlist.measure import Summaries, summary_of
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.run_urls import path_of
-from shortlist.session.answers import check_bounds, check_rounding, means_of, tickets_of, variances_of
+from shortlist.session.answers import Answers
 from shortlist.session.session import DAY
 from shortlist.session.sheet_format import ticket_text
 from shortlist.session.transitions import plain
@@ -85,22 +84,15 @@ _MOST_FAILURES = 2000
 _MOST_LETTERS_OF_SCORES = 1000  # characters of the reason why a pull failed
 
 
-def parts_of(
-    code: str,
-    tickets: Tickets,
-    means: FloatArray,
-    variances: FloatArray | None,
-    scored: Sequence[Scored],
-    again: Sequence[int] = (),
-) -> Iterator[dict[str, Any]]:
+def parts_of(code: str, given: Answers) -> Iterator[dict[str, Any]]:
     """Yield the answers to tickets in batches, each with its scored failures and repeated tickets."""
-    repeated = {ticket_text(code, tickets.round, arm) for arm in again}
+    repeated = {ticket_text(code, given.tickets.round, arm) for arm in given.again}
     failures = defaultdict(list)
-    for one in scored:
+    for one in given.scored:
         failures[one.ticket.arm].append(failure(code, one))
     answers: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
-    for answer, arm in zip(_answers(code, tickets, means, variances), tickets.arms.tolist(), strict=True):
+    for answer, arm in zip(_answers(code, given), given.tickets.arms.tolist(), strict=True):
         if answers and (len(answers) == _MOST_TICKETS or len(failed) + len(failures[arm]) > _MOST_FAILURES):
             yield _part(answers, failed, repeated)
             answers, failed = [], []
@@ -115,13 +107,11 @@ def _part(answers: list[dict[str, Any]], failed: list[dict[str, Any]], repeated:
     return {"answers": answers, "scored": failed} | ({"again": again} if again else {})
 
 
-def _answers(
-    code: str, tickets: Tickets, means: FloatArray, variances: FloatArray | None
-) -> Iterator[dict[str, Any]]:
-    spreads = [math.nan] * len(tickets) if variances is None else variances.tolist()
-    rows = zip(tickets.arms.tolist(), tickets.counts.tolist(), means.tolist(), spreads, strict=True)
-    for arm, count, mean, variance in rows:
-        spread = {} if math.isnan(variance) else {"variance": variance}
+def _answers(code: str, given: Answers) -> Iterator[dict[str, Any]]:
+    tickets, is_known = given.tickets, given.problem.knows_variances  # then nobody asks for sample variances
+    columns = (tickets.arms, tickets.counts, given.means, given.variances)
+    for arm, count, mean, variance in zip(*(column.tolist() for column in columns), strict=True):
+        spread = {} if is_known or math.isnan(variance) else {"variance": variance}
         yield {"ticket": ticket_text(code, tickets.round, arm), "count": count, "mean": mean, **spread}
 
 
@@ -191,26 +181,17 @@ class RemoteRun:
         pairs = zip(tickets.arms.tolist(), tickets.first_pulls.tolist(), strict=True)
         return np.array([pair in own for pair in pairs], dtype=bool)
 
-    def answer(
-        self,
-        calls: Tickets,
-        answers: Summaries,
-        *,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
-        again: Sequence[int] = (),
-        released: IntArray | None = None,
-    ) -> dict[str, Any]:
+    def answer(self, answers: Answers, *, released: IntArray | None = None) -> dict[str, Any]:
         """Send the answers to parts of tickets; see `Session.answer`. Returns the progress of the run."""
         told = {
-            **_columns(calls),
+            **_columns(answers.tickets),
             "means": answers.means.tolist(),
             "variances": [None if np.isnan(one) else one for one in answers.variances.tolist()],
-            "scored": [failure(self.code, one) for one in scored],
-            "again": [*again],
+            "scored": [failure(self.code, one) for one in answers.scored],
+            "again": [*answers.again],
             "released": [] if released is None else released.tolist(),
         }
-        data: dict[str, Any] = self._post("answer", {"worker": worker or _this_process(), **told})
+        data: dict[str, Any] = self._post("answer", {"worker": answers.worker or _this_process(), **told})
         return data
 
     def tell(
@@ -228,19 +209,9 @@ class RemoteRun:
         Many answers are sent in batches, each all or nothing. Returns the numbers of answers that were
         `taken`, `known` or `conflicting`, the `round` of the run, and whether it `is_done`.
         """
-        if isinstance(tickets, Ticket):
-            rewards = [rewards] if means is None else rewards
-            means = None if means is None else np.atleast_1d(means)
-        tickets = tickets_of(self.problem, tickets)
-        told, spreads = means_of(tickets, rewards, means), None
-        check_rounding(self.problem, told)
-        check_bounds(self.problem, tickets, rewards, told, scored)
-        if tickets.needs_variances:
-            spreads = variances_of(tickets, rewards)
-        elif not self.problem.knows_variances and means is None:  # single tickets do not contain it
-            spreads = _spreads(tickets, rewards)
+        answers = Answers.of(self.problem, tickets, rewards, means, scored=scored, again=again)
         who, came = worker or _this_process(), {"taken": 0, "known": 0, "conflicting": 0}
-        for part in parts_of(self.code, tickets, told, spreads, scored, again):
+        for part in parts_of(self.code, answers):
             data = self._post("tell", {"worker": who, **part})
             self._warn(data["conflicts"])
             came = data | {key: came[key] + data[key] for key in ("taken", "known", "conflicting")}
@@ -310,13 +281,6 @@ class RemoteRun:
                 Contradiction,
                 stacklevel=3,
             )
-
-
-def _spreads(tickets: Tickets, rewards: Any) -> FloatArray:
-    """Return the sample variances of rewards; NaN if not given."""
-    pairs = zip(tickets, rewards, strict=True)
-    found = (summary_of(answer, ticket.count, ticket.name).variance for ticket, answer in pairs)
-    return np.array([np.nan if variance is None else variance for variance in found])
 
 
 def _columns(tickets: Tickets) -> dict[str, Any]:

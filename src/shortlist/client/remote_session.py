@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray
+from shortlist.arrays import BoolArray, IntArray
 from shortlist.client.remote_run import RemoteRun
-from shortlist.measure import Summaries
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.session.answers import Answers
 from shortlist.session.holders import Holding
 from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
@@ -149,9 +149,9 @@ class RemoteSession:
         """Release tickets that a worker will not answer now, or that it started and aborted."""
         self.run.release(worker, by=by, begun=begun, **_SOON)
 
-    def answer(self, calls: Tickets, answers: Summaries, **said: Any) -> None:
+    def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Send the answers to parts of tickets."""
-        known = self.run.answer(calls, answers, **said)
+        known = self.run.answer(answers, released=released)
         self._now |= {key: known[key] for key in ("n_pulls", "n_made")}
         self._is_new = False
         self._is_stale |= known["round"] != self._tickets.round

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from shortlist.arrays import BoolArray, IntArray
-from shortlist.measure import Summaries
 from shortlist.problem import Problem
 from shortlist.result import Result
+from shortlist.session.answers import Answers
 from shortlist.session.holders import Holding
-from shortlist.store.events import Scored
 from shortlist.tickets import Tickets
 
 
@@ -66,16 +65,7 @@ class Driven(Protocol):
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
         """Release the tickets of a worker, or those that it started and aborted."""
 
-    def answer(
-        self,
-        calls: Tickets,
-        answers: Summaries,
-        *,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
-        again: Sequence[int] = (),
-        released: IntArray | None = None,
-    ) -> None:
+    def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Record the answers to tickets, or to parts of them."""
 
     def answered(self) -> Tickets:

@@ -31,6 +31,7 @@ from shortlist.execution.retries import AT_ONCE, Retries, Wait
 from shortlist.execution.worker import Outcome, Task
 from shortlist.execution.workers import Workers
 from shortlist.measure import Source, Summaries
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket
@@ -539,20 +540,22 @@ class _RoundScheduler:
     def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
         """Record valid answers, even if others are invalid."""
         calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
-        answers = Summaries(calls.counts, means, variances)
+        given = Summaries(calls.counts, means, variances)
         scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
         again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
-        said: dict[str, Any] = {"worker": self.job.worker, "scored": scored, "released": released}
-        said |= {"again": self.call_plan.parts(again).arms.tolist()}
-        answer, patiently = self.job.session.answer, self.job.patiently
+        about: dict[str, Any] = {"worker": self.job.worker}
+        about |= {"again": self.call_plan.parts(again).arms.tolist()}
+        session, patiently = self.job.session, self.job.patiently
         try:
-            patiently(lambda: answer(calls, answers, **said))
+            answers = Answers.of_calls(session.problem, calls, given, scored=scored, **about)
+            patiently(lambda: session.answer(answers, released=released))
         except MeasurementFailed:
             for place, number in enumerate(numbers.tolist()):
                 one, own = slice(place, place + 1), self.scores.get(number)
-                said |= {"scored": [] if own is None else [own]}
+                about |= {"scored": [] if own is None else [own]}
                 try:
-                    patiently(partial(answer, calls[one], answers[one], **said))
+                    single = Answers.of_calls(session.problem, calls[one], given[one], **about)
+                    patiently(partial(session.answer, single, released=released))
                 except MeasurementFailed as error:
                     self.again.add(number)
                     self.is_wanted[number] = True

@@ -29,6 +29,7 @@ from shortlist.server.requests import (
 )
 from shortlist.server.responses import Begun, Done, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
+from shortlist.session.answers import Answers
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
@@ -167,14 +168,16 @@ def _answered(given: Answer, session: Session) -> dict[str, Any]:
     if not len(calls) == len(given.means) == len(given.variances):
         raise NotAsked("`means` and `variances` must have one entry for each of the `arms`.")
     variances = np.array([np.nan if one is None else one for one in given.variances])
-    session.answer(
+    scored = [_scored(session, one) for one in given.scored]
+    answers = Answers.of_calls(
+        session.problem,
         calls,
         Summaries(calls.counts, np.array(given.means), variances),
         worker=given.worker,
-        scored=[_scored(session, one) for one in given.scored],
+        scored=scored,
         again=given.again,
-        released=np.array(given.released, dtype=np.int64),
     )
+    session.answer(answers, released=np.array(given.released, dtype=np.int64))
     with session.log.lock:
         history = session.history
         return {

@@ -11,6 +11,7 @@ from shortlist.session.state import RunState
 from shortlist.store import Began, Ended, Event, Record, Store
 
 _AT_ONCE = 1 << 16  # records processed together
+_MANY_ARMS = 20_000
 
 Choose: TypeAlias = Callable[[RunState, float], Sequence[Event]]
 """``decide(history, now)`` returns the events to append, given the state of the log at that time.
@@ -93,9 +94,9 @@ class RunLog:
 
     def begin(self, began: Began) -> None:
         """Start the log with this event, unless it exists."""
-        self._append(lambda history, _: [] if history is not None else [began])
+        self.append(lambda history, _: [] if history is not None else [began], must_exist=False)
 
-    def append(self, decide: Choose) -> Sequence[Event]:
+    def append(self, decide: "Choose | _Decide", *, must_exist: bool = True) -> Sequence[Event]:
         """Append the events that `decide` returns for the current state, and return them.
 
         If `decide` raises, nothing is appended for it, and the error is raised here. After a StoreTrouble the
@@ -103,12 +104,11 @@ class RunLog:
         """
 
         def decided(history: RunState | None, now: float) -> Sequence[Event]:
-            return decide(self.history if history is None else history, now)  # the former raises NoSuchRun
+            return decide(self.history if history is None and must_exist else history, now)  # type: ignore[arg-type]
 
-        return self._append(decided)
-
-    def _append(self, decide: "_Decide") -> Sequence[Event]:
-        pending = _PendingAppend(decide)
+        if self._history is not None and self._history.problem.n >= _MANY_ARMS:
+            self.catch_up()  # most of the work on many arms is then done before taking the lock of the store
+        pending = _PendingAppend(decided)
         try:
             self._waiting.append(pending)
             with self.lock:
@@ -133,7 +133,8 @@ class RunLog:
                 if n_drafted < len(events):
                     if draft is None and self._history is not None:
                         draft = self._history.copy()
-                    draft = self._folded(draft, events[n_drafted:])
+                    draft, rest = self._opened(draft, events[n_drafted:])
+                    draft.take(rest)
                     n_drafted = len(events)
                 events.extend(pending.decided(draft or self._history, now))
             return events
@@ -157,7 +158,10 @@ class RunLog:
         if not records:
             return
         try:
-            self._history = self._folded(draft or self._history, [one.event for one in records[n_drafted:]])
+            events = [record.event for record in records[n_drafted:]]
+            history, rest = self._opened(draft or self._history, events)
+            history.take(rest)
+            self._history = history
             self._last = records[-1]
             self.began_at = self.began_at or records[0].at
             self.changed_at = records[-1].at
@@ -168,15 +172,14 @@ class RunLog:
             self._history = self._last = None
             raise
 
-    def _folded(self, history: RunState | None, events: Sequence[Event]) -> RunState:
-        """Return a state after some events; the first event creates it if there is none."""
-        if history is None:
-            first, *events = events
-            if not isinstance(first, Began):
-                raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
-            history = RunState(first)
-        history.take(events)
-        return history
+    def _opened(self, history: RunState | None, events: Sequence[Event]) -> tuple[RunState, Sequence[Event]]:
+        """Return a state and the events that it lacks; the first event creates the state if there is none."""
+        if history is not None:
+            return history, events
+        first, *rest = events
+        if not isinstance(first, Began):
+            raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
+        return RunState(first), rest
 
 
 _Decide: TypeAlias = Callable[[RunState | None, float], Sequence[Event]]

@@ -16,24 +16,15 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
-from shortlist.measure import Summaries
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.result import Result
 from shortlist.rewards import SubGaussian
 from shortlist.session import transitions
-from shortlist.session.answers import (
-    check_bounds,
-    check_finite,
-    check_parts,
-    check_rounding,
-    means_of,
-    tickets_of,
-    variances_of,
-)
+from shortlist.session.answers import Answers
 from shortlist.session.differences import changes_of_question
 from shortlist.session.holders import Holding, awaited
-from shortlist.session.log import Choose, RunLog
+from shortlist.session.log import RunLog
 from shortlist.session.state import REPRODUCIBLE, RunState
 from shortlist.session.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
@@ -52,7 +43,6 @@ from shortlist.tickets import Ticket, Tickets
 
 DAY = 86_400.0  # seconds
 _LONGEST = 1e10  # seconds; three centuries
-_MANY_ARMS = 20_000
 _MOST_LETTERS = 200  # in the name of a run
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # in a run's code; without letters that are easily confused
 _CODE = 6  # letters: two runs, in any store, have the same code with probability 1 in 148 million
@@ -143,7 +133,7 @@ class Session:
         """Refuse to resume with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
-            self._append(lambda history, _: transitions.declaration(self.name, history, problem))
+            self._log.append(lambda history, _: transitions.declaration(self.name, history, problem))
         self._refuse_changes(problem, strategy, seed, reissue)
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
@@ -177,7 +167,7 @@ class Session:
         session = cls(problem, strategy, seed=seed)
         for event in events:
             if isinstance(event, Told):
-                session._accept(lambda history, _, told=event: transitions.answers(history, told))  # type: ignore[misc]
+                session.record(session._history.find(event.round).answers(event))
             elif isinstance(event, Conflict | Scored):
                 session._log.append(lambda *_, event=event: [event])
         return session
@@ -341,7 +331,7 @@ class Session:
             return events
 
         tickets = self.asked
-        self._append(decide)
+        self._log.append(decide)
         return tickets
 
     def tell(
@@ -385,7 +375,8 @@ class Session:
             If the log could not be written. Then either all of the call is counted or nothing. Repeat the
             call with the same answers when the store works again.
         """
-        self._warn(self.take(tickets, rewards, means=means, worker=worker, scored=scored, again=again))
+        given = Answers.of(self.problem, tickets, rewards, means, worker, scored=scored, again=again)
+        self._warn(self.record(given))
 
     def _warn(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -397,40 +388,13 @@ class Session:
                     stacklevel=3,
                 )
 
-    def take(
-        self,
-        tickets: Ticket | Sequence[Ticket],
-        rewards: Any = None,
-        *,
-        means: float | Sequence[float] | FloatArray | None = None,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
-        sizes: FloatArray | None = None,
-        again: Sequence[int] = (),
-    ) -> Sequence[Event]:
-        """Record answers like `tell`; return the events added to the log: new answers and conflicts.
-
-        It issues no warning about conflicts. If `sizes` gives the largest absolute reward of each ticket, an
-        answer that differs from an earlier one only by rounding counts as the same.
-        """
-        worker = worker and checked_worker(worker)
-        if isinstance(tickets, Ticket):
-            rewards = [rewards] if means is None else rewards
-            means = None if means is None else np.atleast_1d(means)
-        tickets = tickets_of(self.problem, tickets)
-        if tickets.round > self._history.round.number:
+    def record(self, answers: Answers) -> Sequence[Event]:
+        """Record answers like `tell`, without warnings; return the events: new answers and conflicts."""
+        if answers.tickets.round > self._history.round.number:
             self.refresh()
-        needs_variances = self._history.find(tickets.round).tickets.needs_variances
-        means = means_of(tickets, rewards, means)
-        check_rounding(self.problem, means)
-        variances = variances_of(tickets, rewards) if needs_variances else None
-        told = Told(tickets.round, tickets.arms, means, variances, worker, tuple(again))
-
-        def decide(history: RunState, _: float) -> list[Event]:
-            check_bounds(history.problem, tickets, rewards, told.means, scored)
-            return transitions.answers(history, told, tickets, scored, sizes)
-
-        return self._accept(decide)
+        events = self._log.append(lambda history, _: transitions.answers(history, answers))
+        self._settle()
+        return events
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all tickets of the current round, and which of them are open.
@@ -464,44 +428,29 @@ class Session:
             return events
 
         if not self.is_private:
-            self._append(decide)
+            self._log.append(decide)
         return found
 
     def renew(self, worker: str, lease: float) -> None:
         """Extend the leases of a worker."""
         if not self.is_private:
-            self._append(lambda history, now: transitions.renewal(history.round, worker, now + lease))
+            self._log.append(lambda history, now: transitions.renewal(history.round, worker, now + lease))
 
-    def answer(
-        self,
-        calls: Tickets,
-        answers: Summaries,
-        *,
-        worker: str = "",
-        scored: Sequence[Scored] = (),
-        again: Sequence[int] = (),
-        released: IntArray | None = None,
-    ) -> None:
+    def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Record the answers to parts of tickets; a ticket is answered when all its parts are.
 
-        `released` are arms for which the worker makes no more calls now: others may continue with them. See
-        `tell` for the rest.
+        `released` are arms for which the worker makes no more calls now: others may continue with them.
         """
-        worker = worker and checked_worker(worker)
-        check_finite(calls, answers.means)
-        check_rounding(self.problem, answers.means)
-        if calls.needs_variances:
-            check_parts(calls, answers)
+        calls, worker = answers.tickets, answers.worker
 
         def decide(history: RunState, _: float) -> list[Event]:
-            about: dict[str, Any] = {"worker": worker, "scored": scored, "again": again}
-            events = transitions.answers_to_calls(history, calls, answers, **about)
-            check_bounds(history.problem, calls, None, answers.means, scored)
+            events = transitions.answers_to_calls(history, answers)
             if released is not None and calls.round == history.round.number:
                 events += transitions.handed_on(history.round, worker, released, events)
             return events
 
-        self._warn(self._accept(decide))
+        self._warn(self._log.append(decide))
+        self._settle()
 
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""
@@ -526,7 +475,7 @@ class Session:
             round = history.round if begun is None else history.find(begun.round)
             return transitions.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
 
-        self._append(decide)
+        self._log.append(decide)
 
     def awaited(self) -> list[Holding]:
         """Return the workers that this process must wait for, if others hold all open tickets."""
@@ -549,7 +498,7 @@ class Session:
             If rewards were measured with other settings before.
         """
         given = transitions.checked_settings(settings, self.problem.n)
-        self._append(lambda history, _: transitions.arrangement(self.name, history, given))
+        self._log.append(lambda history, _: transitions.arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
         """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
@@ -557,12 +506,6 @@ class Session:
             self._log.append(lambda *_: [Suspended(reason, worker, until)])
 
     # --- the log --------------------------------------------------------------------------------------
-
-    def _append(self, decide: Choose) -> Sequence[Event]:
-        """Append to the log. Decisions on many arms take time; most of it is spent before taking the lock."""
-        if self.problem.n >= _MANY_ARMS and not self.is_private:
-            self._log.catch_up()
-        return self._log.append(decide)
 
     def _begin(
         self, problem: Problem, asked_for: str, strategy: str, seed: int, reissue: bool | None
@@ -578,16 +521,4 @@ class Session:
     def _settle(self) -> None:
         """Append the end of the run to the log, if it has ended."""
         if transitions.end(self._history):
-            self._append(lambda history, _: transitions.end(history))
-
-    def _accept(self, decide: Choose) -> Sequence[Event]:
-        """Append answers and, if they end the run, its end."""
-
-        def decide_and_try(history: RunState, now: float) -> Sequence[Event]:
-            events = decide(history, now)
-            transitions.check_pilot(history, events)
-            return events
-
-        events = self._append(decide_and_try)
-        self._settle()
-        return events
+            self._log.append(lambda history, _: transitions.end(history))

@@ -15,6 +15,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.session.leases import Leases
 from shortlist.store.events import (
@@ -108,6 +109,12 @@ class Round:
         if not is_repeating and len(places) > 1 and len(np.unique(places)) < len(places):
             raise NotAsked("an arm appears twice in one call; tell each ticket once.")
         return places
+
+    def answers(self, told: Told) -> Answers:
+        """Return recorded answers of this round as answers to its tickets."""
+        tickets = self.tickets.take(self.places(told.arms))
+        variances = np.full(len(tickets), np.nan) if told.variances is None else told.variances
+        return Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
 
     def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
         """Record answers to tickets that had none."""
@@ -235,34 +242,28 @@ class RunState:
 
     def take(self, events: Iterable[Event]) -> None:
         """Apply events in order. Answers and leases of a round are collected and applied together."""
-        gathered: list[Told] = []
+        told: list[Told] = []
         leases: list[Leased] = []
-        missing = self.round.n_missing
-
-        def count() -> None:
-            nonlocal missing
-            if leases:
-                self._lease(leases)
-            if gathered:
-                self._count(gathered)
-            leases.clear()
-            gathered.clear()
-            missing = self.round.n_missing
-
+        n_missing = self.round.n_missing
         for event in events:
             if isinstance(event, Told) and event.round == self.round.number:
-                gathered.append(event)
-                missing -= len(event.arms)
-                if missing <= 0:
-                    count()
+                told.append(event)
+                n_missing -= len(event.arms)
+                if n_missing > 0:
+                    continue
             elif isinstance(event, Leased) and event.round == self.round.number:
                 leases.append(event)
+                continue
             elif isinstance(event, Answered):
                 self._keep(event)
-            else:
-                count()
+                continue
+            is_told = bool(told) and told[-1] is event
+            self._count(told, leases)
+            told, leases = [], []
+            if not is_told:
                 self._take(event)
-        count()
+            n_missing = self.round.n_missing
+        self._count(told, leases)
 
     def _take(self, event: Event) -> None:
         match event:
@@ -301,8 +302,12 @@ class RunState:
         for round in self.rounds:
             round.tickets = replace(round.tickets, problem=self.problem)
 
-    def _count(self, gathered: list[Told]) -> None:
-        """Count answers of the current round."""
+    def _count(self, gathered: list[Told], leases: list[Leased]) -> None:
+        """Apply leases and count answers of the current round."""
+        if leases:
+            self._lease(leases)
+        if not gathered:
+            return
         told, round = _together(gathered), self.round
         places = _places(round, told)
         if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
@@ -310,6 +315,8 @@ class RunState:
         else:
             for one in gathered:
                 self._count_first(one)
+        if round.n_missing == 0:
+            self._close_round()
 
     def _count_first(self, told: Told) -> None:
         """Count the new part of an answer; record, and otherwise ignore, repeated answers."""
@@ -359,8 +366,6 @@ class RunState:
         if again:
             is_again |= np.isin(round.tickets.arms[places], again)
         self.n_again += int(is_again.sum())
-        if round.n_missing == 0:
-            self._close_round()
 
     def _keep(self, answered: Answered) -> None:
         """Record answers to parts of tickets of the current round."""

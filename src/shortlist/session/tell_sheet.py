@@ -2,47 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.escaping import is_name
 from shortlist.measure import Summary, check_answer, summary_of
-from shortlist.session.answers import check_rounding, variances_of
+from shortlist.session.answers import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, ticket_text
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
 
 _TICKET = re.compile(r"([a-z]+)-r([0-9]{1,18})-a([0-9]{1,18})")
-
-
-@dataclass(eq=False)
-class Answers:
-    """The answers to tickets of one round.
-
-    Attributes
-    ----------
-    asked
-        All tickets of the round.
-    places
-        The positions of the answered tickets.
-    summaries
-        The answers.
-    sizes
-        The largest absolute reward of each answer, if known.
-    """
-
-    asked: Tickets
-    places: list[int] = field(default_factory=list)
-    summaries: list[Summary] = field(default_factory=list)
-    sizes: list[float] = field(default_factory=list)
-
-    @property
-    def tickets(self) -> Tickets:
-        """The tickets, in the order of the answers."""
-        return self.asked.take(np.array(self.places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,25 +76,29 @@ class Sheet:
             rounds = session.history.rounds
             if number >= len(rounds):
                 raise _never_asked(next(iter(entries.values())))
-            answers = _fitted(entries, rounds[number].tickets)
-            if answers.places:
+            if (answers := _answers(entries, rounds[number].tickets)) is not None:
                 yield answers
 
 
-def _fitted(entries: dict[int, Entry], asked: Tickets) -> Answers:
-    """Return the answers to tickets of one round."""
-    found = Answers(asked)
+def _answers(entries: dict[int, Entry], asked: Tickets) -> Answers | None:
+    """Return the answers to tickets of one round; None if no entry has an answer."""
+    given, rows = [], []
     places = {arm: place for place, arm in enumerate(asked.arms.tolist())}
     for arm, entry in entries.items():
         if arm not in places:
             raise _never_asked(entry)
         _check_labels(entry, asked, places[arm])
         if not entry.is_open:
-            summary = _summary(entry, asked, places[arm])
-            found.places.append(places[arm])
-            found.summaries.append(summary)
-            found.sizes.append(max(map(abs, entry.rewards or [summary.mean])))
-    return found
+            told, summary = _summary(entry, asked, places[arm])
+            variance = np.nan if summary.variance is None else summary.variance
+            size = max(map(abs, entry.rewards or [summary.mean]))
+            given.append(told)
+            rows.append((places[arm], summary.mean, variance, size))
+    if not rows:
+        return None
+    where, means, variances, sizes = map(np.array, zip(*rows, strict=True))
+    tickets = asked.take(where)
+    return Answers(asked.problem, tickets, means, variances, given, sizes=sizes)
 
 
 def _never_asked(entry: Entry) -> InvalidAnswers:
@@ -164,8 +142,8 @@ def ticket_numbers(
     return int(parts[2]), int(parts[3])
 
 
-def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
-    """Return an answer as a summary, if the session can accept it."""
+def _summary(entry: Entry, asked: Tickets, place: int) -> tuple[Any, Summary]:
+    """Return an answer as given and as a summary, if it matches its ticket."""
     tickets = asked.take(slice(place, place + 1))
     (ticket,) = tickets
     if entry.rewards is not None and len(entry.rewards) != ticket.count:
@@ -189,10 +167,10 @@ def _summary(entry: Entry, asked: Tickets, place: int) -> Summary:
         check_rounding(tickets.problem, np.array([answer.mean]))
         check_answer(tickets.problem, ticket.arm, told, answer)
         if tickets.needs_variances:
-            variances_of(tickets, [answer])
+            check_variances(tickets, np.array([answer.variance], dtype=np.float64))
     except MeasurementFailed as error:
         raise InvalidAnswers(f"{entry.where}: {error}") from None
-    return answer
+    return told, answer
 
 
 def _pulls(count: int) -> str:
@@ -326,9 +304,8 @@ def _each(
 ) -> Iterator[tuple[int, int, list[Conflict]]]:
     """Tell a session round by round; yield the number of answers, the number of new ones, and conflicts."""
     for one in sheet.answers(session):
-        own = [score for score in scored if score.ticket.round == one.asked.round]
-        arms = [arm for number, arm in again if number == one.asked.round]
-        sizes = np.array(one.sizes)
-        events = session.take(one.tickets, one.summaries, worker=worker, scored=own, sizes=sizes, again=arms)
+        own = [score for score in scored if score.ticket.round == one.tickets.round]
+        arms = [arm for number, arm in again if number == one.tickets.round]
+        events = session.record(replace(one, worker=worker, scored=own, again=arms))
         new = sum(len(event.arms) for event in events if isinstance(event, Told))
-        yield len(one.places), new, [event for event in events if isinstance(event, Conflict)]
+        yield len(one.tickets), new, [event for event in events if isinstance(event, Conflict)]

@@ -12,7 +12,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import Summaries, check_summaries, declared, is_reward
 from shortlist.problem import MOST_PULLS, Problem
-from shortlist.session.answers import check_variances
+from shortlist.session.answers import Answers, check_variances
 from shortlist.session.differences import changes_of_settings
 from shortlist.session.state import REPRODUCIBLE, Round, RunState
 from shortlist.session.worker_names import is_gone
@@ -120,28 +120,8 @@ def _leased(round: Round, places: IntArray, worker: str, until: float) -> list[E
 # --- answers --------------------------------------------------------------------------------------------
 
 
-def answers(
-    history: RunState,
-    given: Told,
-    tickets: Tickets | None = None,
-    scored: Sequence[Scored] = (),
-    sizes: FloatArray | None = None,
-) -> list[Event]:
-    """Return the events for some answers: new answers, and conflicts with earlier ones.
-
-    Parameters
-    ----------
-    history
-        The state of the run.
-    given
-        The answers; some may be known already.
-    tickets
-        The tickets that they answer, if these are to be compared with those of the round.
-    scored
-        The pulls that failed, and the values that the answers contain for them.
-    sizes
-        The largest absolute reward of each answer, if answers that differ only by rounding count as the
-        same: spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
+def answers(history: RunState, given: Answers) -> list[Event]:
+    """Return the events for answers to whole tickets: new answers, and conflicts with earlier ones.
 
     Raises
     ------
@@ -149,46 +129,55 @@ def answers(
         If the round did not ask for it, or failed pulls are not among those answered.
     ChangedRun
         If failed pulls count as another value in this run.
+    FinalFailure
+        If bounds were declared in the meantime, and the answers violate them.
+    InvalidProblem
+        If the answers complete a pilot after which too many pulls would be needed.
     """
-    round = history.find(given.round)
-    places = _answered(round, given, tickets)
-    if scored:
-        _check_scored(history, round.tickets.take(places), scored)
-    arms, means, variances, worker = given.arms, given.means, given.variances, given.worker
-    known, rounding = round.means[places], 0.0 if sizes is None else _ROUNDING * sizes
-    is_new = np.isnan(known)
-    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
-    if round.spreads is not None and variances is not None:
-        spreads = round.spreads[places]
-        rounding = 0.0 if sizes is None else _ROUNDING * (spreads + sizes * sizes)
-        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
-    rows = zip(arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True)
-    others = [Conflict(round.number, arm, kept, refused, worker) for arm, kept, refused in rows]
-    if not is_new.any():
-        return list(others)
-    fresh = None if variances is None else variances[is_new]
-    new_arms = set(arms[is_new].tolist()) if scored or given.again else set()
-    again = tuple(int(arm) for arm in given.again if arm in new_arms)
-    if tickets is not None and round.parts is not None:  # a driver measured parts of these tickets as well
-        again = (*again, *arms[is_new & (round.parts.n_pulls[places] > 0)].tolist())
-    told = Told(round.number, arms[is_new], means[is_new], fresh, worker, again)
-    counted = [one for one in scored if one.ticket.arm in new_arms]
-    return [*_opening(round), *counted, told, *others]
-
-
-def _answered(round: Round, given: Told, tickets: Tickets | None) -> IntArray:
-    """Return the positions of the answered tickets, if the round asked for exactly these."""
-    places = round.places(given.arms)
+    round = history.find(given.tickets.round)
+    places = round.places(given.tickets.arms)
     issued = round.tickets.take(places)
-    if tickets is not None and not (
-        np.array_equal(issued.counts, tickets.counts)
-        and np.array_equal(issued.first_pulls, tickets.first_pulls)
+    if not (
+        np.array_equal(issued.counts, given.tickets.counts)
+        and np.array_equal(issued.first_pulls, given.tickets.first_pulls)
     ):
         raise NotAsked("these tickets are not those of the session; tell tickets that `ask` returned.")
-    if (round.spreads is None) != (given.variances is None):
-        what = "needs" if given.variances is None else "has no"
-        raise NotAsked(f"round {round.number} {what} sample variances.")
-    return places
+    _check_scored(history, issued, given.scored)
+    is_again = np.isin(issued.arms, given.again)
+    if round.parts is not None:  # a driver has measured parts of these tickets as well
+        is_again |= round.parts.n_pulls[places] > 0
+    return _told(history, round, places, given, is_again)
+
+
+def _told(
+    history: RunState, round: Round, places: IntArray, given: Answers, is_again: BoolArray
+) -> list[Event]:
+    """Return the events for answers to whole tickets of a round, by their positions."""
+    _check_bounds(history, given)
+    arms, means, variances = round.tickets.arms[places], given.means, given.variances
+    known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
+    is_new = np.isnan(known)
+    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
+    if round.spreads is not None:
+        spreads = round.spreads[places]
+        rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
+        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
+    rows = zip(arms[is_other].tolist(), known[is_other].tolist(), means[is_other].tolist(), strict=True)
+    others = [Conflict(round.number, arm, kept, refused, given.worker) for arm, kept, refused in rows]
+    if not is_new.any():
+        return list(others)
+    fresh = None if round.spreads is None else variances[is_new]
+    again = tuple(arms[is_new & is_again].tolist())
+    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again)
+    new_arms = set(told.arms.tolist()) if given.scored else set()
+    counted = [one for one in given.scored if one.ticket.arm in new_arms]
+    return _tried(history, [*_opening(round), *counted, told, *others])
+
+
+def _check_bounds(history: RunState, given: Answers) -> None:
+    """Refuse answers that violate bounds which were declared after the answers were checked."""
+    if history.problem is not given.problem:
+        given.check_bounds(history.problem)
 
 
 def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
@@ -236,32 +225,24 @@ def _check_value(history: RunState, one: Scored) -> None:
         )
 
 
-def answers_to_calls(
-    history: RunState,
-    calls: Tickets,
-    given: Summaries,
-    *,
-    worker: str = "",
-    scored: Sequence[Scored] = (),
-    again: Sequence[int] = (),
-) -> list[Event]:
-    """Return the events for answers to calls: answers to completed tickets, and partial answers.
-
-    `again` are arms for which some of these calls were tried more than once.
-    """
-    round = history.find(calls.round)
+def answers_to_calls(history: RunState, given: Answers) -> list[Event]:
+    """Return the events for answers to calls: answers to completed tickets, and partial answers."""
+    round, calls, worker = history.find(given.tickets.round), given.tickets, given.worker
     parts = history.parts_of(round)
     numbers = parts.call_plan.find(calls)
     if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
         raise NotAsked("these are not calls of this run, each once; the run splits its tickets differently.")
-    order = np.argsort(numbers)
-    numbers, means, variances = numbers[order], given.means[order], given.variances[order]
     places = parts.call_plan.places(numbers)
     if parts.call_plan.ends is None:
-        spread = _pilot_variances(round, places, variances)
-        told = Told(round.number, round.tickets.arms[places], means, spread, worker, tuple(again))
-        return answers(history, told, scored=scored)
-    _check_scored_calls(history, calls, scored)
+        _check_scored(history, round.tickets.take(places), given.scored)
+        if round.spreads is not None:
+            check_variances(calls, given.variances)
+        return _told(history, round, places, given, np.isin(calls.arms, given.again))
+    _check_scored_calls(history, calls, given.scored)
+    _check_bounds(history, given)
+    order = np.argsort(numbers)
+    numbers, places = numbers[order], places[order]
+    means, variances = given.means[order], given.variances[order]
     is_open = ~round.is_told[places]
     is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
     pairs = (round.tickets.arms[places[is_other]], parts.means[numbers[is_other]], means[is_other])
@@ -273,43 +254,41 @@ def answers_to_calls(
     numbers, places = numbers[is_new], places[is_new]
     means, variances = means[is_new], variances[is_new]
     new = parts.call_plan.parts(numbers)
-    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if scored else set()
-    counted = [one for one in scored if (one.ticket.arm, one.ticket.first_pull) in known]
+    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if given.scored else set()
+    counted = [one for one in given.scored if (one.ticket.arm, one.ticket.first_pull) in known]
     events: list[Event] = [*_opening(round), *counted]
     whole, *pooled = parts.whole(numbers, means, variances)
     if len(whole):
-        spread = _pilot_variances(round, whole, pooled[1])
-        arms = round.tickets.arms[whole]
-        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(again, arms)))
+        arms, spread = round.tickets.arms[whole], None
+        if round.spreads is not None:
+            spread = pooled[1]
+            check_variances(round.tickets.take(whole), spread)
+        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms)))
     is_part = ~np.isin(places, whole)
     if is_part.any():
         kept = new.take(np.flatnonzero(is_part))
         spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
         about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
-        events.append(Answered(round.number, *about, worker, _among(again, kept.arms)))
-    return [*events, *others]
+        events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms)))
+    return _tried(history, [*events, *others])
 
 
 def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
-    """Return the arms that are also among `others`."""
+    """Return the arms that are also among `again`."""
     return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
 
 
-def _pilot_variances(round: Round, places: IntArray, variances: FloatArray) -> FloatArray | None:
-    """Return the sample variances of complete tickets, if they belong to a pilot."""
-    return None if round.spreads is None else check_variances(round.tickets.take(places), variances)
-
-
-def check_pilot(history: RunState, events: Sequence[Event]) -> None:
-    """Raise InvalidProblem if some answers complete a pilot after which too many pulls would be needed."""
+def _tried(history: RunState, events: list[Event]) -> list[Event]:
+    """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
     round = history.round
     told = [event for event in events if isinstance(event, Told) and event.round == round.number]
     if round.spreads is None or sum(len(event.arms) for event in told) < round.n_missing:
-        return
+        return events
     try:
         history.copy().take(events)
     except InvalidProblem as error:
         raise InvalidProblem(f"{error} The answers that complete the pilot were not recorded.") from None
+    return events
 
 
 def end(history: RunState) -> list[Event]:
