@@ -1,8 +1,8 @@
 """Figures for papers and reports, with matplotlib (``pip install "shortlist[plot]"``).
 
-Each function returns the axes it has drawn in, or the figure where there are several; `save` writes them to a
-file. What is drawn comes from a function of its own, ``..._data``, for those who need the numbers only.
-matplotlib is imported when something is drawn, not before.
+Each function returns the axes it has drawn in, or the figure if there are several; `save` writes them to a
+file. The numbers in a figure come from a separate function, ``..._data``, which can be used alone. matplotlib
+is imported only when something is drawn.
 
 >>> import shortlist as sl
 >>> problem = sl.Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0, 4.0, 9.0])

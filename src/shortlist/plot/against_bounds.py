@@ -1,4 +1,4 @@
-"""What a run has spent, beside what it and others would have spent at most, and the lower bound."""
+"""Figure of the pulls of a run compared with worst cases and the lower bound."""
 
 import math
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ _PAPER = {"wnelim": "worst case of WNElim", "vmedelim": "worst case of V-MedElim
 
 @dataclass(frozen=True)
 class SpentData:
-    """Numbers of pulls, by what they are; those that are unknown are left out.
+    """Numbers of pulls to compare; unknown ones are omitted.
 
     Attributes
     ----------
     n_pulls
-        What the run has taken.
+        The pulls of the run.
     cap
-        The most it can take or could have taken.
+        The largest number of pulls of this strategy.
     wnelim, vmedelim
-        The most that the paper's two algorithms would take.
+        The worst cases of the paper's two algorithms.
     lower_bound
-        What no algorithm can promise to stay below on every instance.
+        The number that no algorithm can promise to stay below on every instance.
     """
 
     n_pulls: int
@@ -38,12 +38,12 @@ class SpentData:
     lower_bound: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, fit for JSON."""
+        """Return the numbers as plain data for JSON."""
         return dict(vars(self))
 
 
 def spent_data(result: Result, cap: int | None = None) -> SpentData:
-    """Return the pulls of a run beside bounds; `cap` is the most it can take, if that is known better."""
+    """Return the pulls of a run and bounds; `cap` is its maximum, if known better than from the problem."""
     problem = result.problem
     if not problem.knows_variances:
         return SpentData(result.n_pulls, cap, None, None, None)
@@ -58,19 +58,19 @@ def spent_data(result: Result, cap: int | None = None) -> SpentData:
 
 
 def spent(result: Result, *, ax: "Axes | None" = None, cap: int | None = None) -> "Axes":
-    """Return axes with the pulls of a run beside its cap, those of WNElim and V-MedElim, and the lower bound.
+    """Return axes that compare the pulls of a run with its cap, WNElim, V-MedElim and the lower bound.
 
-    The lower bound is for the worst means: on an easier instance a strategy that adapts may stay below it.
-    With unknown variances there is neither a lower bound nor a worst case before the pilot.
+    The lower bound is for the worst means: on an easier instance an adaptive strategy may stay below it. With
+    unknown variances there is no lower bound, and no worst case before the pilot.
 
     Parameters
     ----------
     result
-        Of `select`, `drive` or a session, ended or not.
+        The result of `select`, `drive` or a session, ended or not.
     ax
-        Where to draw; by default in a figure of its own.
+        The axes to draw in; by default those of a new figure.
     cap
-        The most pulls the run can take, if that is known better than from the problem: after a pilot it is.
+        The maximum number of pulls, if it is known better than from the problem, such as after a pilot.
     """
     data = spent_data(result, cap)
     so_far = " so far" if result.stop in {Stop.OPEN, Stop.BUDGET} else ""

@@ -1,4 +1,4 @@
-"""Pulls of several strategies over one quantity: the numbers, and lines with their names beside them."""
+"""Pulls of several strategies over one parameter: the numbers, and labelled lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ LOWER_BOUND = "lower bound"
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Numbers of pulls over one quantity.
+    """Numbers of pulls over one parameter.
 
     Attributes
     ----------
     over
-        What the quantity is.
+        The name of the parameter.
     values
         Its values.
     pulls
-        By strategy, the most pulls it can take at each value; NaN where it promises nothing.
+        By strategy, its largest number of pulls at each value; NaN if it does not guarantee the answer.
     lower_bound
-        The pulls that no algorithm can do without on every instance.
+        The number of pulls that every algorithm needs on some instance.
     """
 
     over: str
@@ -44,12 +44,12 @@ class Curves:
 
     @property
     def multiples(self) -> dict[str, FloatArray]:
-        """The pulls of each strategy as multiples of the lower bound; NaN where that is 0."""
+        """The pulls of each strategy as multiples of the lower bound; NaN where the bound is 0."""
         bound = np.where(self.lower_bound > 0, self.lower_bound, np.nan)
         return {name: pulls / bound for name, pulls in self.pulls.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, fit for JSON."""
+        """Return the numbers as plain data for JSON."""
         return {
             "over": self.over,
             "values": self.values.tolist(),
@@ -61,7 +61,7 @@ class Curves:
 def worst_cases(
     over: str, values: Sequence[float], problems: Iterable[Problem], names: Sequence[str]
 ) -> Curves:
-    """Return what strategies can take at most on problems, each of which belongs to a value."""
+    """Return the worst cases of strategies on problems, one problem per value."""
     rows, bounds = [], []
     for problem in problems:
         rows.append([certified_pulls(name, problem) for name in names])
@@ -72,13 +72,13 @@ def worst_cases(
 
 
 def certified_pulls(name: str, problem: Problem) -> float:
-    """Return the most pulls a strategy can take, if it then promises what is asked; NaN otherwise."""
+    """Return the largest number of pulls of a strategy that guarantees the answer; NaN if it does not."""
     row = row_of(name, problem)
     return float(row.worst_case_pulls or 0) if row.is_certified else np.nan
 
 
 def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the strategies to compare: those named, or by default some, or all there are."""
+    """Return the strategies to compare: the given ones, or the default ones, or all."""
     if names is None:
         return tuple(default) or strategies.names()
     chosen = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
@@ -92,7 +92,7 @@ def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ())
 
 
 def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArray]) -> None:
-    """Draw a line for each strategy that has numbers; where nothing has to be pulled, there is none."""
+    """Draw a line for each strategy that has data; none if no pulls are needed."""
     if not any((heights > 0).any() for heights in curves.values()):
         axes.text(
             0.5,
@@ -112,7 +112,7 @@ def draw_curves(axes: "Axes", values: FloatArray, curves: Mapping[str, FloatArra
                 heights,
                 color=look.colour,
                 linestyle=look.line,
-                marker=look.marker or ("_" if len(values) == 1 else ""),  # a point alone has no line
+                marker=look.marker or ("_" if len(values) == 1 else ""),  # a single point has no line
                 markevery=max(1, len(values) // 12),
                 linewidth=2.2 if name == LOWER_BOUND else 1.5,
                 gid=f"curve-{name}",
@@ -125,7 +125,7 @@ def name_curves(
     curves: Mapping[str, FloatArray],
     height: float,
 ) -> None:
-    """Write the name of each line to the right of its end, one above the other; `height` in inches."""
+    """Write the name of each line to the right of its end without overlaps; `height` is in inches."""
     found = {name: np.flatnonzero(heights > 0) for name, heights in curves.items()}
     x = int(np.argmax(values)) if len(values) else 0
     ends = {name: float(curves[name][at[np.argmin(np.abs(at - x))]]) for name, at in found.items() if len(at)}
@@ -150,9 +150,9 @@ def name_curves(
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:
-    """Return places moved apart until neighbours are `least` from each other, and no further than needed."""
+    """Return positions moved apart just enough that neighbours are at least `least` from each other."""
     order = np.argsort(places, kind="stable")
-    blocks: list[list[float]] = []  # the sum of the wanted starts, and how many stand in a block
+    blocks: list[list[float]] = []  # per block: the sum of the wanted starts, and its size
     for rank, place in enumerate(np.asarray(places, dtype=np.float64)[order]):
         blocks.append([place - rank * least, 1.0])
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:

@@ -1,4 +1,4 @@
-"""How often strategies fail, and what they take, as epsilon changes: by simulation."""
+"""Figure of simulated failures and pulls of strategies as epsilon changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_BESIDE = 0.022  # how far points of different strategies stand apart, as a part of the decades shown
+_BESIDE = 0.022  # horizontal offset between strategies, as a fraction of the decades shown
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What came of one strategy at each epsilon.
+    """The simulated outcomes of one strategy at each epsilon.
 
     Attributes
     ----------
     errors, runs
-        How many replications ended with a wrong answer, of how many that ended.
+        The number of replications that ended with a wrong answer, and the number that ended.
     lowest, highest
-        Ends of the exact 95 % confidence interval for the probability of failure (Clopper-Pearson).
+        The exact 95 % confidence interval for the failure probability (Clopper-Pearson).
     pulls
-        The mean pulls of all replications.
+        The mean number of pulls of all replications.
     """
 
     errors: IntArray
@@ -46,7 +46,7 @@ class Outcomes:
 
     @property
     def rates(self) -> FloatArray:
-        """The share of wrong answers; NaN where none ended."""
+        """The fraction of wrong answers; NaN if no replication ended."""
         return np.where(self.runs > 0, self.errors / np.maximum(self.runs, 1), np.nan)
 
 
@@ -57,13 +57,13 @@ class EpsilonData:
     Attributes
     ----------
     epsilons
-        The values, rising.
+        The values, increasing.
     delta
-        The probability of failure that is accepted.
+        The accepted failure probability.
     outcomes
-        By strategy.
+        The outcomes, by strategy.
     lower_bound
-        The pulls that no algorithm can do without on the worst instance; None if variances are unknown.
+        The number of pulls that every algorithm needs on the worst instance; None if variances are unknown.
     """
 
     epsilons: FloatArray
@@ -72,7 +72,7 @@ class EpsilonData:
     lower_bound: FloatArray | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, fit for JSON."""
+        """Return the numbers as plain data for JSON."""
         return {
             "epsilons": self.epsilons.tolist(),
             "delta": self.delta,
@@ -145,15 +145,15 @@ def failure_against_epsilon(
 ) -> "Figure":
     """Return a figure of failures, with exact 95 % intervals, above mean pulls; both over epsilon.
 
-    A failure is an answer with an arm worse than the m-th best by more than that epsilon. The means stay as
-    they are, so a question becomes harder to answer as epsilon falls, down to the gaps between the means.
+    A failure is an answer with an arm worse than the m-th best by more than that epsilon. The means do not
+    change, so the problem becomes harder as epsilon decreases to the gaps between the means.
 
     Parameters
     ----------
     problem, means, variances, replications, seed, rewards, budget
-        As in `simulate`. The problem's own epsilon counts only where `epsilons` is left out.
+        As in `simulate`. The problem's own epsilon is used only if `epsilons` is omitted.
     strategies
-        Which to compare.
+        The strategies to compare.
     epsilons
         By default nine values from a quarter to four times the problem's own.
     ax
@@ -191,7 +191,7 @@ def failure_against_epsilon(
 
 
 def _moved(epsilons: FloatArray, place: int, n: int) -> FloatArray:
-    """Return the values moved a little to one side, so that intervals of several strategies stand apart."""
+    """Return the values shifted slightly, so that intervals of several strategies do not overlap."""
     decades = max(float(np.log10(epsilons[-1] / epsilons[0])), 0.1)
     return epsilons * 10 ** (_BESIDE * decades * (place - (n - 1) / 2) / max(n - 1, 1) * 2)
 

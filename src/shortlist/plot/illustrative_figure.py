@@ -1,4 +1,4 @@
-"""The paper's illustrative example as a figure: the factors, and what constants make of them."""
+"""Figure of the paper's illustrative example: the factors, and the effect of the constants."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"V-MedElim": "vmedelim", "WNElim": "wnelim", "MedElim": "medelim-max", "lower bound": "lower bound"}
 _FACTORS = ("V-MedElim", "WNElim", "MedElim")
-_WORST = {"lower bound": (14, 16), "WNElim": (45, 800), "V-MedElim": (14, 5e4)}  # and where names stand
+_WORST = {"lower bound": (14, 16), "WNElim": (45, 800), "V-MedElim": (14, 5e4)}  # and label positions
 
 
 def illustrative_data(ks: Sequence[int] = KS) -> list[Row]:
@@ -30,13 +30,14 @@ def illustrative_data(ks: Sequence[int] = KS) -> list[Row]:
 def illustrative(ks: Sequence[int] = KS, *, ax: "Sequence[Axes] | None" = None) -> "Figure":
     """Return a figure of the paper's illustrative example: factors on the left, worst cases on the right.
 
-    On the left is what each algorithm needs in order, per unit of variance and beside the ln(1/delta) that
-    all share; on the right what is certified, with all constants, far beyond the k of any real problem.
+    The left panel shows the order of what each algorithm needs, per unit of variance and relative to the
+    ln(1/delta) that all share. The right panel shows certified worst cases with all constants, far beyond the
+    k of any real problem.
 
     Parameters
     ----------
     ks
-        The values of k on the left: m = 2^k of n = 2^(k^2) arms.
+        The values of k in the left panel: m = 2^k of n = 2^(k^2) arms.
     ax
         Two axes to draw in; by default those of a new figure.
     """

@@ -1,7 +1,8 @@
-"""The numbers of the paper's illustrative example: the factor k that it turns into ln k.
+"""The numbers of the paper's illustrative example, which improves a factor k to ln k.
 
-Zhou and Tian (AISTATS 2022, Section 5.2) pick m = 2^k of n = 2^(k^2) arms, a few noisy, the others very
-quiet. Only numbers of arms of equal variance enter, so that 2^144 arms take no longer than 16.
+Zhou and Tian (AISTATS 2022, Section 5.2) select m = 2^k of n = 2^(k^2) arms, of which a few are noisy and the
+others have very little noise. Only the numbers of arms with equal variance are needed, so 2^144 arms take no
+longer than 16.
 """
 
 import bisect
@@ -20,7 +21,7 @@ KS = range(2, 13)
 
 
 class Row(NamedTuple):
-    """The numbers for one k, in pulls times epsilon^2, before pulls are rounded up to whole ones."""
+    """The numbers for one k, in pulls times epsilon^2, before pulls are rounded up."""
 
     k: int
     terms: tuple[float, float, float]  # of Theorem 4.1; their sum is the order of V-MedElim
@@ -43,7 +44,7 @@ def row(k: int) -> Row:
 
 
 def variance(classes: Sequence[EqualArms]) -> float:
-    """Return the sum of the variances of all arms, divided last: neither part need fit into a float."""
+    """Return the sum of the variances of all arms; dividing last, as neither part need fit a float."""
     return sum(arms.n_arms * arms.variance.numerator / arms.variance.denominator for arms in classes)
 
 
@@ -55,16 +56,16 @@ def entropy(classes: Sequence[EqualArms]) -> float:
 
 
 def screening(quiet: EqualArms, k: int) -> float:
-    """Return what screening costs V-MedElim: only the quiet arms are too many for the final batch."""
+    """Return the cost of screening in V-MedElim: only the quiet arms are too many for the final batch."""
     if k in KS:
         levels = medelim.schedule(quiet.n_arms, 2**k, 1 / 2, DELTA / 2)
         return float(quiet.variance) * sum(level.n_arms * level.pulls_per_variance for level in levels)
-    # 155 levels or more: an endless series. Level j costs 512 (8/9)^(j-1) (ln(8m/delta) + j ln 2) per unit.
+    # 155 levels or more: summed as infinite. Level j costs 512 (8/9)^(j-1) (ln(8m/delta) + j ln 2) per unit.
     return 512 * variance([quiet]) * (9 * (math.log(8 / DELTA) + k * math.log(2)) + 81 * math.log(2))
 
 
 def lower(k: int) -> float:
-    """Return the larger of two lower bounds; the others that the library knows are smaller here."""
+    """Return the larger of two lower bounds; the other known bounds are smaller here."""
     from shortlist.bounds.null import null_instance, shifted_null_instance  # noqa: PLC0415  (scipy is slow)
 
     rising = illustrative_classes(k)[::-1]
@@ -74,6 +75,6 @@ def lower(k: int) -> float:
 
 
 def meeting() -> int:
-    """Return the k from which on V-MedElim's worst case is smaller than WNElim's."""
+    """Return the smallest k at which V-MedElim's worst case is smaller than WNElim's."""
     ks = range(KS.stop, 2000)
     return ks[bisect.bisect_left(ks, True, key=lambda k: row(k).worst[2] < row(k).worst[1])]

@@ -1,4 +1,4 @@
-"""Names and numbers as they stand in a figure, whatever the names are."""
+"""Labels of arms and numbers in a figure."""
 
 import unicodedata
 from collections import Counter
@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 from shortlist.problem import Problem
 
-LONGEST = 30  # letters of a name that are shown
+LONGEST = 30  # maximum number of characters of a name
 _MISSING = "\N{REPLACEMENT CHARACTER}"
 
 
 def escaped(text: str) -> str:
-    """Return text that matplotlib takes as it stands: a dollar sign would begin a formula."""
+    """Return text escaped for matplotlib, in which a dollar sign starts a formula."""
     return text.replace("$", r"\$")
 
 
 def arm_labels(problem: Problem, arms: Iterable[int]) -> list[str]:
-    """Return the names of arms, as long as there is room for and in letters that the font has.
+    """Return the names of arms, shortened if necessary, in characters that the font has.
 
-    What is left out of a long name is its middle, for it is often the end in which names differ. Where
-    letters are missing, or two names look alike, the number of the arm follows.
+    Long names lose their middle, since they often differ at the end. The number of the arm is appended if
+    characters are missing or two names look alike.
     """
     numbers = [int(arm) for arm in arms]
     shown = [_in_letters_at_hand(_shortened(_plain(problem.name(arm)))) for arm in numbers]
@@ -31,7 +31,7 @@ def arm_labels(problem: Problem, arms: Iterable[int]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Return a name on one line, without marks that only direct how others are set."""
+    """Return a name on one line, without invisible formatting characters."""
     kept = (letter for letter in " ".join(name.split()) if unicodedata.category(letter) != "Cf")
     return "".join(letter if letter.isprintable() else _MISSING for letter in kept)
 
@@ -48,7 +48,7 @@ def _in_letters_at_hand(name: str) -> str:
 
 
 def _has(letter: str) -> bool:
-    """Return whether one of the fonts in use has a letter."""
+    """Return whether one of the fonts in use has a character."""
     if letter.isascii():
         return True
     from matplotlib import font_manager, rcParams  # noqa: PLC0415
@@ -67,7 +67,7 @@ def _has(letter: str) -> bool:
 
 
 def pulls_words(pulls: float) -> str:
-    """Return a number of pulls as people write it: in full as long as that is short."""
+    """Return a number of pulls as text, in full if that is short."""
     if pulls < 100 and pulls != int(pulls):
         return f"{pulls:.3g}"
     if pulls < 10_000_000:

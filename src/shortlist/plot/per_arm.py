@@ -1,4 +1,4 @@
-"""What a run has found of each arm: observed means with the cut between in and out, and pulls."""
+"""Figures of the arms of a run: observed means with the cut between in and out, and pulls."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 def arms(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axes":
     """Return axes with the observed mean of each arm and the cut between the m best and the others.
 
-    A line is two standard errors long on either side, by the variances as stated: it is for orientation, and
-    is not what the guarantee rests on. The shaded zone reaches from the m-th best observed mean to epsilon
-    worse. Arms beyond `most` are summed up, all but those next to the cut.
+    Lines are two standard errors long on each side, from the stated variances. They are for orientation and
+    not part of the guarantee. The shaded zone reaches from the m-th best observed mean to epsilon worse. If
+    there are more than `most` arms, those far from the cut are summarised.
 
     Parameters
     ----------
     result
-        Of `select`, `drive` or a session, ended or not.
+        The result of `select`, `drive` or a session, ended or not.
     ax
-        Where to draw; by default in a figure of its own.
+        The axes to draw in; by default those of a new figure.
     most
-        How many arms are shown one by one at most.
+        The maximum number of arms that are shown individually.
     """
     data = arms_data(result, most)
     with quiet_style():
@@ -52,16 +52,16 @@ def arms(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axes
 def pulls(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axes":
     """Return axes with the pulls of each arm, in the order of `arms`: the best observed mean first.
 
-    Of arms that are summed up the bar is the average, and the line reaches from the fewest to the most.
+    For summarised arms the bar is the average, and the line reaches from the fewest to the most pulls.
 
     Parameters
     ----------
     result
-        Of `select`, `drive` or a session, ended or not.
+        The result of `select`, `drive` or a session, ended or not.
     ax
-        Where to draw; by default in a figure of its own.
+        The axes to draw in; by default those of a new figure.
     most
-        How many arms are shown one by one at most.
+        The maximum number of arms that are shown individually.
     """
     data = arms_data(result, most)
     with quiet_style():
@@ -97,7 +97,7 @@ def _height(data: ArmsData) -> float:
 
 
 def _summed_up(data: ArmsData) -> list[tuple[float, Others]]:
-    """Return the rows that stand for many arms, with their places."""
+    """Return the rows that summarise several arms, with their positions."""
     n_above = int(data.better is not None)
     both = ((0.0, data.better), (float(n_above + len(data.arms)), data.worse))
     return [(place, others) for place, others in both if others is not None]
@@ -126,7 +126,7 @@ def _intervals(axes: "Axes", data: ArmsData, is_in: bool) -> None:
 
 
 def _spans(axes: "Axes", data: ArmsData) -> None:
-    """Say in words where arms lie that are summed up: drawn, they would leave no room for the others."""
+    """Write the range of means of summarised arms as text; drawn, it would leave no room for the others."""
     is_pulled = data.pulls > 0
     if not is_pulled.any():
         return
@@ -141,7 +141,7 @@ def _spans(axes: "Axes", data: ArmsData) -> None:
 
 
 def _rows(axes: "Axes", data: ArmsData, result: Result) -> None:
-    """Name the rows, the first one on top."""
+    """Label the rows, the first one on top."""
     places = np.arange(len(data.arms)) + (data.better is not None)
     labels = arm_labels(result.problem, data.arms)
     named = {
@@ -158,7 +158,7 @@ def _rows(axes: "Axes", data: ArmsData, result: Result) -> None:
 
 
 def _standing(others: Others, *, is_last: bool) -> str:
-    """Return how arms that are summed up stand to those shown; of arms without pulls nothing is known."""
+    """Return how summarised arms compare with those shown; nothing is known of arms without pulls."""
     if others.pulls[1] == 0:
         return "without pulls"
     return ("worse or without pulls" if others.pulls[0] == 0 else "worse") if is_last else "better"

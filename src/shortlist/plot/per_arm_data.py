@@ -1,4 +1,4 @@
-"""What figures of arms show: the arms about the cut one by one, and the others summed up."""
+"""The data of figures of arms: arms near the cut individually, the others summarised."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,13 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.result import Result, best_first
 
-MOST = 60  # arms that are all shown one by one
-NEAR = 30  # of more arms, so many about the cut
+MOST = 60  # up to this many arms are all shown individually
+NEAR = 30  # with more arms, how many near the cut are shown
 
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """Arms that are shown together: how many, how many of them are selected, and between what they lie."""
+    """Summarised arms: how many, how many of them are selected, and the range of their values."""
 
     n_arms: int
     n_selected: int
@@ -25,21 +25,21 @@ class Others:
 
 @dataclass(frozen=True, eq=False)
 class ArmsData:
-    """What figures of arms show, the best observed mean first; arms without pulls come last.
+    """The data of figures of arms, the best observed mean first; arms without pulls come last.
 
     Attributes
     ----------
     arms, names
-        Those shown one by one, by number and by name.
+        The arms shown individually, by number and by name.
     means, errors, pulls, is_selected
-        Of these: the observed mean, two standard errors of it by the stated variance (NaN where there is no
-        pull or no stated variance), pulls, and whether it is selected.
+        For these arms: the observed mean, two standard errors of it from the stated variance (NaN without
+        pulls or stated variance), the number of pulls, and whether the arm is selected.
     cut
-        Midway between the m-th and the (m+1)-th best observed mean; None where there are not as many.
+        Midway between the m-th and the (m+1)-th best observed mean; None if there are not as many.
     good
-        The m-th best observed mean, and the one that is worse by epsilon; None where there are fewer.
+        The m-th best observed mean, and that mean made worse by epsilon; None if there are fewer means.
     better, worse
-        Those that are not shown one by one, because there are too many.
+        The summarised arms on either side.
     """
 
     arms: IntArray
@@ -54,7 +54,7 @@ class ArmsData:
     worse: Others | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, fit for JSON."""
+        """Return the numbers as plain data for JSON."""
         parts = (self.names, self.means, self.errors, self.pulls, self.is_selected)
         return {
             "arms": [
@@ -76,7 +76,7 @@ class ArmsData:
 
 
 def arms_data(result: Result, most: int = MOST) -> ArmsData:
-    """Return what figures of arms show; of more than `most`, the nearest to the cut one by one."""
+    """Return the data of figures of arms; with more than `most`, only those near the cut individually."""
     problem, measured = result.problem, result.arms
     merits = problem.merits(measured.means)
     order = best_first(problem.arms, merits)
@@ -102,7 +102,7 @@ def arms_data(result: Result, most: int = MOST) -> ArmsData:
 
 
 def _window(n: int, m: int, most: int) -> slice:
-    """Return which ranks are shown one by one."""
+    """Return which ranks are shown individually."""
     if n <= most:
         return slice(0, n)
     near = min(NEAR, most)

@@ -1,4 +1,4 @@
-"""How a run went on: the arms that each round pulled, and the pulls made by then."""
+"""Figure of the progress of a run: the arms pulled in each round, and the pulls made so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FEW = 40  # rounds that are marked one by one
-_UNEQUAL = 50  # times as many arms in one round as in another: beyond that the scale is logarithmic
+_FEW = 40  # up to this many rounds are marked individually
+_UNEQUAL = 50  # ratio of arms between rounds above which the scale is logarithmic
 
 
 @dataclass(frozen=True, eq=False)
 class RoundsData:
-    """What each round of a run took; of the one under way, what has been told of it.
+    """The arms and pulls of each round of a run; of the current round, those answered so far.
 
     Attributes
     ----------
     rounds
-        Their numbers, from 0.
+        The round numbers, from 0.
     n_arms, pulls
-        How many arms each pulled, and how often in all.
+        The number of arms pulled in each round, and the number of pulls.
     is_whole
-        Whether the last one has been told whole.
+        Whether the last round is complete.
     """
 
     rounds: IntArray
@@ -54,7 +54,7 @@ class RoundsData:
         return np.cumsum(self.pulls, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, fit for JSON."""
+        """Return the numbers as plain data for JSON."""
         return {
             "rounds": self.rounds.tolist(),
             "n_arms": self.n_arms.tolist(),
@@ -65,7 +65,7 @@ class RoundsData:
 
 
 def rounds_data(session: Session | RunState) -> RoundsData:
-    """Return what each round of a session took, or of what its log comes to."""
+    """Return the arms and pulls of each round of a session or of a replayed log."""
     history = session.history if isinstance(session, Session) else session
     if not isinstance(history, RunState):
         raise InvalidProblem(f"`session` is {session!r}; it must be a shortlist.Session.")
@@ -124,14 +124,14 @@ def rounds(session: Session | RunState, *, ax: "Sequence[Axes] | None" = None) -
 
 
 def _logarithmic(axes: "Axes") -> None:
-    """Show few arms beside very many; a single one is half a decade high."""
+    """Use a logarithmic scale, on which a single arm is half a decade high."""
     most = axes.get_ylim()[1]
     axes.set(yscale="log", ylim=(0.3, 1.2 * most), ylabel="arms pulled\nin the round (log)")
     powers_of_ten(axes, "y")
 
 
 def two_axes(ax: "Sequence[Axes] | None") -> "Sequence[Axes]":
-    """Return the two axes that a figure of two needs."""
+    """Return the two axes of a figure with two panels."""
     if ax is None or isinstance(ax, str) or not hasattr(ax, "__len__") or len(ax) != 2:
         raise InvalidProblem(
             f"`ax` is {ax!r}; this figure needs two axes, as `figure.subplots(2)` gives them."

@@ -1,4 +1,4 @@
-"""How worst cases grow with the number of arms, with m, and with confidence."""
+"""Figure of how worst cases grow with the number of arms, with m, and with the confidence."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ def scaling_data(
     strategies: Sequence[str] | None = None,
     points: int = 13,
 ) -> Curves:
-    """Return worst cases over n, m or delta; `variances(n)` gives those of n arms."""
+    """Return worst cases over n, m or delta; `variances(n)` returns the variances of n arms."""
     over = one_of(over, "over", tuple(_LABELS))
     names = checked_strategies(strategies)
     fixed = {"n": n_arms(n), "m": whole_number(m, "m", 1, MOST_ARMS), "delta": delta}
@@ -91,19 +91,19 @@ def scaling(
     over
         What varies: "n", "m" or "delta".
     values
-        Its values; by default `points` that lie evenly on a logarithmic axis.
+        Its values; by default `points` values evenly spaced on a logarithmic axis.
     n, m, epsilon, delta
-        What is asked, but for what varies.
+        The fixed parameters of the problem.
     variances
-        Returns the variances of n arms; by default all are 1.
+        A function that returns the variances of n arms; by default all are 1.
     points
-        How many problems to work out, unless `values` says which.
+        The number of problems to compute, unless `values` is given.
     strategies
-        By default all that promise the m best arms within a number of pulls known in advance.
+        By default all that guarantee the m best arms within a number of pulls known in advance.
     as_multiple
-        Whether to show pulls as multiples of the lower bound, by which nearby lines are told apart.
+        Whether to show pulls as multiples of the lower bound, which separates nearby lines.
     ax
-        Where to draw; by default in a figure of its own.
+        The axes to draw in; by default those of a new figure.
     """
     data = scaling_data(
         over,

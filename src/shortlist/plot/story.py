@@ -1,4 +1,4 @@
-"""The paper's story: what unequal variances change, when their sum stays the same."""
+"""The main point of the paper: the effect of unequal variances with a constant sum."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STORY = ("race", "wnelim", "adapted-medelim", "medelim-max", "vmedelim")
-_HALVING = 0.5  # the most unequal variances shown: each arm has half the variance of the one before
-_SMALLEST = 1e-80  # share of a variance: smaller ones are not allowed, or vanish in rounding
+_HALVING = 0.5  # ratio of successive variances at the most unequal end
+_SMALLEST = 1e-80  # relative size below which variances are not allowed or lost in rounding
 
 
 def heterogeneity_data(
@@ -36,10 +36,10 @@ def heterogeneity_data(
     strategies: Sequence[str] | None = None,
     points: int = 25,
 ) -> Curves:
-    """Return worst cases over the entropy of the variances, whose sum is n throughout.
+    """Return worst cases over the entropy of the variances, whose sum is always n.
 
-    Variances fall geometrically, by the same ratio from arm to arm: from 1/2 (or the smallest ratio that
-    leaves the last arm a variance that can be told from 0) to 1, where all are equal.
+    Variances decrease geometrically. The ratio of successive variances goes from 1/2 (or the smallest ratio
+    at which the last variance can be distinguished from 0) to 1, where all are equal.
     """
     n, points = whole_number(n, "n", 2, MOST_ARMS), whole_number(points, "points", 2, 10_000)
     names = checked_strategies(strategies, STORY)
@@ -52,7 +52,7 @@ def heterogeneity_data(
 
 
 def geometric(n: int, ratio: float) -> FloatArray:
-    """Return n variances of which each is `ratio` times the one before; the first is 1."""
+    """Return n variances, each `ratio` times the previous one; the first is 1."""
     return np.asarray(ratio ** np.arange(n, dtype=np.float64))
 
 
@@ -75,21 +75,21 @@ def heterogeneity_story(
     points: int = 25,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Return axes with worst-case pulls over the entropy of the variances, whose sum stays the same.
+    """Return axes with worst-case pulls over the entropy of the variances, whose sum is constant.
 
-    To the right all variances are equal; to the left a few noisy arms have nearly all of the variance. The
-    order in which the paper's algorithm is optimal depends on this, its constants do not.
+    On the right all variances are equal; on the left a few noisy arms have nearly all of the variance. The
+    order in which the paper's algorithm is optimal depends on the entropy; its constants do not.
 
     Parameters
     ----------
     n, m, epsilon, delta
-        What is asked. The variances sum to n.
+        The problem. The variances sum to n.
     strategies
         By default those of the paper, and `race`.
     points
-        How many problems to work out.
+        The number of problems to compute.
     ax
-        Where to draw; by default in a figure of its own.
+        The axes to draw in; by default those of a new figure.
     """
     data = heterogeneity_data(n, m, epsilon=epsilon, delta=delta, strategies=strategies, points=points)
     curves = {**data.pulls, LOWER_BOUND: data.lower_bound}

@@ -1,7 +1,7 @@
-"""How figures look, and how they are saved: one quiet style, and files that come out the same every time.
+"""The style of figures, and saving them to reproducible files.
 
-Nothing here draws with `pyplot`, and settings of matplotlib hold only while a figure is drawn or saved. So
-whoever uses matplotlib beside this finds it as it was.
+Nothing here uses `pyplot`, and matplotlib's settings are changed only while a figure is drawn or saved, so
+other uses of matplotlib are not affected.
 """
 
 import io
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 Drawn: TypeAlias = "Axes | Figure"
 
-BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # of Okabe and Ito
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # the palette of Okabe and Ito
 ORANGE, SKY, BLACK, GREY, PALE = "#E69F00", "#56B4E9", "#000000", "#6B6B6B", "#BBBBBB"
-WIDTH = 6.4  # inches: the text of most journals, and of this documentation
+WIDTH = 6.4  # inches; the text width of most journals and of this documentation
 
 _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -43,10 +43,10 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.5,
     "lines.markersize": 4.5,
-    "pdf.fonttype": 42,  # text stays text
+    "pdf.fonttype": 42,  # keep text as text
     "savefig.dpi": 200,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "shortlist",  # names of parts do not change from one drawing to the next
+    "svg.fonttype": "none",  # keep text as text
+    "svg.hashsalt": "shortlist",  # makes the ids of elements reproducible
     "xtick.labelsize": 8.5,
     "xtick.minor.visible": False,
     "ytick.labelsize": 8.5,
@@ -57,11 +57,11 @@ _UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
 }
-_LOCK = threading.RLock()  # matplotlib has its settings once for all threads
+_LOCK = threading.RLock()  # matplotlib's settings are global to all threads
 
 
 class Look(NamedTuple):
-    """How a line is told from others, in colour and in grey."""
+    """The colour, dashes and marker of a line, which also differ in greyscale."""
 
     colour: str
     line: Any
@@ -91,12 +91,12 @@ _OTHERS = [
 
 
 def look_of(name: str) -> Look:
-    """Return how the line of a strategy looks: the same in every figure."""
+    """Return the look of a strategy's line, the same in every figure."""
     return _LOOKS.get(name) or _OTHERS[sum(name.encode()) % len(_OTHERS)]
 
 
 def require_matplotlib() -> None:
-    """Explain, if matplotlib is not installed."""
+    """Raise an error that says what to install, if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
@@ -107,9 +107,9 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def quiet_style() -> Iterator[None]:
-    """Draw in the style of this package, and leave matplotlib's settings as they were.
+    """Draw in the style of this package, and restore matplotlib's settings afterwards.
 
-    Of the settings before only the font is kept, so that names may be in any script there is a font for.
+    Only the user's font setting is kept, so that names can be in any script that the font supports.
     """
     require_matplotlib()
     import matplotlib as mpl  # noqa: PLC0415
@@ -122,33 +122,33 @@ def quiet_style() -> Iterator[None]:
 
 
 def new_axes(ax: "Axes | None", height: float, width: float = WIDTH) -> "Axes":
-    """Return the axes given, or those of a new figure of this size in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
     return new_figure(height, width).subplots()
 
 
 def new_figure(height: float, width: float = WIDTH) -> "Figure":
-    """Return an empty figure of this size in inches, unknown to pyplot."""
+    """Return an empty figure of this size in inches, not registered with pyplot."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def whole_ticks(axis: "Axis") -> None:
-    """Mark whole numbers only, in steps of 1, 2 or 5 times a power of ten."""
+    """Place ticks at integers only, in steps of 1, 2 or 5 times a power of ten."""
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     axis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
 
 
 def powers_of_ten(axes: "Axes", which: str) -> None:
-    """Make the "x" or "y" axis logarithmic, with powers of ten as plain text, at least two of them."""
+    """Make the "x" or "y" axis logarithmic, with at least two powers of ten as plain text."""
     from matplotlib.ticker import NullFormatter  # noqa: PLC0415
 
     axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
     if not math.isfinite(axes.dataLim.minposx if which == "x" else axes.dataLim.minposy):
-        return  # there is nothing on it
+        return  # the axis is empty
     axes.set(**{f"{which}scale": "log"})
     axes.autoscale_view()
     low, high = (math.log10(end) for end in axis.get_view_interval())
@@ -159,7 +159,7 @@ def powers_of_ten(axes: "Axes", which: str) -> None:
 
 
 def _power(value: float) -> str:
-    """Return a power of ten, in full where that is short."""
+    """Return a power of ten as text, in full if that is short."""
     exponent = round(math.log10(value))
     if -3 <= exponent <= 3:
         return f"{value:,.10g}"
@@ -167,7 +167,7 @@ def _power(value: float) -> str:
 
 
 def value_ticks(axes: "Axes", values: FloatArray) -> None:
-    """Mark the values themselves, where powers of ten would be too few; every other one if they are many."""
+    """Place ticks at the values themselves, or at every other one if they are many."""
     from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415
 
     some = values[:: max(1, -(-len(values) // 9))]
@@ -189,16 +189,16 @@ def figure_of(drawn: Drawn) -> "Figure":
 
 
 def save(drawn: Drawn, path: str | Path) -> None:
-    """Write a figure to a file: .svg, .pdf (both with text as text) or .png, by the end of its name.
+    """Write a figure to a file: .svg, .pdf (both with text as text) or .png, by its extension.
 
-    The same figure gives the same bytes, today and tomorrow: no date is written.
+    The same figure always gives the same bytes: no date is written.
 
     Parameters
     ----------
     drawn
-        What a function of `shortlist.plot` returned.
+        The return value of a function of `shortlist.plot`.
     path
-        The file; one that is there already is replaced.
+        The file; an existing file is replaced.
     """
     path = Path(path)
     kind, whole = kind_of(path), io.BytesIO()
@@ -208,7 +208,7 @@ def save(drawn: Drawn, path: str | Path) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Return the format that the name of a file asks for."""
+    """Return the format for the extension of a file name."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in _UNDATED:
         given = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
