@@ -456,7 +456,7 @@ def test_figures_are_there_without_scripts(serving: Serving, tab: OpenRun) -> No
 
 def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: OpenRun) -> None:
     page = tab(serving.url + PAGES["suspended"])
-    for label in ("report", "answers (CSV)", "all of it (JSON)"):
+    for label in ("report", "answers (CSV)", "all data (JSON)"):
         with page.expect_download() as kept:
             page.get_by_role("link", name=label, exact=True).click()
         assert Path(kept.value.path()).stat().st_size > 500
@@ -503,9 +503,9 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     expect(spot(page, "#worker")).to_have_value("Ann")
     expect(cards.nth(0).locator(".mean")).to_have_value("0,5")
     page.click("#send")
-    expect(cards.nth(0)).to_contain_text("✓ Taken.")
+    expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     expect(cards.nth(1).locator(".result")).to_have_text("The mean is 'nothing'; it must be a number.")
-    expect(spot(page, "#sent-said")).to_have_text("1 taken, 1 not taken, see there, 1 still open.")
+    expect(spot(page, "#sent-said")).to_have_text("1 added, 1 refused (see the ticket), 1 still open.")
     expect(cards.nth(1).locator(".mean")).to_be_focused()
     page.check("input[value=rewards]")
     pulls = serving.facts("/runs/lab/round.json")["pulls"][0]
@@ -513,7 +513,7 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     expect(cards.nth(1)).to_contain_text(f"{pulls} of {pulls} rewards; their mean is 0.25")
     cards.nth(2).locator(".rewards").fill("1 2 3")
     page.click("#send")
-    expect(cards.nth(1)).to_contain_text("✓ Taken.")
+    expect(cards.nth(1)).to_contain_text("✓ Recorded.")
     expect(cards.nth(2).locator(".result")).to_contain_text(f"asks for {pulls} pulls of")
     facts = serving.facts("/runs/lab.json")
     assert (facts["n_open"], facts["n_pulls"]) == (2, 2 * pulls)
@@ -540,7 +540,7 @@ def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: OpenRun)
         "Conflict: 0.25 was recorded first and is kept; your 0.75 is recorded as a conflict."
     )
     expect(spot(page, "#sent-said")).to_have_text(
-        "0 taken, 1 already recorded, 1 in conflict. Take more tickets above."
+        "0 added, 1 already recorded, 1 in conflict. Take more tickets above."
     )
     page.goto(f"{serving.url}/runs/twice")
     expect(spot(page, ".urgent")).to_contain_text("1 answer contradicts an earlier one")
@@ -559,7 +559,7 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     expect(cards.nth(0).locator(".result")).to_contain_text("variance")
     cards.nth(0).locator(".variance").fill("1.5")
     page.click("#send")
-    expect(cards.nth(0)).to_contain_text("✓ Taken.")
+    expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/pilot.json")["n_open"] == 1
 
 
@@ -590,7 +590,7 @@ def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: OpenRun, tmp_p
         server.start()
         for page in pages:
             expect(spot(page, "#notice")).to_be_hidden()
-        expect(spot(answer, "#sent-said")).to_have_text("3 taken. Take more tickets above.")
+        expect(spot(answer, "#sent-said")).to_have_text("3 added. Take more tickets above.")
         facts = server.facts("/runs/outage.json")
         assert [row["mean"] for row in facts["arms"]["rows"]] == pytest.approx([0.9, 0.5, 0.1])
         expect(spot(run, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
@@ -633,7 +633,7 @@ def test_tokens_let_in_and_readers_have_no_forms(browser: Any, tab: OpenRun, tmp
         page.wait_for_url(re.compile(r"/login\?next="))
         page.fill("#token", "a wrong one")
         page.keyboard.press("Enter")
-        expect(spot(page, "#login-error")).to_have_text("This is none of the tokens.")
+        expect(spot(page, "#login-error")).to_have_text("This token is not valid.")
         page.fill("#token", tokens.read)
         page.keyboard.press("Enter")
         page.wait_for_url(f"{server.url}/runs/fresh")
@@ -705,5 +705,5 @@ def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Op
     expect(spot(page, ".mean").first).to_be_focused()
     page.keyboard.type("0.75")
     page.keyboard.press("Enter")
-    expect(spot(page, ".ticket").first).to_contain_text("✓ Taken.")
+    expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/by%20keys.json")["n_open"] == 1

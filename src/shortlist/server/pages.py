@@ -1,6 +1,7 @@
-"""Pages for people. Each has a twin for programs: the same address with `.json` at its end.
+"""The HTML pages. Each has a JSON version for programs: the same address with `.json` appended.
 
-What a page shows is worked out once, as plain data; the page is drawn from these, and the twin is these.
+The content of a page is computed once, as plain data. The page is rendered from it; the JSON version returns
+it.
 """
 
 import gzip
@@ -31,23 +32,23 @@ from shortlist.server.routes_write import Run
 from shortlist.server.snapshot import glance, report_of, snapshot
 from shortlist.server.tokens import SESSION, Right
 
-_MOST_LETTERS = 200  # of a name
+_MOST_LETTERS = 200  # maximum number of characters of a name
 
 
 def at(facts: Any, key: str) -> Any:
-    """Return a part of plain data by its name, or by several with points between; None if it is not there."""
+    """Return an item of nested data by its key, or by keys joined by dots; None if it does not exist."""
     for part in key.split("."):
         facts = facts.get(part) if isinstance(facts, Mapping) else None
     return facts
 
 
 def formed(value: Any, form: str) -> str:
-    """Return a value in words; nothing for None."""
+    """Return a formatted value; empty for None."""
     return "" if value is None else _FORMS[form](value)
 
 
 def _moment(value: str) -> str:
-    """Return a moment in universal time; in a browser it becomes that of whoever looks."""
+    """Return a time in UTC; the browser converts it to local time."""
     return universal(datetime.fromisoformat(value).timestamp())
 
 
@@ -63,38 +64,38 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 
 _KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _EXAMPLE = {"m": 3, "epsilon": 0.1, "delta": 0.05, "variances": [0.25] * 10}
-_TO_A_PAGE = 50  # runs
+_TO_A_PAGE = 50  # runs per page of the list
 
 Page: TypeAlias = Annotated[int, Query(ge=1, le=1_000_000)]
 
 
 class Login(Strict):
-    """A token, to be let in by a browser."""
+    """A token, for the login of a browser."""
 
     token: str = Field(max_length=1000)
 
 
 def routes(context: AppContext) -> APIRouter:
-    """Return the routes of all pages and of what they load."""
+    """Return the routes of all pages and of the files that they load."""
     router = APIRouter(tags=["pages"])
 
     @router.get("/index.json", responses=returns(Listed))
     async def index_facts(page: Page | None = None) -> dict[str, Any]:
-        """Return runs, the latest first, and what each waits for: all of them, or a page of the list."""
+        """Return the list of runs, the latest first, with the next step of each: all, or one page."""
         return await context.read(partial(_glances, context, page))
 
     @router.get("/runs/{run}.json", responses=returns(Status))
     async def run_facts(run: Run) -> dict[str, Any]:
-        """Return how far a run is: all that its page shows."""
+        """Return the status of a run: everything that its page shows."""
         return await context.read(partial(context.cache.look, run_of(run), snapshot))
 
     @router.get("/plan.json")
     async def plan_facts() -> dict[str, Any]:
-        """Return what the plan calculator starts with."""
+        """Return the initial values of the plan calculator."""
         return {"example": _EXAMPLE}
 
     async def drawn(template: str, request: Request, facts: Awaitable[dict[str, Any]]) -> HTMLResponse:
-        """Return the page that shows what its twin returns; or what is wrong with it."""
+        """Return a rendered page, or an error page."""
         try:
             return HTMLResponse(_drawn(context, template, request, await facts))
         except ShortlistError as error:
@@ -127,7 +128,7 @@ def routes(context: AppContext) -> APIRouter:
 def _add_files(router: APIRouter, context: AppContext) -> None:
     @router.get("/runs/{run}/report.html", response_class=HTMLResponse)
     async def report(run: Run) -> HTMLResponse:
-        """Return the report on a run: one file that needs nothing else."""
+        """Return the report on a run, a single self-contained file."""
         draw = partial(context.cache.look, run_of(run), lambda found: report_page(report_of(found)))
         return HTMLResponse(await context.read(draw))
 
@@ -156,7 +157,7 @@ def _add_login(router: APIRouter, context: AppContext) -> None:
         right = Right.WRITE if tokens is None else tokens.right_of(given.token)
         if right is Right.NOTHING:
             refusal: Response | None = request.state.missed(request.scope)
-            return refusal or answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this is none of the tokens.")
+            return refusal or answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this token is not valid.")
         response = JSONResponse({"right": right.name.lower()})
         response.set_cookie(
             context.settings.cookie,
@@ -218,7 +219,7 @@ def static_files() -> dict[str, tuple[bytes, str]]:
 
 
 def _glances(context: AppContext, page: int | None) -> dict[str, Any]:
-    """Return runs, the latest first, also those that cannot be read."""
+    """Return the list of runs, the latest first, including runs that cannot be read."""
     found, names = [], context.cache.runs()
     first, last = (0, len(names)) if page is None else ((page - 1) * _TO_A_PAGE, page * _TO_A_PAGE)
     for run in names[first:last]:

@@ -1,7 +1,7 @@
-"""What answers look like, for those who read the OpenAPI document; each route names its own.
+"""The response models, for the OpenAPI document; each route names its own.
 
-They are plain data that commands print as well, without pydantic, and may say more than is listed here. Tests
-check every answer against its shape.
+Responses are plain data, which commands also print, and are not built with pydantic. They may have more
+fields than are listed here. Tests check every response against its model.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -10,21 +10,21 @@ from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
-Moment: TypeAlias = Annotated[str, Field(description="A time, as ISO 8601 has it.")]
+Moment: TypeAlias = Annotated[str, Field(description="A time in ISO 8601 format.")]
 
 
 class Reply(BaseModel):
-    """An answer; it may say more than is listed."""
+    """A response; it may have further fields."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class Begun(Reply):
-    """A run that has begun, or was there already."""
+    """A run that was created, or existed already."""
 
     run: str
-    path: Annotated[str, Field(description="Where its page is.")]
-    code: Annotated[str, Field(description="The letters with which its tickets begin.")]
+    path: Annotated[str, Field(description="The path of its page.")]
+    code: Annotated[str, Field(description="The prefix of its tickets.")]
     strategy: str
     seed: Count
     n_pulls: Count
@@ -36,7 +36,7 @@ class Begun(Reply):
 
 
 class Ticket(Reply):
-    """Pulls of one arm that are to be made."""
+    """A request for pulls of one arm."""
 
     ticket: str
     arm: Count
@@ -46,7 +46,7 @@ class Ticket(Reply):
 
 
 class Holder(Reply):
-    """Who has how many tickets, until when."""
+    """A worker, its number of tickets, and when its lease expires."""
 
     worker: str
     n_tickets: Count
@@ -54,7 +54,7 @@ class Holder(Reply):
 
 
 class Given(Reply):
-    """The tickets that a worker has; where there are none, for whom it has to wait."""
+    """The tickets of a worker; if there are none, the workers to wait for."""
 
     run: str
     worker: str
@@ -67,7 +67,7 @@ class Given(Reply):
 
 
 class Refused(Reply):
-    """An answer that differs from an earlier one, which stands."""
+    """An answer that differs from an earlier one, which is kept."""
 
     ticket: str
     kept: float
@@ -75,7 +75,7 @@ class Refused(Reply):
 
 
 class Taken(Reply):
-    """What came of answers, in numbers of tickets, and how far the run is now."""
+    """What happened to the answers, as numbers of tickets, and the progress of the run."""
 
     run: str
     taken: Count
@@ -90,14 +90,14 @@ class Taken(Reply):
 
 
 class Done(Reply):
-    """Something was done to a run."""
+    """A change to a run was made."""
 
     run: str
     is_done: bool
 
 
 class Kept(Done):
-    """Answers to parts of tickets were taken."""
+    """Answers to parts of tickets were recorded."""
 
     round: Count
     n_pulls: Count
@@ -105,7 +105,7 @@ class Kept(Done):
 
 
 class Glance(Reply):
-    """What the list of runs says of one; of a damaged one only the first five."""
+    """The entry of a run in the list; a damaged run has only the first five fields."""
 
     run: str
     path: str
@@ -126,7 +126,7 @@ class Listed(Reply):
 
 
 class Status(Glance):
-    """How far a run is: all that its page shows."""
+    """The status of a run: everything that its page shows."""
 
     problem: dict[str, Any]
     seed: Count
@@ -141,7 +141,7 @@ class Status(Glance):
 
 
 class Round(Reply):
-    """The tickets of the round under way; `free` are places in the lists beside it."""
+    """The tickets of the current round; `free` contains positions in the lists beside it."""
 
     run: str
     round: Count
@@ -151,10 +151,10 @@ class Round(Reply):
     n_open: Count
     answered: Annotated[
         dict[str, Any] | None,
-        Field(description="Parts of open tickets that are answered, for a worker."),
+        Field(description="For a worker: parts of open tickets that are answered already."),
     ]
     n_pulls: Count
-    n_made: Annotated[int, Field(ge=0, description="Pulls, with those of parts of open tickets.")]
+    n_made: Annotated[int, Field(ge=0, description="The number of pulls, including parts of open tickets.")]
     is_done: bool
     settings: dict[str, Any] | None
     needs_variances: bool | None = None
@@ -176,7 +176,7 @@ class Question(Reply):
 
 
 class Outcome(Reply):
-    """What a run has come to."""
+    """The result of a run so far."""
 
     is_done: bool
     n_pulls: Count
@@ -185,7 +185,7 @@ class Outcome(Reply):
 
 
 class Plan(Reply):
-    """What every strategy promises for a question."""
+    """The guarantee and worst case of every strategy for a question."""
 
     words: str
 
@@ -201,20 +201,20 @@ class Export(Reply):
 
 
 def returns(model: type[Reply]) -> dict[int | str, dict[str, Any]]:
-    """Return how the OpenAPI document describes a route that answers in this shape."""
+    """Return the OpenAPI description of a route with this response."""
     return {200: {"model": model}}
 
 
 def returns_text(kind: str, words: str) -> dict[int | str, dict[str, Any]]:
-    """Return how the OpenAPI document describes a route that answers with text."""
+    """Return the OpenAPI description of a route that responds with text."""
     return {200: {"description": words, "content": {kind: {"schema": {"type": "string"}}}}}
 
 
 class Api(FastAPI):
-    """An application whose errors have one form, also where all is well in another: so says its document."""
+    """An application that documents the common error format for all routes."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the document."""
+        """Return the OpenAPI document."""
         document = super().openapi()
         for operations in document["paths"].values():
             for operation in operations.values():

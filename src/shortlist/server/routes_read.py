@@ -56,7 +56,7 @@ def routes(context: AppContext) -> APIRouter:
     async def round_(
         run: Run,
         worker: Annotated[str | None, Query(max_length=200)] = None,
-        known: Annotated[int | None, Query(ge=0, description="A round whose tickets are left out.")] = None,
+        known: Annotated[int | None, Query(ge=0, description="A round whose tickets to omit.")] = None,
     ) -> dict[str, Any]:
         """Return all tickets of the current round: which are open and, for a worker, which it may measure."""
         return await context.read(partial(context.cache.look, run_of(run), partial(_round, worker, known)))
@@ -75,7 +75,7 @@ def routes(context: AppContext) -> APIRouter:
     @router.get(
         "/runs/{run}/export.csv",
         response_class=StreamingResponse,
-        responses=returns_text("text/csv", "All answers, as a sheet."),
+        responses=returns_text("text/csv", "All answers, as CSV."),
     )
     async def export_csv(run: Run) -> StreamingResponse:
         """Return all answers of a run as CSV, which `shortlist tell` accepts."""

@@ -1,4 +1,4 @@
-/** Answers by hand: take tickets, type what was measured, send it. */
+/** The form for answers by hand: take tickets, enter results, send them. */
 import { show } from "./bind.js";
 import { Following, persist, talk } from "./connection.js";
 import { keep, kept } from "./drafts.js";
@@ -9,7 +9,7 @@ import { Card } from "./ticket.js";
 const get = (id) => document.getElementById(id);
 const main = /** @type {HTMLElement} */ (get("main"));
 const path = main.dataset.path ?? "";
-const room = `tickets.${main.dataset.code}`; // where the tickets of this run are kept on the device
+const room = `tickets.${main.dataset.code}`; // local storage key for the tickets of this run
 /** @type {Card[]} */
 let cards = [];
 
@@ -28,7 +28,7 @@ function start() {
   deal(kept(room, { tickets: [] }));
 }
 
-/** What a button does, and nothing else meanwhile. @param {() => Promise<void>} what */
+/** A click handler that ignores other clicks until it is done. @param {() => Promise<void>} what */
 function doing(what) {
   return async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -70,30 +70,30 @@ async function take() {
 function words(asked) {
   const n = asked.tickets.length;
   if (n) return `You have ${counted(n, "ticket")} of round ${asked.round}.`;
-  if (asked.is_done) return "The run has ended: nothing has to be measured any more.";
+  if (asked.is_done) return "The run has ended; nothing is left to measure.";
   const others = asked.waiting_for.map(
     (/** @type {any} */ one) =>
       `${name(one.worker, 60)} (${counted(one.n_tickets, "ticket")} until ${moment(one.until)})`,
   );
-  if (!others.length) return "There are no tickets to be had now.";
-  return `All open tickets are with others: ${others.slice(0, 5).join(", ")}. Try again later.`;
+  if (!others.length) return "No tickets are available now.";
+  return `All open tickets are reserved for other workers: ${others.slice(0, 5).join(", ")}. Try again later.`;
 }
 
 async function release() {
   const worker = get("worker").value.trim();
   await persist(() => talk(`${path}/release`, { worker }));
   deal({ tickets: [] });
-  const rest = "What you typed is kept here, should you take the same tickets again.";
-  tell("take-said", `What you had is free for others. ${rest}`);
+  const rest = "Your entries are kept in case you take the same tickets again.";
+  tell("take-said", `Your tickets were released. ${rest}`);
 }
 
-/** Show tickets, and keep them on the device. @param {any} asked */
+/** Show tickets, and save them on the device. @param {any} asked */
 function deal(asked) {
   cards = asked.tickets.map((/** @type {any} */ ticket) => new Card(ticket, () => count()));
   get("tickets").replaceChildren(...cards.map((card) => card.element));
   get("answers").hidden = !cards.length;
   const until = asked.until ? `Reserved for you until ${moment(asked.until)}` : "";
-  get("reserved").textContent = until && `${until}. Answers are taken later, too.`;
+  get("reserved").textContent = until && `${until}. Later answers are accepted, too.`;
   const isPilot = cards.some((card) => card.ticket.needs_variances);
   get("kind-mean").textContent = isPilot ? "mean and variance" : "the mean";
   keep(room, cards.length ? asked : null);
@@ -115,7 +115,7 @@ function count() {
 
 async function send() {
   const ready = cards.filter((card) => !card.isDone && !card.isEmpty);
-  if (!ready.length) return tell("sent-said", "Nothing is filled in yet.", true);
+  if (!ready.length) return tell("sent-said", "No answer has been entered yet.", true);
   tell("sent-said", "Sending …");
   const worker = get("worker").value.trim() || "somebody";
   const sums = { taken: 0, known: 0, conflicting: 0, wrong: 0 };
@@ -134,14 +134,14 @@ async function send() {
   ready.find((card) => !card.isDone)?.focus();
 }
 
-/** What came of all that was sent.
+/** A summary of what happened to the answers.
  * @param {{taken: number, known: number, conflicting: number, wrong: number}} sums
  * @param {number} open @param {any} last */
 function summary(sums, open, last) {
-  const parts = [`${sums.taken} taken`];
+  const parts = [`${sums.taken} added`];
   if (sums.known) parts.push(`${sums.known} already recorded`);
   if (sums.conflicting) parts.push(`${sums.conflicting} in conflict`);
-  if (sums.wrong) parts.push(`${sums.wrong} not taken, see there`);
+  if (sums.wrong) parts.push(`${sums.wrong} refused (see the ticket)`);
   if (open) parts.push(`${open} still open`);
   const said = `${parts.join(", ")}.`;
   if (last?.is_done) return `${said} The run has ended.`;

@@ -1,17 +1,17 @@
 /**
- * Puts plain data into a page. Elements say by attributes what they show:
+ * Shows plain data in a page. Attributes of an element bind it to the data:
  *
- *   data-say="key"       its text (data-form: how it is written, see forms.js)
- *   data-if, data-unless whether it is there at all
- *   data-width, -left    a share, as a width or a place
+ *   data-say="key"       its text (data-form: the format, see forms.js)
+ *   data-if, data-unless whether it is visible
+ *   data-width, -left    a share, as a width or a position
  *   data-kind="key"      its class, after data-base
- *   data-href="key"      where it leads
- *   data-list="key"      its children, one for each of a list, made after the <template> in it;
- *                        data-key tells which are the same as before
+ *   data-href="key"      its link
+ *   data-list="key"      its children, one per list item, copied from the <template> in it;
+ *                        data-key identifies an item across updates
  *   data-figure="key"    a figure of the report
  *
- * Only figures are read as HTML: the server draws them, and escapes what others have written. All else is text.
- * What has not changed is not touched, so that the focus and what is selected stay where they are.
+ * Only figures are parsed as HTML: the server draws them and escapes user input. Everything else is text.
+ * Unchanged elements are not touched, so that focus and selection are kept.
  */
 import { forms } from "./forms.js";
 
@@ -29,7 +29,7 @@ function own(root, attribute) {
   return /** @type {HTMLElement[]} */ (root.hasAttribute(attribute) ? [root, ...inside] : inside);
 }
 
-/** Show facts in an element and in all that it contains. @param {HTMLElement} root @param {any} facts */
+/** Show data in an element and its descendants. @param {HTMLElement} root @param {any} facts */
 export function show(root, facts) {
   for (const one of own(root, "data-say")) {
     const value = at(facts, one.dataset.say ?? "");
@@ -89,7 +89,7 @@ function list(parent, items) {
   for (const row of before.values()) row.remove();
 }
 
-/** Give an element the content of another one; what was opened stays open. @param {Element} old @param {Element} fresh */
+/** Replace the content of an element by that of another; open details stay open. @param {Element} old @param {Element} fresh */
 function become(old, fresh) {
   const before = [...old.childNodes];
   const after = [...fresh.childNodes];

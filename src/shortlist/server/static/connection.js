@@ -1,13 +1,13 @@
-/** What passes between a page and the server, and what is said when the server cannot be reached. */
+/** Requests to the server, and messages when it cannot be reached. */
 
 import { sentence } from "./forms.js";
 
 const PATIENCE = 15_000; // milliseconds to wait for an answer
-const BEAT = 30_000; // milliseconds after which a page that hears nothing asks
+const BEAT = 30_000; // milliseconds without an event after which a page polls
 const SOON = 500;
 const LATE = 3_000; // milliseconds before trying again, at first and at most
 
-/** The server said no, and why. */
+/** The server refused a request, with a reason. */
 export class Refused extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
@@ -19,7 +19,7 @@ export class Refused extends Error {
 /** The server could not be reached. */
 export class Lost extends Error {}
 
-/** Send something, or fetch something if there is nothing to send; return what is answered.
+/** Send a POST request, or GET without a body; return the response.
  * @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function talk(path, body, signal) {
   const limit = AbortSignal.timeout(body === undefined ? PATIENCE : 4 * PATIENCE);
@@ -42,7 +42,7 @@ export async function talk(path, body, signal) {
   const found = parsed(said);
   if (response.ok && found !== null) return found;
   if (found?.error?.message) throw new Refused(response.status, found.error.message);
-  if (response.status >= 502) throw new Lost(); // a proxy that does not find the server
+  if (response.status >= 502) throw new Lost(); // from a proxy that cannot reach the server
   throw new Refused(response.status, `the server answered with status ${response.status}.`);
 }
 
@@ -55,7 +55,7 @@ function parsed(text) {
   }
 }
 
-/** Say at the top of the page what is wrong with the connection; nothing if all is well.
+/** Show a connection error at the top of the page; hide it if there is none.
  * @param {any} [error] */
 export function notice(error) {
   const place = /** @type {HTMLElement} */ (document.getElementById("notice"));
@@ -75,7 +75,7 @@ function loginLink() {
   return link;
 }
 
-/** Do something again and again until the server is reached.
+/** Retry until the server is reached.
  * @template T @param {() => Promise<T>} what @returns {Promise<T>} */
 export async function persist(what) {
   for (let wait = SOON; ; wait = Math.min(2 * wait, LATE)) {
@@ -91,7 +91,7 @@ export async function persist(what) {
   }
 }
 
-/** Fetch something every so often while the page is looked at.
+/** Fetch data at regular intervals while the page is visible.
  * @param {() => string} path @param {(facts: any) => void} take @param {number} every milliseconds */
 export function poll(path, take, every) {
   let wait = every;
@@ -115,10 +115,10 @@ export function poll(path, take, every) {
 }
 
 /**
- * Follow a run as long as the page is looked at; whenever the connection breaks, connect again.
+ * Follow a run while the page is visible; reconnect whenever the connection breaks.
  *
- * A browser has few connections to one server, and each page that follows a run keeps one. So pages that
- * nobody looks at let go of theirs.
+ * A browser opens few connections to one server, and each page that follows a run uses one. So hidden pages
+ * close theirs.
  */
 export class Following {
   /** @param {string} path @param {(facts: any) => void} take */
@@ -159,7 +159,7 @@ export class Following {
     this.close();
     this.timer = setTimeout(() => this.open(), this.wait);
     this.wait = Math.min(2 * this.wait, LATE);
-    await this.ask(); // a broken stream does not tell why it broke
+    await this.ask(); // the stream does not say why it broke
   }
 
   async ask() {

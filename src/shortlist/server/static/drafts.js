@@ -1,4 +1,4 @@
-/** What somebody has typed and not sent yet: kept on the device, so that nothing is lost on the way. */
+/** Unsent input, saved on the device so that it is not lost. */
 
 const ROOM = "shortlist";
 
@@ -11,7 +11,7 @@ export function kept(key, otherwise = null) {
   }
 }
 
-/** Keep something; null to forget it. Return whether it could be kept.
+/** Save a value; null removes it. Return whether it could be saved.
  * @param {string} key @param {any} value */
 export function keep(key, value) {
   try {
@@ -19,6 +19,6 @@ export function keep(key, value) {
     else localStorage.setItem(`${ROOM}.${key}`, JSON.stringify(value));
     return true;
   } catch {
-    return false; // the device does not allow it, or is full
+    return false; // storage is disabled or full
   }
 }

@@ -1,4 +1,4 @@
-/** How what a page shows is written. The server writes it in the same way at first: see pages.py. */
+/** Formats for data in pages. The server uses the same formats: see pages.py. */
 
 const TURNING = /[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
 // eslint-disable-next-line no-control-regex
@@ -7,7 +7,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 /** @param {number} value */
 export const count = (value) => Math.round(value).toLocaleString("en-US");
 
-/** A number of things; nothing if there is none. @param {number} value */
+/** A count; empty if it is zero. @param {number} value */
 export const some = (value) => (value ? count(value) : "");
 
 /** A share in percent: 12 %, 0.3 %, below 0.1 %. @param {number} share */
@@ -16,7 +16,7 @@ export function percent(share) {
   return share >= 0.0995 || share === 0 ? `${(100 * share).toFixed(0)} %` : `${(100 * share).toFixed(1)} %`;
 }
 
-/** A moment in the time of whoever looks; of another day with its date. @param {string} iso */
+/** A local time, with the date unless it is today. @param {string} iso */
 export function moment(iso) {
   const at = new Date(iso);
   const now = new Date();
@@ -28,7 +28,7 @@ export function moment(iso) {
   return `${at.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...year })}, ${clock}`;
 }
 
-/** A name of others: what would control something is shown as a sign, and what is too long loses its middle.
+/** A user-supplied name, with control characters replaced; a long name loses its middle.
  * @param {string} text @param {number} [most] */
 export function name(text, most = 200) {
   const seen = text.replace(CONTROL, (sign) => ({ "\n": "\\n", "\r": "\\r", "\t": "\\t" })[sign] ?? "\ufffd");
@@ -41,7 +41,7 @@ export function name(text, most = 200) {
 /** @param {number} n @param {string} thing */
 export const counted = (n, thing) => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
 
-/** Words that begin with a large letter. @param {string} words */
+/** Text with its first letter capitalised. @param {string} words */
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** @type {Record<string, (value: any) => string>} */

@@ -1,4 +1,4 @@
-/** What all pages share: times of whoever looks, and the way out. */
+/** Shared by all pages: local times, and logging out. */
 import { talk } from "./connection.js";
 import { moment } from "./forms.js";
 

@@ -1,8 +1,8 @@
-/** Shows a token to be let in, and goes on to where the reader wanted to go. */
+/** Logs in with a token, and continues to the page that was requested. */
 import { talk } from "./connection.js";
 import { sentence } from "./forms.js";
 
-/** Where to go on: a page of this server, and no other. @param {string} search */
+/** The page to continue to, on this server only. @param {string} search */
 export function goal(search) {
   const wanted = new URLSearchParams(search).get("next") ?? "/";
   const isHere = /^\/(?![/\\])/.test(wanted) && new URL(wanted, location.origin).origin === location.origin;

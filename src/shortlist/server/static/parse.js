@@ -1,14 +1,14 @@
-/** Numbers and arms as people type them. What is no number is left as it is, for the library to say so. */
+/** Parses numbers and arms. Invalid numbers are passed on as text, so that the library reports them. */
 
 import { count } from "./forms.js";
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const WITH_COMMA = /^[+-]?\d+,\d+$/;
-const TWO_WAYS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // 1,234 may be a little more than one, or more than a thousand
+const TWO_WAYS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // 1,234 may mean 1.234 or 1234
 const MOST_ARMS = 1_000_000;
 
-/** A number, the text itself if it is none, nothing if there is none. A decimal comma is taken for a point,
- * which phones in many countries do not offer; unless the comma may as well divide thousands.
+/** A number, the text itself if it is not a number, or undefined if it is empty. A decimal comma is accepted,
+ * since many phones offer no point, unless it could also be a thousands separator.
  * @param {string} text @returns {number | string | undefined} */
 export function number(text) {
   const cell = text.trim().replace("−", "-");
@@ -17,11 +17,11 @@ export function number(text) {
   return WITH_COMMA.test(cell) && !TWO_WAYS.test(cell) ? Number(cell.replace(",", ".")) : cell;
 }
 
-/** Whether a number can be read in two ways. @param {string} text */
+/** Whether a number is ambiguous. @param {string} text */
 export const isUnclear = (text) => TWO_WAYS.test(text.trim());
 
 /** All rewards of a ticket, separated by spaces, commas, semicolons or lines. Commas within numbers are
- * decimal ones if so there are as many rewards as there should be, and otherwise not.
+ * decimal commas if that gives the expected number of rewards.
  * @param {string} text @param {number} wanted @returns {(number | string)[]} */
 export function rewards(text, wanted) {
   const all = cells(text, /[\s,;]+/);
@@ -32,7 +32,7 @@ export function rewards(text, wanted) {
   return withCommas.map((cell) => Number(cell.replace(",", ".")));
 }
 
-/** Between what all rewards lie, as POST /plan takes it: two numbers, or 0/1. @param {string} text
+/** The bounds of rewards in the format of POST /plan: two numbers, or 0/1. @param {string} text
  * @returns {Record<string, any>} */
 export function bounds(text) {
   if (!text.trim()) return {};
@@ -42,7 +42,7 @@ export function bounds(text) {
 /** @param {string} text @param {RegExp} between */
 const cells = (text, between) => text.trim().replaceAll("−", "-").split(between).filter(Boolean);
 
-/** The arms of a question, as POST /plan takes them. @param {string} text @param {boolean} isUnknown
+/** The arms of a question in the format of POST /plan. @param {string} text @param {boolean} isUnknown
  * @returns {Record<string, any>} */
 export function arms(text, isUnknown) {
   const lines = text.split(/\r?\n/).filter((line) => line.trim());
@@ -71,28 +71,28 @@ function addLine(line, header, values, names) {
   const many = /^(\S+)\s*[x×*]\s*(\d+)$/.exec(line.trim());
   if (many) {
     if (values.length + Number(many[2]) > MOST_ARMS) {
-      throw new Error(`there are more than ${count(MOST_ARMS)} arms, the most that can be sent.`);
+      throw new Error(`there are more than ${count(MOST_ARMS)} arms, which is the maximum.`);
     }
     for (let k = Number(many[2]); k > 0; k -= 1) values.push(number(many[1]));
     return;
   }
   const found = row(line, header?.between);
   if (!header && (found.length === 1 || WITH_COMMA.test(line.trim()))) {
-    values.push(found.length === 1 ? number(line) : line.trim()); // 0,25 is no arm called 0
+    values.push(found.length === 1 ? number(line) : line.trim()); // 0,25 is not an arm named 0
     return;
   }
   const { name, value, width } = header ?? { name: 0, value: 1, width: 2 };
   if (found.slice(width).some((cell) => cell.trim())) {
     throw new Error(
       `the line '${line.trim()}' has ${found.length} cells; it must have ${width}. Write decimals with a point, or ` +
-        "put semicolons between cells.",
+        "separate cells by semicolons.",
     );
   }
   if (name >= 0) names[values.length] = (found[name] ?? "").trim();
   values.push(number(found[value] ?? "") ?? "");
 }
 
-/** Which columns a sheet has; null if its first line is no header. @param {string} line */
+/** The columns of a CSV header; null if the line is not a header. @param {string} line */
 function heading(line) {
   const between = separator(line);
   const titles = row(line, between).map((cell) => cell.trim().toLowerCase());
@@ -104,13 +104,13 @@ function heading(line) {
   return null;
 }
 
-/** What parts the cells of a line; as many commas as others are decimal ones. @param {string} line */
+/** The separator of the cells of a line; in a tie, commas are decimal commas. @param {string} line */
 function separator(line) {
   const n = (/** @type {string} */ sign) => line.split(sign).length;
   return ["\t", ";", ","].reduce((best, one) => (n(one) > n(best) ? one : best));
 }
 
-/** The cells of a line of CSV; those in quotes may have commas. @param {string} line @param {string} between */
+/** The cells of a line of CSV; quoted cells may contain the separator. @param {string} line @param {string} between */
 function row(line, between = separator(line)) {
   /** @type {string[]} */
   const found = [""];

@@ -1,13 +1,13 @@
-/** The plan calculator: what is typed is planned, and can be begun. */
+/** The plan calculator, which can also start a run. */
 import { Lost, notice, talk } from "./connection.js";
 import { count, counted, sentence } from "./forms.js";
 import { arms, bounds, number } from "./parse.js";
 
-const PAUSE = 250; // milliseconds without a key before the server is asked
-const LONGEST_LINK = 4000; // letters of arms that fit into an address
+const PAUSE = 250; // milliseconds after the last key before a request is sent
+const LONGEST_LINK = 4000; // maximum number of characters of the arms in a URL
 const FIELDS = ["m", "epsilon", "delta", "goal", "noise", "guarantee", "bounds", "arms"];
 const NUMBERS = ["m", "epsilon", "delta"];
-const LONGEST_BAR = 2.5; // times the best: longer bars are cut off
+const LONGEST_BAR = 2.5; // multiple of the best; longer bars are cut off
 
 /** @param {string} id @returns {any} */
 const get = (id) => document.getElementById(id);
@@ -15,7 +15,7 @@ let timer = 0;
 /** @type {AbortController | null} */
 let asking = null;
 
-/** Take from the address what it says. */
+/** Fill in the form from the URL. */
 function fill() {
   const given = new URLSearchParams(location.search);
   const listed = given.get("variances")?.split(",").join("\n");
@@ -37,7 +37,7 @@ function later(pause) {
   timer = setTimeout(plan, pause);
 }
 
-/** The question as it is typed. */
+/** The question in the form. */
 function question() {
   /** @type {Record<string, any>} */
   const asked = Object.fromEntries(NUMBERS.map((key) => [key, number(get(key).value)]));
@@ -50,7 +50,7 @@ async function plan() {
   asking?.abort();
   const own = (asking = new AbortController());
   try {
-    get("arms-read").textContent = ""; // until it is known what they are
+    get("arms-read").textContent = ""; // until they have been parsed
     const asked = question();
     get("arms-read").textContent = read(asked);
     link();
@@ -76,7 +76,7 @@ function fail(error) {
   }
 }
 
-/** What was read of the arms. @param {Record<string, any>} asked */
+/** A summary of the arms. @param {Record<string, any>} asked */
 function read(asked) {
   if (asked.n) return counted(asked.n, "arm");
   const values = asked.variances ?? asked.scales;
@@ -92,7 +92,7 @@ function read(asked) {
 /** @param {number[]} values */
 const least = (values) => values.reduce((a, b) => (b < a ? b : a));
 
-/** Let the address say what is planned, so that it can be sent to others. */
+/** Put the question into the URL, so that it can be shared. */
 function link() {
   const said = new URLSearchParams(FIELDS.map((key) => [key, get(key).value]));
   if (get("arms").value.length > LONGEST_LINK) said.delete("arms");
@@ -176,7 +176,7 @@ function note(row) {
   return made;
 }
 
-/** Offer the strategies of a plan. @param {any[]} rows */
+/** List the strategies of a plan in the menu. @param {any[]} rows */
 function offer(rows) {
   const select = get("strategy");
   if (!select) return;

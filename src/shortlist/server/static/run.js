@@ -1,15 +1,15 @@
-/** One run, followed as it goes. */
+/** The page of a run, updated live. */
 import { show } from "./bind.js";
 import { Following } from "./connection.js";
 import { name } from "./forms.js";
 
-const BETWEEN = 20_000; // milliseconds between two things said aloud, unless something is over
+const BETWEEN = 20_000; // milliseconds between announcements, except when the state changes
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const spoken = /** @type {HTMLElement} */ (document.getElementById("spoken"));
 let said = { at: -BETWEEN, state: "" };
 
-/** Say how far the run is to those who hear the page: now and then, and when its state changes.
+/** Announce the progress to screen readers: at intervals, and when the state changes.
  * @param {any} facts */
 function speak(facts) {
   if (facts.state === said.state && performance.now() - said.at < BETWEEN) return;

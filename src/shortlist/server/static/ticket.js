@@ -1,4 +1,4 @@
-/** A ticket as a card: what is wanted, what was typed, and what came of it. */
+/** A ticket as a card: the request, the input fields, and the outcome. */
 import { Refused } from "./connection.js";
 import { keep, kept } from "./drafts.js";
 import { counted, name, sentence } from "./forms.js";
@@ -50,13 +50,13 @@ export class Card {
     });
   }
 
-  /** Whether the mean or all rewards are asked for. @param {string} kind */
+  /** Switch between input of the mean and of all rewards. @param {string} kind */
   choose(kind) {
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
     const wanted = counted(this.ticket.pulls, "reward");
-    this.find(".rewards-label").textContent = `All ${wanted}, with spaces, commas or lines between`;
+    this.find(".rewards-label").textContent = `All ${wanted}, separated by spaces, commas or line breaks`;
     this.read();
   }
 
@@ -65,7 +65,7 @@ export class Card {
     return used.every((key) => !this.find(`.${key}`).value.trim());
   }
 
-  /** Say how what was typed is read, where that is not plain. */
+  /** Show how ambiguous input is parsed. */
   read() {
     const place = this.find(".read");
     place.textContent = "";
@@ -81,7 +81,7 @@ export class Card {
     }
   }
 
-  /** What is sent. */
+  /** The answer to send. */
   get answer() {
     const { ticket, pulls } = this.ticket;
     if (this.kind === "rewards") return { ticket, rewards: rewards(this.find(".rewards").value, pulls) };
@@ -89,7 +89,7 @@ export class Card {
     return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
   }
 
-  /** Send the answer; return what came of it, or null if it was refused.
+  /** Send the answer; return the response, or null if it was refused.
    * @param {string} worker @param {(body: any) => Promise<any>} post */
   async send(worker, post) {
     this.say("Sending …", "");
@@ -110,7 +110,7 @@ export class Card {
     const [other] = told.conflicts;
     const words = other && `${other.kept} was recorded first and is kept; your ${other.refused} is recorded as a conflict.`;
     if (other) this.say(`Conflict: ${words}`, "error");
-    else this.say(told.known ? "✓ Already recorded with the same value." : "✓ Taken.", "good");
+    else this.say(told.known ? "✓ Already recorded with the same value." : "✓ Recorded.", "good");
     keep(this.room, null);
     this.element.classList.add("done");
     for (const key of FIELDS) this.find(`.${key}`).readOnly = true;
@@ -134,12 +134,12 @@ export class Card {
 /** @param {string} key @param {string} text */
 function reading(key, text) {
   const [large, small] = [text.replace(",", ""), text.replace(",", ".")];
-  if (isUnclear(text)) return `${text} can be read in two ways: write ${large}, or ${small}.`;
+  if (isUnclear(text)) return `${text} is ambiguous: write ${large} or ${small}.`;
   const isRead = text.includes(",") && typeof number(text) === "number";
   return isRead ? `The ${key} is read as ${number(text)}.` : "";
 }
 
 /** @param {number} value */
 function rounded(value) {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "none: not all of them are numbers";
+  return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "undefined: not all of them are numbers";
 }
