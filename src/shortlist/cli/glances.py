@@ -27,7 +27,7 @@ class Glance:
         return self.outline is not None and self.outline.is_final
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the main facts as plain data, fit for JSON."""
+        """Return the main facts as plain data for JSON."""
         from shortlist.report.run_text import outline_dict
 
         if self.outline is None:

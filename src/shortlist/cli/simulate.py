@@ -96,7 +96,7 @@ def taking(problem: "Problem", names: tuple[str, ...]) -> Iterator[str]:
 
 
 def countable(problem: "Problem") -> Iterator[str]:
-    """Yield the strategies with a cap on pulls; say which are left out because theirs is beyond counting.
+    """Yield the strategies with a cap on pulls; print those that are skipped because the cap is too large.
 
     If variances are unknown, so are caps: then yield the strategies that start with their own pilot.
     """

@@ -177,10 +177,9 @@ def _series(source: Source, tried: Sequence[ArmTrials], *, with_means: bool = Tr
 
 
 def _pooled(scores: FloatArray, sizes: FloatArray) -> tuple[float, list[int]]:
-    """Return the chance of scores as extreme as these, standard normal ones, and the places they stand at.
+    """Return the chance of standard normal scores as extreme as these, and where the extreme ones are.
 
-    One half of the chance is for their sum, which a cause common to all arms moves; the other half is for
-    single arms.
+    One half of the chance is for their sum, which a common cause affects; the other half is for single arms.
     """
     from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
 

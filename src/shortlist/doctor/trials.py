@@ -65,7 +65,7 @@ class ArmTrials:
 
 
 def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
-    """Return at most so many arms, spread over the list."""
+    """Return at most `n_arms` arms, spread over the list."""
     places = np.linspace(0, problem.n - 1, min(n_arms, problem.n))
     return [int(place) for place in places.round()]
 

@@ -1,8 +1,8 @@
 """Simulated arms: batches of rewards are drawn by their sufficient statistic, if there is one.
 
-The mean of t Gaussian rewards is one normal variable and the sum of t coin flips one binomial, so
-the cost of a batch follows the number of arms, not of pulls. Only the uniform distribution, which
-has no such shortcut, is drawn pull by pull.
+The mean of t Gaussian rewards is a single normal variable and the sum of t Bernoulli rewards a single
+binomial one, so the cost of a batch depends on the number of arms, not of pulls. Only the uniform
+distribution has no such shortcut and is drawn pull by pull.
 """
 
 from collections.abc import Callable, Sequence

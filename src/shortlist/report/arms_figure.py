@@ -33,8 +33,8 @@ class _Line:
 def arms_figure(report: Report, most_letters: int = 20_000) -> str:
     """Return the arms with their means and pulls: those selected above the cut, the others below.
 
-    Before the first pull only their names are there; if a run ended without any, there is no figure.
-    Names that do not fit are whole in their titles, up to so many letters.
+    Before the first pull only the names are shown; if a run ended without any pull, there is no figure.
+    Names that do not fit are given in full in their titles, up to this many characters.
     """
     chosen = shown(report)
     if report.result.n_pulls:

@@ -15,9 +15,9 @@ def figure(title: str, drawing: str, said: str, table: str) -> str:
 
 
 def table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; headings are words and cells are HTML: first what a row is about, then numbers.
+    """Return a table. Headings are text and cells are HTML; the first cell of a row is its header.
 
-    The caption is for those who hear the page; for others a heading stands above.
+    The caption is for screen readers; others see the heading above.
     """
     head = "".join(f'<th scope="col">{markup.words(one)}</th>' for one in headings)
     body = "".join(f"<tr>{_cells(*row)}</tr>" for row in rows)

@@ -41,12 +41,12 @@ def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
 
 
 def run_dict(log: RunLog) -> dict[str, Any]:
-    """Return the main facts of a run as plain data, fit for JSON."""
+    """Return the main facts of a run as plain data for JSON."""
     return outline_dict(outline_of(log))
 
 
 def outline_dict(run: Outline) -> dict[str, Any]:
-    """Return the main facts of a run as plain data, fit for JSON."""
+    """Return the main facts of a run as plain data for JSON."""
     asked = run.began.problem.to_dict()
     return {
         "run": run.run,

@@ -34,7 +34,7 @@ class Scale:
         return self.left + (1 - _MARGIN - self.left) * share
 
     def ticks(self, room: int = 30) -> list[tuple[float, str]]:
-        """Return round values and their labels, which together have at most so many characters."""
+        """Return round values and their labels, which have at most `room` characters in total."""
         for most in (5, 4, 3, 2, 1):
             values = powers(self.low, self.high, most) if self.is_log else ticks(self.low, self.high, most)
             labels = [power_words(value) for value in values] if self.is_log else tick_words(values)
@@ -91,7 +91,7 @@ class Picture:
         )
 
     def axis(self, scale: Scale, top: float, bottom: float, room: int = 30) -> None:
-        """Draw vertical lines at round values, with labels of at most so many characters below."""
+        """Draw vertical lines at round values, with labels of at most `room` characters below."""
         for value, label in scale.ticks(room):
             x = scale(value)
             self.line((x, top), (x, bottom), "grid")

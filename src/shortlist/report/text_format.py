@@ -48,7 +48,7 @@ def compact(count: float) -> str:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most so many evenly spaced round numbers between two numbers."""
+    """Return at most `most` evenly spaced round numbers between two numbers."""
     if not (high > low and math.isfinite(high - low)):
         return [low]
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -71,7 +71,7 @@ def tick_words(values: list[float]) -> list[str]:
 
 
 def powers(low: float, high: float, most: int = 5) -> list[float]:
-    """Return at most so many powers of ten between two numbers; with their multiples by 2 and 5, if few."""
+    """Return at most `most` powers of ten between two numbers, with their multiples by 2 and 5 if few."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if last - first < 1:
         finer = [k * 10.0**exponent for exponent in (first - 1, last, last + 1) for k in (1, 2, 5)]
@@ -141,7 +141,7 @@ def _sign(letter: str) -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return text of at most so many characters; the middle of a longer text is left out."""
+    """Return text of at most `most` characters; a longer text loses its middle."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2

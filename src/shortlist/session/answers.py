@@ -14,8 +14,6 @@ from shortlist.measure import (
     Summary,
     check_answer,
     check_summaries,
-    declared,
-    is_reward,
     summary_of,
 )
 from shortlist.problem import Problem
@@ -122,15 +120,9 @@ class Answers:
         return answers
 
     def check_bounds(self, problem: Problem) -> None:
-        """Refuse rewards, means and scores of failures that violate the declared bounds."""
+        """Refuse rewards and means that violate the declared bounds."""
         if problem.bounds is None:
             return
-        for failed in self.scored:
-            if not is_reward(problem, failed.score):
-                raise MeasurementFailed(
-                    f"a failed pull of {failed.ticket.name} was scored as {failed.score:g}, but rewards were "
-                    f"declared to {declared(problem)}. Choose a score that satisfies this."
-                )
         tickets = self.tickets
         if self.rewards is None:
             unknown = np.full(len(tickets), np.nan)

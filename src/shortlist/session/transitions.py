@@ -211,11 +211,16 @@ def _check_scored_calls(history: RunState, calls: Tickets, scored: Sequence[Scor
 
 
 def _check_value(history: RunState, one: Scored) -> None:
-    """Refuse the score of a failed pull if the run uses another one."""
+    """Refuse the score of a failed pull if it cannot be a reward, or the run uses another one."""
     name, setting = one.ticket.name, (history.settings or {}).get(_SCORE)
     if not math.isfinite(one.score):
         raise MeasurementFailed(
             f"a failed pull of {name} was scored as {one.score}; a score must be a finite number."
+        )
+    if not is_reward(history.problem, one.score):
+        raise MeasurementFailed(
+            f"a failed pull of {name} was scored as {one.score:g}, but rewards were declared to "
+            f"{declared(history.problem)}. Choose a score that satisfies this."
         )
     if setting not in (None, one.score):
         said = "suspends after a failure" if setting == _NO_SCORE else f"counts a failure as {setting}"
