@@ -385,8 +385,8 @@ def _least_delta(problem: Problem, budget: int) -> Problem:
     most = max(0.5, problem.delta)
     if not _is_enough(asked, most, budget):
         raise NoGuarantee(
-            f"a budget of {budget:,} pulls certifies nothing within epsilon = {problem.epsilon:g}, for no "
-            f"delta up to {most:g}. Allow more pulls or a larger epsilon."
+            f"a budget of {budget:,} pulls cannot certify epsilon = {problem.epsilon:g} for any delta up to "
+            f"{most:g}. Allow more pulls or a larger epsilon."
         )
     return asked(_least(lambda delta: _is_enough(asked, delta, budget), _LEAST_DELTA, most))
 
@@ -405,8 +405,8 @@ def _largest_m(problem: Problem, budget: int) -> Problem:
                 m, above = (middle, above) if _is_enough(asked, middle, budget) else (m, middle)
             return asked(m)
     raise NoGuarantee(
-        f"a budget of {budget:,} pulls certifies no m within epsilon = {problem.epsilon:g} and delta = "
-        f"{problem.delta:g}. Allow more pulls or a larger epsilon."
+        f"a budget of {budget:,} pulls cannot certify epsilon = {problem.epsilon:g} and delta = "
+        f"{problem.delta:g} for any m. Allow more pulls or a larger epsilon."
     )
 
 

@@ -287,9 +287,9 @@ def countable(pulls: int, purpose: str) -> int:
 
 def _too_many(pulls: float, purpose: str) -> InvalidProblem:
     return InvalidProblem(
-        f"{purpose} needs {pulls:.3g} pulls or more, beyond 2**53 = {MOST_PULLS:.3g}: they could be "
-        f"neither made nor counted exactly. Ask for a larger `epsilon`, or check the units: `epsilon` "
-        f"is in the units of the rewards, `variances` in their square."
+        f"{purpose} needs at least {pulls:.3g} pulls, but at most 2**53 = {MOST_PULLS:.3g} can be counted "
+        f"exactly. Use a larger `epsilon`, or check the units: `epsilon` is in the units of the rewards, "
+        f"`variances` in their square."
     )
 
 

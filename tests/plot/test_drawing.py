@@ -142,7 +142,7 @@ def test_equal_means_have_a_figure(tmp_path: Path) -> None:
 def test_rounds_of_any_session(n: int, m: int, tell: int | None, tmp_path: Path) -> None:
     texts = drawn(sl.plot.rounds(session(n, m, tell=tell)), tmp_path)
     assert ("no pulls have been told yet" in texts) == (n == m or tell == 0)
-    assert any("not whole yet" in text for text in texts) == (tell == 3)
+    assert any("in progress" in text for text in texts) == (tell == 3)
 
 
 def test_where_nothing_has_to_be_pulled_figures_say_so(tmp_path: Path) -> None:

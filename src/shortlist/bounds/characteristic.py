@@ -66,7 +66,7 @@ def characteristic_bound(problem: Problem, means: ArrayLike) -> float:
 def characteristic_bracket(problem: Problem, means: ArrayLike) -> Bracket:
     """Return the bound together with the value of a feasible point, which shows how tight it is."""
     if problem.guarantee == "indifference":
-        raise InvalidProblem("with an indifference zone nothing is known of what given means demand.")
+        raise InvalidProblem("no lower bound for given means is known with an indifference zone.")
     arms = _Arms.of(problem, means)
     return Bracket(0.0, 0.0) if problem.m == problem.n else _solved(arms, _free(arms))
 

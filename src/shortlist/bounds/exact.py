@@ -71,7 +71,7 @@ def exact_dual(problem: Problem, *, most: int = MOST_COMPOSITIONS) -> Optimum:
     if found is None:
         raise InvalidProblem(
             f"the dual program of this problem is too large: more than {most:,} unknowns, or too many "
-            f"different variances for them. Raise `most`, or take `lower_bound`, which can do without."
+            f"different variances for them. Raise `most`, or use `lower_bound`, which works without it."
         )
     unit = pulls_per_value(problem.delta) / problem.epsilon / problem.epsilon
     return Optimum(max(0.0, unit * found.value), max(0.0, unit * found.limit))

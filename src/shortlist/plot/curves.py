@@ -86,7 +86,7 @@ def checked_strategies(names: Sequence[str] | None, default: Sequence[str] = ())
         raise InvalidProblem("`strategies` is empty; name at least one, such as 'race'.")
     for name in chosen:
         if name == "auto":
-            raise InvalidProblem("strategy 'auto' is another one for each problem; name those to compare.")
+            raise InvalidProblem("strategy 'auto' depends on the problem; name the strategies to compare.")
         strategy_named(name)
     return chosen
 

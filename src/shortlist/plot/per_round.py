@@ -118,7 +118,7 @@ def rounds(session: Session | RunState, *, ax: "Sequence[Axes] | None" = None) -
         whole_ticks(lower.xaxis)
         lower.set_xlim(-0.5 - 0.02 * len(data.rounds), 1.02 * max(len(data.rounds), 1) - 0.5)
         lower.set_xlabel(
-            "round, counted from 0" + ("" if data.is_whole else " (the last one is not whole yet)")
+            "round, counted from 0" + ("" if data.is_whole else " (the last one is in progress)")
         )
     return figure_of(upper)
 

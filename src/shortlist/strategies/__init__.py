@@ -75,7 +75,7 @@ def strategy_named(name: str) -> Strategy[Any]:
     """Return the strategy for known variances with this name."""
     if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
         raise InvalidProblem(
-            f"strategy {name} is for unknown variances: ask a `Problem` with `rewards=shortlist.Gaussian()`."
+            f"strategy {name} is for unknown variances; use a `Problem` with `rewards=shortlist.Gaussian()`."
         )
     return _one(name, _BY_NAME)
 
