@@ -5,7 +5,7 @@ import unicodedata
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_LOST = "\ufffd"  # stands for a letter that could not be read
+_LOST = "\ufffd"  # replaces a character that could not be decoded
 _LONGEST = 500  # letters of a text that is normalised: Python takes quadratic time for many combining marks
 
 
@@ -55,7 +55,7 @@ def _is_same_but_lost(found: str, wanted: str) -> bool:
     first, *middle, last = re.split(f"{_LOST}+", found)
     if not (wanted.startswith(first) and wanted.endswith(last)):
         return False
-    end = len(first)  # of what has been found in `wanted`
+    end = len(first)  # the end of the last match in `wanted`
     for part in middle:
         place = wanted.find(part, end + 1)
         if place < 0:

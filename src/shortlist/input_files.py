@@ -56,14 +56,14 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_stdin(most: int = MOST_BYTES) -> bytes:
-    """Return what is piped in; raise OSError, as above, if that is too much or standard input is closed."""
+    """Return the content of standard input; raise OSError, as above, if it is too large or closed."""
     if sys.stdin is None:
         raise OSError(EINVAL, "standard input is closed")
     return _limited(sys.stdin.buffer.read(most + 1), most)
 
 
 def kind_of(path: Path) -> str:
-    """Return what is at a path if it is no file, such as "a folder"; nothing if it is one."""
+    """Return what a path is if it is not a regular file, such as "a folder"; empty if it is one."""
     return _KINDS.get(stat.S_IFMT(path.stat().st_mode), "")
 
 

@@ -31,7 +31,7 @@ class SubGaussian:
 
 
 class ZeroOne(SubGaussian):
-    """Every reward is 0 or 1; what ``rewards="bernoulli"`` beside `variances` stands for."""
+    """Every reward is 0 or 1; the meaning of ``rewards="bernoulli"`` together with `variances`."""
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -13,13 +13,13 @@ _LETTERS = {written: letter for letter, written in _ESCAPES.items()}
 
 
 def part_of(run: str) -> str:
-    """Return the part of an address that stands for a run."""
+    """Return the URL segment for a run."""
     escaped = re.sub(r"[~/]|^\.|\.(?=[a-z]+$)", lambda found: _ESCAPES[found[0]], run)
     return quote(escaped, safe="~")
 
 
 def run_of(part: str) -> str:
-    """Return the run that a part of an address stands for, after the usual escapes have been undone."""
+    """Return the run for a URL segment, after percent-decoding."""
     return re.sub("~[012]", lambda found: _LETTERS[found[0]], part)
 
 

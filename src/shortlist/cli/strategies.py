@@ -17,9 +17,7 @@ def command(as_json: bool) -> None:
     from shortlist.strategies import names, strategy_for, strategy_named
 
     # Any question will do to find the strategies for unknown variances.
-    question = Problem(
-        m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian()
-    )  # any will do to find those for unknown variances
+    question = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian())
     known = [strategy_named(name) for name in names()]
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
     if as_json:

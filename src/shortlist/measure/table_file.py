@@ -15,7 +15,7 @@ from shortlist.measure.columns import Columns, bytes_of, listed
 from shortlist.problem import Problem
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-_MOST_UNPACKED, _MOST_RATIO = 4 << 30, 20  # bytes of an archive, or so many times its size
+_MOST_UNPACKED, _MOST_RATIO = 4 << 30, 20  # limits of an unpacked archive: bytes, or a multiple of its size
 
 
 def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "reward") -> list[FloatArray]:

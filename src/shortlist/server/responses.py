@@ -141,7 +141,7 @@ class Status(Glance):
 
 
 class Round(Reply):
-    """The tickets of the current round; `free` contains positions in the lists beside it."""
+    """The tickets of the current round; `free` contains positions in the other lists."""
 
     run: str
     round: Count

@@ -241,7 +241,7 @@ def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
 
 
 def _refuse_damaged(connection: sqlite3.Connection, where: str, most: float = math.inf) -> None:
-    """Raise CorruptLog if the structure of a file is damaged; check only files of at most so many bytes."""
+    """Raise CorruptLog if a file is damaged; files larger than `most` bytes are not checked."""
     n_pages, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
