@@ -17,7 +17,7 @@ from shortlist.cli.stores import shown
 from shortlist.errors import ChangedRun, MeasurementFailed, ShortlistError, StoreTrouble
 
 if TYPE_CHECKING:
-    from shortlist.execution.driven import Followed
+    from shortlist.execution.driven import Driven
 
 
 def this_command(without: str = "") -> str:
@@ -54,7 +54,7 @@ def _program() -> list[str]:
 
 
 @contextmanager
-def saying_how_to_go_on(session: "Followed") -> Iterator[None]:
+def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
     """Print the progress and the command that resumes, when a run stops early.
 
     A failed measurement is recorded in the log. SIGTERM, which job queues send, is treated like Ctrl-C.
@@ -95,16 +95,16 @@ def naming_another_run(name: str) -> Iterator[None]:
         raise ChangedRun(f"{error} To start another run:\n  {this_command('--name')} {beside}") from None
 
 
-def _advice(session: "Followed") -> str:
+def _advice(session: "Driven") -> str:
     return "" if session.is_private else f" To resume:\n  {this_command()}"
 
 
-def _pulls(session: "Followed") -> str:
+def _pulls(session: "Driven") -> str:
     from shortlist.report.worker_text import counted
 
     return counted(session.n_made, "pull")
 
 
-def _most(session: "Followed") -> str:
+def _most(session: "Driven") -> str:
     worst = session.worst_case_pulls
     return "any number" if worst is None else f"at most {worst:,}"

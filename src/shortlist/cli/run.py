@@ -21,7 +21,7 @@ from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.execution import Retries
-    from shortlist.execution.driven import Followed
+    from shortlist.execution.driven import Driven
     from shortlist.files.problem_file import ProblemFile
     from shortlist.problem import Problem
     from shortlist.session import Session
@@ -115,7 +115,7 @@ def command(
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
     from shortlist.result import Stop
-    from shortlist.session.transitions import NOTED
+    from shortlist.session.settings import NOTED
 
     if report_file is not None:
         refuse_nowhere(report_file)
@@ -176,7 +176,7 @@ def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "R
     return replace(asked.retries or Retries(), **changes) if changes else asked.retries
 
 
-def _reporting(session: "Followed", output: Path | None) -> Any:
+def _reporting(session: "Driven", output: Path | None) -> Any:
     from shortlist.session import Session
 
     return reporting(session, output) if isinstance(session, Session) else server_reporting(session, output)
@@ -187,7 +187,7 @@ def _called(file: Path) -> str:
     return str(file).encode(errors="replace").decode()
 
 
-def _announced(file: Path, session: "Followed", budget: int | None) -> str:
+def _announced(file: Path, session: "Driven", budget: int | None) -> str:
     problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
     if session.asked.needs_variances:
@@ -200,7 +200,7 @@ def _announced(file: Path, session: "Followed", budget: int | None) -> str:
     return said
 
 
-def _kept(session: "Followed", where: str) -> str:
+def _kept(session: "Driven", where: str) -> str:
     """Return a sentence that says where the run is stored, and how far it is."""
     from shortlist.report.text_format import day
     from shortlist.report.worker_text import counted

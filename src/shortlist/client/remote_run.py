@@ -20,8 +20,8 @@ from shortlist.result import Result
 from shortlist.run_urls import path_of
 from shortlist.session.answers import Answers
 from shortlist.session.session import DAY
+from shortlist.session.settings import plain
 from shortlist.session.sheet_format import ticket_text
-from shortlist.session.transitions import plain
 from shortlist.session.worker_names import OVER_HTTP, own_name
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets

@@ -12,7 +12,7 @@ from shortlist.tickets import Tickets
 
 
 class Driven(Protocol):
-    """A run that `drive` can measure for; see `Session` for the methods."""
+    """A run that `drive` can measure for, and whose progress can be shown; see `Session` for the methods."""
 
     @property
     def is_private(self) -> bool:
@@ -76,10 +76,6 @@ class Driven(Protocol):
 
     def arrange(self, settings: dict[str, Any]) -> None:
         """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
-
-
-class Followed(Driven, Protocol):
-    """A run whose progress is shown to the user."""
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,19 +22,25 @@ from shortlist.errors import (
     RetryLater,
     ShortlistError,
     StoreTrouble,
-    WorkersLost,
 )
 from shortlist.execution.driven import Driven
+from shortlist.execution.failure_messages import (
+    gave_up,
+    named,
+    put_off_words,
+    ticket_of,
+    words_of,
+    workers_lost,
+)
 from shortlist.execution.interrupts import Interrupt
 from shortlist.execution.lease_keeping import LEASE
-from shortlist.execution.retries import AT_ONCE, Retries, Wait
+from shortlist.execution.retries import AT_ONCE, Retries
 from shortlist.execution.worker import Outcome, Task
 from shortlist.execution.workers import Workers
 from shortlist.measure import Source, Summaries
 from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
-from shortlist.tickets import Ticket
 
 # --- how much work goes into one task ------------------------------------------------------------------
 
@@ -77,70 +83,6 @@ class Pace:
         wanted = min(int(_SECONDS / expected), 4 * self.most_blocks, fair, _MOST_CALLS // calls)
         self.most_blocks = max(self.most_blocks, wanted)
         return max(1, wanted)
-
-
-# --- messages about failures ---------------------------------------------------------------------------
-
-
-_MOST_NAMED = 5
-_KEPT = "recorded results are kept."
-
-
-def ticket_of(call_plan: CallPlan, call: int) -> Ticket:
-    """Return a call, given by its position in the order of calls, as a ticket for its own pulls."""
-    return call_plan.parts(call_plan.numbers(call, call + 1))[0]
-
-
-def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
-    """Return the error for a call that failed at every attempt, possibly with others of its block."""
-    said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
-    beside = f" (and {others:,} others in the same block)" if others else ""
-    advice = f"Fix the measurement and resume; {_KEPT}"
-    what = f": {words_of(cause)} {advice}"
-    if isinstance(cause, FinalFailure):  # its message says what to do
-        what = f": {cause}"
-    error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
-    error.__cause__ = cause
-    return error
-
-
-def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
-    """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
-    if not wait.is_failure:
-        return f"Measuring {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
-    n, most = times
-    return (
-        f"Measuring {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
-        f"(retry {n} of {most})."
-    )
-
-
-def workers_lost(
-    call_plan: CallPlan, under_way: Iterable[range], why: str, cause: BaseException | None = None
-) -> WorkersLost:
-    """Return the error for lost workers, with the blocks that were running."""
-    calls = sorted(number for blocks in under_way for number in range(*call_plan.bounds(blocks)))
-    names = "; ".join(named(ticket_of(call_plan, number)) for number in calls[:_MOST_NAMED])
-    more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
-    error = WorkersLost(
-        f"workers were lost: {why.rstrip('.')}. Running calls: {names or 'none'}{more}. Check whether "
-        f"one of them kills its process (out of memory, a crash), and resume; {_KEPT}"
-    )
-    error.__cause__ = cause
-    return error
-
-
-def named(ticket: Ticket) -> str:
-    """Return the name of an arm with its number, round and pulls."""
-    last = ticket.first_pull + ticket.count - 1
-    pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
-    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
-
-
-def words_of(error: BaseException) -> str:
-    """Return an error as a sentence, with its type."""
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 # --- the scheduler -------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from shortlist.measure import Source, TableSource
 from shortlist.measure.columns import Columns, text_of
 from shortlist.problem import Problem
 from shortlist.rewards import NOISES, UNKNOWN, Gaussian, rewards_of
-from shortlist.session.transitions import FOLLOWS
+from shortlist.session.settings import FOLLOWS
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.session.settings import NOTED
 from shortlist.session.state import RunState
-from shortlist.session.transitions import NOTED
 from shortlist.store.events import Ended, Record
 
 _SOME_FILE = "FILE.toml"  # placeholder if the log does not contain the name of the problem file

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
-from shortlist.execution.driven import Followed
+from shortlist.execution.driven import Driven
 from shortlist.report.worker_text import waiting_words
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
@@ -21,7 +21,7 @@ Show: TypeAlias = Callable[[int, Words], None]
 
 
 @contextmanager
-def pulls_shown(session: Followed, *, quiet: bool) -> Iterator[Callable[[Followed], None] | None]:
+def pulls_shown(session: Driven, *, quiet: bool) -> Iterator[Callable[[Driven], None] | None]:
     """Yield a `progress` function for `drive` that shows pulls, bounds, open arms and the rate."""
     words = pull_words(session)
     with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
@@ -39,12 +39,12 @@ def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int,
         yield None if show is None else lambda ended, pulls: show(ended, words(ended, pulls))
 
 
-def pull_words(session: Followed, clock: Callable[[], float] = time.monotonic) -> Callable[[Followed], str]:
+def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> Callable[[Driven], str]:
     """Return a function that describes the progress of a session; its rate is counted from now."""
     start, before = clock(), session.n_made
     bound: list[str] = []
 
-    def words(now: Followed) -> str:
+    def words(now: Driven) -> str:
         if not bound:  # may take a second to compute
             asked = now.problem
             bound.append(f"lower bound {lower_bound(asked).words}" if asked.knows_variances else "")

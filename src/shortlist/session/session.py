@@ -25,6 +25,7 @@ from shortlist.session.answers import Answers
 from shortlist.session.differences import changes_of_question
 from shortlist.session.holders import Holding, awaited
 from shortlist.session.log import RunLog
+from shortlist.session.settings import arrangement, checked_settings
 from shortlist.session.state import REPRODUCIBLE, RunState
 from shortlist.session.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
@@ -497,8 +498,8 @@ class Session:
         ChangedRun
             If rewards were measured with other settings before.
         """
-        given = transitions.checked_settings(settings, self.problem.n)
-        self._log.append(lambda history, _: transitions.arrangement(self.name, history, given))
+        given = checked_settings(settings, self.problem.n)
+        self._log.append(lambda history, _: arrangement(self.name, history, given))
 
     def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
         """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
