@@ -175,14 +175,14 @@ FAULTS = (
     Fault(
         "doctor: rows are shuffled together, which keeps them correlated",
         "doctor/assumptions.py",
-        "rng.permuted(scores, axis=0)",
-        "rng.permutation(scores, axis=0)",
+        "rng.permuted(some, axis=1)",
+        "rng.permutation(some, axis=1)",
     ),
     Fault(
         "doctor: opposed arms cancel those that go together",
         "doctor/assumptions.py",
-        "(rhos**2).sum()",
-        "abs(rhos.sum())",
+        "(rhos**2).sum(axis=-1)",
+        "abs(rhos.sum(axis=-1))",
     ),
     Fault(
         "doctor: what may well be chance is an error",

@@ -20,7 +20,7 @@ from shortlist.problem import Problem
 _NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms
 _FEWEST, _FEWEST_FOR_SKEWNESS = 6, 8  # rewards of an arm: fewer are not tested
 _SKEWED = 0.5  # smaller skewness does little harm
-_PERMUTATIONS = 3999
+_PERMUTATIONS, _AT_ONCE = 3999, 50
 _MOST_ROWS, _MOST_ARMS = 1000, 20  # rows of a table that the permutation test uses
 
 
@@ -195,17 +195,23 @@ def _chance_by_permutation(scores: FloatArray, rng: np.random.Generator) -> floa
     """Return the p-value of a permutation test; 1.0 as soon as it is not significant."""
     limits = _sizes(scores) * (1 - 1e-9)
     n_as_large = np.ones(2)
-    for _ in range(_PERMUTATIONS):
-        n_as_large += _sizes(rng.permuted(scores, axis=0)) >= limits
+    at_once = min(_AT_ONCE, 1 + 100_000 // scores.size)
+    for first in range(0, _PERMUTATIONS, at_once):
+        some = np.broadcast_to(scores, (min(at_once, _PERMUTATIONS - first), *scores.shape))
+        n_as_large += (_sizes(rng.permuted(some, axis=1)) >= limits).sum(axis=0)
         if (2 * n_as_large > _NOTE * (_PERMUTATIONS + 1)).all():
             return 1.0
     return float(2 * n_as_large.min() / (_PERMUTATIONS + 1))  # 2: for two statistics
 
 
 def _sizes(scores: FloatArray) -> FloatArray:
-    """Return the sum of the correlations of all pairs of columns, and the sum of their squares."""
-    rhos = (scores.T @ scores)[np.triu_indices(scores.shape[1], 1)]
-    return np.array([abs(rhos.sum()), (rhos**2).sum()])
+    """Return the sum of the correlations of all pairs of columns, and the sum of their squares.
+
+    Leading axes are other scores.
+    """
+    firsts, seconds = np.triu_indices(scores.shape[-1], 1)
+    rhos = (np.swapaxes(scores, -1, -2) @ scores)[..., firsts, seconds]
+    return np.stack([abs(rhos.sum(axis=-1)), (rhos**2).sum(axis=-1)], axis=-1)
 
 
 def _rank_scores(columns: FloatArray) -> FloatArray:
