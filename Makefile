@@ -6,6 +6,11 @@ PY := .venv/bin/python
 READY := .venv/.ready
 # On two cores, too: many tests wait, for servers and browsers among others.
 TESTS_AT_ONCE ?= 3
+# Neighbours stay together, so that what a file sets up once (a server, a browser, the site) is set up once.
+PYTEST := $(PY) -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
+# Tests start hundreds of programs: where the environment forbids to keep compiled modules, each would
+# compile them again.
+export PYTHONDONTWRITEBYTECODE :=
 
 # What `make check` leaves out: servers, browsers, clusters, many processes, the site, long simulations.
 SLOW := server durable statistical plot \
@@ -25,10 +30,10 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 	@$(PY) -m shortlist run examples/drilling.toml
 
 test: $(READY) lint   ## format, lint, types and the whole test suite
-	$(PY) -m pytest -n $(TESTS_AT_ONCE)
+	$(PYTEST)
 
 check: $(READY) lint  ## the same with the quick tests only, while you work
-	$(PY) -m pytest -n $(TESTS_AT_ONCE) $(addprefix --ignore=tests/,$(SLOW))
+	$(PYTEST) $(addprefix --ignore=tests/,$(SLOW))
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs
