@@ -6,15 +6,21 @@
   stands for lines left out. The blocks of a page are carried out in order, in one folder with the examples.
 """
 
+import contextlib
+import io
 import os
 import re
+import runpy
 import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
+
+from shortlist import cli
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
@@ -31,6 +37,8 @@ _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d|\d{1,2} [A-Z][a-z]+ \d{4}, \d\d:\d\d|\d{1,2} [A-Z][a-z]+ \d{4}|\b\d\d:\d\d\b"
 )
 _PORT = "8786"
+_SEVERAL = re.compile(r"workers|dask|Executor|Processes|__main__", flags=re.IGNORECASE)
+"""What uses several processes has one of its own; everything else runs in that of the tests, much sooner."""
 
 
 class Block(NamedTuple):
@@ -136,6 +144,10 @@ class RunCache:
         started = _arguments(words)
         if not started:
             return 0, ""
+        if words.startswith("shortlist ") and not _SEVERAL.search(words):
+            with mock.patch.dict(os.environ, self._environment, clear=True):
+                status, out, err = in_process(self.folder, shlex.split(words), cli.main)
+            return self._kept(target, status, out, err)
         if command.endswith(" &"):
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             self._behind.append(
@@ -151,10 +163,41 @@ class RunCache:
             check=False,
             timeout=300,
         )
+        return self._kept(target, run.returncode, run.stdout, run.stderr)
+
+    def _kept(self, target: str, status: int, out: str, err: str) -> tuple[int, str]:
         if target:
-            (self.folder / target).write_text(run.stdout, encoding="utf-8")
-        said = ("" if target else run.stdout) + (run.stderr if run.returncode else "")  # else only progress
-        return run.returncode, said.replace(self._port, _PORT)
+            (self.folder / target).write_text(out, encoding="utf-8")
+        said = ("" if target else out) + (err if status else "")  # else only progress
+        return status, said.replace(self._port, _PORT)
+
+
+def outcome_of(program: str, folder: Path) -> tuple[int, str, str]:
+    """Run a program in a folder; return its exit status and what it prints."""
+    file = folder / "mine.py"
+    file.write_text(program, encoding="utf-8")
+    if not _SEVERAL.search(program):
+        return in_process(folder, [str(file)], lambda: runpy.run_path(str(file), run_name="__main__"))
+    run = subprocess.run([sys.executable, str(file)], cwd=folder, capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout, run.stderr
+
+
+def in_process(folder: Path, arguments: list[str], main: Callable[[], object]) -> tuple[int, str, str]:
+    """Call a program without the wait for a new process; return its exit status and what it prints."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    status: object = 0
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", arguments),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return int(status or 0), said, complained  # type: ignore[call-overload]
 
 
 def _arguments(words: str) -> list[str]:

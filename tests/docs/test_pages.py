@@ -1,13 +1,22 @@
 """What pages show is what happens: programs print what stands below them, and so do commands."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ELSEWHERE, ROOT, RunCache, all_pages, blocks, programs, shows, steps, text_of
+from tests.docs.pages import (
+    ELSEWHERE,
+    ROOT,
+    RunCache,
+    all_pages,
+    blocks,
+    outcome_of,
+    programs,
+    shows,
+    steps,
+    text_of,
+)
 
 PAGES = [page for page in all_pages() if page not in ELSEWHERE]
 PROGRAMS = [
@@ -20,13 +29,9 @@ WITH_COMMANDS = [page for page in PAGES if any(map(steps, blocks(page)))]
 
 @pytest.mark.parametrize(("program", "printed"), PROGRAMS)
 def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(program, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout == printed
+    status, out, err = outcome_of(program, tmp_path)
+    assert status == 0, err
+    assert out == printed
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
