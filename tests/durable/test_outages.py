@@ -15,7 +15,7 @@ def assert_good(verdicts: list[Verdict]) -> None:
 def test_on_a_disk_that_fills_and_empties() -> None:
     if not can_mount():
         pytest.skip("no disk can be mounted here")
-    verdicts, counts = on_a_small_disk(2)
+    verdicts, counts = on_a_small_disk(1)
     assert counts["full_disk"] > 2
     assert_good(verdicts)
 
@@ -24,5 +24,5 @@ def test_on_a_database_whose_commits_fail() -> None:
     found = programs()
     if found is None:
         pytest.skip("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
-    verdicts, _ = on_postgres(2, found)
+    verdicts, _ = on_postgres(1, found)
     assert_good(verdicts)

@@ -26,7 +26,7 @@ from tests.server.process import environment
 QUESTION = """
 [problem]
 m = 2
-epsilon = 0.8
+epsilon = 1.6
 delta = 0.1
 scales = [1.0, 0.5, 1.0, 0.5, 1.0, 0.5, 1.0, 0.5]
 
@@ -78,9 +78,9 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return found
 
 
-def written(call: Calls, extra: str = "pass") -> None:
+def written(call: Calls, extra: str = "pass", epsilon: float = 1.6) -> None:
     call.write("score.py", SCORE.replace("EXTRA", extra))
-    call.write("trial.toml", QUESTION)
+    call.write("trial.toml", QUESTION.replace("epsilon = 1.6", f"epsilon = {epsilon}"))
 
 
 def alone(call: Calls, *options: str) -> Any:
@@ -191,7 +191,7 @@ def test_one_that_is_killed_is_stood_in_for(call: Calls, server: Server) -> None
 
 
 def test_a_server_may_be_killed_and_started_again(call: Calls, tmp_path: Path) -> None:
-    written(call, TOGETHER + "    (here / 'quick').exists() or time.sleep(0.05)")
+    written(call, TOGETHER + "    (here / 'quick').exists() or time.sleep(0.05)", epsilon=0.8)  # longer
     with serving(tmp_path) as server:
         workers = [Work(server, call.folder, "--name", "restarted") for _ in range(2)]
         start_together(call, 2)
