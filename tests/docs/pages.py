@@ -196,7 +196,7 @@ def in_process(folder: Path, arguments: list[str], main: Callable[[], object]) -
             main()
         except SystemExit as end:
             status = end.code
-    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))
     return int(status or 0), said, complained  # type: ignore[call-overload]
 
 

@@ -90,13 +90,17 @@ def t_race(question: Problem) -> Asks:
     rate = {i: max(1, math.ceil(q * (math.sqrt(var[i]) / math.sqrt(max(var.values()))))) for i in first}
     rounds = [n0 // q]
     score = {i: [first[i][0]] for i in first}  # by level
+    n_unsettled: dict[tuple[int, int], int] = {}  # by pair: the first levels, at which it was not settled
 
     def is_settled(i: int, j: int) -> bool:
-        for level in range(min(len(score[i]), len(score[j]))):
+        first_new = n_unsettled.get((i, j), 0)  # scores of a level stay, so what was not settled is not
+        n_levels = n_unsettled[i, j] = min(len(score[i]), len(score[j]))
+        for level in range(first_new, n_levels):
             r = rounds[level]
             moved = r * (score[j][level] - score[i][level] + eps)
             spread = var[i] / rate[i] + var[j] / rate[j]
             if any(moved >= a * spread / (2 * c * eps) + c * eps * r for c, a in lines):
+                n_unsettled[i, j] = level  # it remains settled here
                 return True
         return False
 
