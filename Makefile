@@ -16,6 +16,8 @@ export PYTHONDONTWRITEBYTECODE :=
 SLOW := server durable statistical plot \
   docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
   docs/test_server_page.py docs/test_site.py \
+  doctor/test_assumptions.py strategies/test_oracles.py strategies/test_ranking.py \
+  strategies/test_unknown_oracles.py strategies/test_mixture.py test_planning.py test_simulation.py \
   bounds/test_characteristic.py proof/test_level_race.py proof/test_race.py report/test_browser.py \
   execution/test_dask.py execution/test_drive.py execution/test_run_command.py execution/test_traps.py \
   store/test_postgres.py store/test_processes.py \
