@@ -39,7 +39,7 @@ _UNKNOWN = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian()) for m
 
 def build() -> str:
     """Return the text of docs/strategies.md."""
-    known = "\n".join(_rows())
+    known, baselines = ("\n".join(_rows(is_baseline=wanted)) for wanted in (False, True))
     own = [name for name in names("unknown") if name not in names()]
     others = [name for name in names("unknown") if name in names() and _takes(name)]
     return f"""{_HEAD}
@@ -57,13 +57,24 @@ For [unknown variances](unknown-variances.md): Gaussian rewards, a pilot first, 
 |---|---|---|---|---|
 {chr(10).join(_unknown_row(name) for name in own)}
 
-These work on upper bounds that the pilot gives for all variances at once, and are dearer: {_listed(others)}.
+These work on upper bounds that the pilot gives for all variances at once, so they need more pulls:
+{_listed(others)}.
+
+## Baselines
+
+To compare other strategies with; the race needs fewer pulls.
+
+| name | what it does | m | promise | noise | cap | rounds | source |
+|---|---|---|---|---|---|---|---|
+{baselines}
 """
 
 
-def _rows() -> Iterator[str]:
+def _rows(*, is_baseline: bool) -> Iterator[str]:
     for name in names():
         strategy = strategy_named(name)
+        if strategy.is_baseline != is_baseline:
+            continue
         question = next((q for q in _QUESTIONS if not strategy.unfit(q) and strategy.guarantee(q)), None)
         asked = question or _QUESTIONS[0]
         noise = "any" if asked.noise == "sub-gaussian" else "Gaussian"

@@ -9,7 +9,7 @@ from shortlist.cli.output import print_json, show
 @click.command("strategies")
 @json_option("the list")
 def command(as_json: bool) -> None:
-    """List the strategies: what each one does and where it is defined."""
+    """List the strategies: what each one does and where it is defined. Baselines are last."""
     from rich.table import Table
 
     from shortlist.problem import Problem
@@ -20,12 +20,16 @@ def command(as_json: bool) -> None:
     question = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian())
     known = [strategy_named(name) for name in names()]
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
+    known.sort(key=lambda strategy: strategy.is_baseline)
     if as_json:
-        print_json([{"name": s.name, "summary": s.summary, "source": s.source} for s in known])
+        rows = ({"name": s.name, "summary": s.summary, "source": s.source} for s in known)
+        print_json([row | {"is_baseline": s.is_baseline} for row, s in zip(rows, known, strict=True)])
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("name", "what it does", "source"):
         table.add_column(heading)
-    for strategy in known:
+    for number, strategy in enumerate(known):
+        if strategy.is_baseline and not known[number - 1].is_baseline:
+            table.add_row("\n[dim]baselines[/]", "\n[dim]to compare others with[/]")
         table.add_row(strategy.name, strategy.summary, strategy.source.replace("[", r"\["))
     show(table)

@@ -54,6 +54,7 @@ def strategy(
     n_rounds: Callable[[Any], int | None],
     unfit: Callable[[Any], str] = lambda _: "",
     usual_share: float = 1.0,
+    is_baseline: bool = False,
     cap_from: Callable[[S], int | None] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
@@ -106,6 +107,7 @@ def strategy(
         take_lanes=_take_lanes,
         unfit=unfit,
         usual_share=usual_share,
+        is_baseline=is_baseline,
         cap_from=None if cap_from is None else cap_of,
     )
 

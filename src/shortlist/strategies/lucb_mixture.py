@@ -106,4 +106,5 @@ LUCB_MIXTURE = strategy(
     guarantee=lambda problem: guarantee(problem, "[KTAS12] with [HRMS21]"),
     worst_case_pulls=worst_case_pulls,
     n_rounds=n_rounds,
+    is_baseline=True,
 )

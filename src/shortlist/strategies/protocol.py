@@ -111,6 +111,8 @@ class Strategy(Generic[S]):
     usual_share
         The rough fraction of its worst case that it needs on hard instances; below 1 if it adapts. It affects
         only the choice among certified strategies, never a guarantee.
+    is_baseline
+        Whether it is there only to be compared with others.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Strategy(Generic[S]):
     take_lanes: Callable[[S, BoolArray], S] | None = None
     unfit: Callable[[Asked], str] = lambda _: ""
     usual_share: float = 1.0
+    is_baseline: bool = False
     cap_from: Callable[[S], int | None] | None = None
 
 

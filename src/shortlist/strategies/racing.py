@@ -128,4 +128,5 @@ RACING = strategy(
     guarantee=lambda problem: guarantee(problem, "[EMM06] with [HRMS21]"),
     worst_case_pulls=worst_case_pulls,
     n_rounds=n_rounds,
+    is_baseline=True,
 )

@@ -89,4 +89,5 @@ TOP_TWO = strategy(
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
     unfit=only_one,
+    is_baseline=True,
 )
