@@ -122,7 +122,7 @@ MISTAKES = {
         ["scaling", "--strategy", "best", "-o", "figure.svg"],
         "there is no strategy 'best'",
     ),
-    "auto among others": (["scaling", "--strategy", "auto", "-o", "figure.svg"], "name those to compare"),
+    "auto among others": (["scaling", "--strategy", "auto", "-o", "figure.svg"], "name the strategies"),
     "no replications": (["epsilon", "--replications", "0", "-o", "figure.svg"], "`replications` is 0"),
     "no arms": (["epsilon", "-n", "0", "-o", "figure.svg"], "`--arms` is 0"),
     "too few arms": (["heterogeneity", "-n", "1", "-o", "figure.svg"], "`n` is 1"),

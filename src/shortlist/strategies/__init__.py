@@ -62,7 +62,7 @@ _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with
 
 
 def names(variances: str = "known") -> tuple[str, ...]:
-    """Return the names of all strategies for known variances, or of those for unknown variances.
+    """Return the names of all strategies for known variances or, with "unknown", for unknown ones.
 
     The latter are the strategies designed for unknown variances, followed by those for known variances run
     on upper bounds from a pilot.

@@ -4,7 +4,7 @@ Follows [ZT22] Appendix C, Algorithm 3. The proof of the confidence split publis
 numerator as if it were positive; at m = 1 the bound that its argument does lead to exceeds delta. In
 general it proves a failure probability of at most (m'/m) delta_l (1 + 1/r) per level, so `adapted-medelim`
 uses delta_l = delta / ((1 + 1/r) 2^l). The published split, delta_l = r delta / 2^l, is kept under its own
-name and has no guarantee. `docs/theory.md` has the proofs and says for which m the published split is valid.
+name and has no guarantee. `docs/theory.md` has the proofs and says for which m the published split holds.
 """
 
 import math
