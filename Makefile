@@ -12,13 +12,16 @@ PYTEST := $(PY) -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 # compile them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What `make check` leaves out: servers, browsers, clusters, many processes, the site, long simulations.
+# What `make check` leaves out: servers, browsers, clusters, many processes, the site, long simulations;
+# and single tests that are marked as slow.
 SLOW := server durable statistical plot \
   docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
   docs/test_server_page.py docs/test_site.py \
   doctor/test_assumptions.py strategies/test_oracles.py strategies/test_ranking.py \
   strategies/test_unknown_oracles.py strategies/test_mixture.py test_planning.py test_simulation.py \
-  bounds/test_characteristic.py proof/test_level_race.py proof/test_race.py report/test_browser.py \
+  bounds/test_characteristic.py bounds/test_lower.py bounds/test_null.py bounds/test_truth.py \
+  cli/test_keeping.py docs/test_paper_map.py store/test_damage.py strategies/test_race_course.py \
+  proof/test_level_race.py proof/test_race.py report/test_browser.py \
   execution/test_dask.py execution/test_drive.py execution/test_run_command.py execution/test_traps.py \
   store/test_postgres.py store/test_processes.py \
   test_benchmarks.py cli/test_cli.py measure/test_command.py test_inventory.py
@@ -35,7 +38,7 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PYTEST)
 
 check: $(READY) lint  ## the same with the quick tests only, while you work
-	$(PYTEST) $(addprefix --ignore=tests/,$(SLOW))
+	$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(SLOW))
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs

@@ -52,6 +52,11 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shortlist.execution.retries.Retries.pause", lambda *_: 0.0)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark of slow tests known."""
+    config.addinivalue_line("markers", "slow: left out by `make check`")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Where everything is required (continuous integration), a skipped test is a failed one."""

@@ -239,6 +239,7 @@ def certified(problem: sl.Problem) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 60, 20)], ids=str)
 def test_no_bound_exceeds_a_certified_worst_case(seeds: range) -> None:
     for seed in seeds:

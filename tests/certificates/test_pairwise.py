@@ -200,6 +200,7 @@ def test_a_pair_is_settled_falsely_as_rarely_as_its_price_says(
     assert allowed / 8 <= found <= allowed
 
 
+@pytest.mark.slow
 @given(data=st.data(), n=st.integers(2, 80), delta=st.sampled_from([1e-6, 0.05, 0.3, 0.9]))
 @settings(max_examples=25)
 def test_a_course_charges_for_all_pairs_and_never_rounds_a_spread_down(

@@ -168,6 +168,7 @@ def in_shell(folder: Path, command: str, **variables: str) -> "subprocess.Comple
     )
 
 
+@pytest.mark.slow
 def test_output_that_nobody_takes_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "sim.toml").write_text(SIMULATED)
     done = in_shell(tmp_path, "shortlist run sim.toml | true; echo ${PIPESTATUS[0]}")
@@ -179,6 +180,7 @@ def test_output_that_nobody_takes_is_no_success(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
+@pytest.mark.slow
 def test_a_poor_terminal_is_no_trouble(tmp_path: Path) -> None:
     name = '"M\\u00fcller \\u03a9"'
     (tmp_path / "sim.toml").write_text(SIMULATED.replace("scales", f'names = [{name}, "b", "c"]\nscales'))

@@ -108,6 +108,7 @@ def test_an_interrupted_run_says_how_to_go_on(call: Calls) -> None:
     assert call("list", "--json").data[0]["run"] == "trial-seed4"
 
 
+@pytest.mark.slow
 def test_the_command_is_given_as_it_was_typed(call: Calls) -> None:
     file = scored(call)
     command = [sys.executable, "-m", "shortlist", "run", file, "--budget=5"]

@@ -37,6 +37,7 @@ def old_store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_every_run_resumes_to_its_answer(old_store: str) -> None:
     for name, case in CASES.items():
         begun = sl.Session.resume(old_store, name)

@@ -88,6 +88,7 @@ def test_what_a_quick_check_leaves_out_exists() -> None:
     assert [name for name in slow.split() if not (ROOT / "tests" / name).exists()] == []
 
 
+@pytest.mark.slow
 def test_tests_pass_also_in_the_background_of_a_script() -> None:
     """There, as with `nohup make test &`, shells let programs ignore these signals."""
     interrupted = "tests/cli/test_report.py::test_run_writes_a_report_when_it_is_interrupted"

@@ -4,6 +4,8 @@ import doctest
 import importlib
 import pkgutil
 
+import pytest
+
 import shortlist
 
 MODULES = ["shortlist"] + [
@@ -13,6 +15,7 @@ MODULES = ["shortlist"] + [
 ]
 
 
+@pytest.mark.slow
 def test_examples() -> None:
     outcomes = {name: doctest.testmod(importlib.import_module(name)) for name in MODULES}
     assert [name for name, outcome in outcomes.items() if outcome.failed] == []

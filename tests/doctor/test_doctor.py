@@ -185,6 +185,7 @@ def test_more_noise_is_found_in_summaries_too() -> None:
     assert severities(found)["variance"] == "error"
 
 
+@pytest.mark.slow
 def test_false_alarms_about_noise_are_rare() -> None:
     alarms = [severities(diagnosed(sound, seed=seed))["variance"] == "error" for seed in range(300)]
     assert sum(alarms) <= 3  # 0.3 are expected; 4 or more in 4 cases of 10,000

@@ -75,6 +75,7 @@ def test_drawn_rows_are_independent_of_each_other_and_of_other_arms() -> None:
         assert np.abs(counts - 250).max() < 5 * np.sqrt(250)  # also the same row again, and by another arm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "is_kept"), [("next", False), ("draw", True)])
 def test_the_promise_on_rows_that_arms_share(order: str, is_kept: bool) -> None:
     """Arm b has 1 less the reward of a: read in turn, level-race errs far more often than delta."""

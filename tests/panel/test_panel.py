@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 from tools.panel import RECORDED, panel
 
 
+@pytest.mark.slow
 def test_outcomes_are_as_recorded() -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     now = panel()

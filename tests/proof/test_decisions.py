@@ -211,6 +211,7 @@ def test_mixtures_that_hold_give_a_right_answer(name: str, seed: int, n: int, m:
     assert kth_best(selected, means, m) >= kth_best(set(range(n)), means, m) - 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.7, 1.0])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("n", [2, 5, 12, 40])

@@ -135,6 +135,7 @@ def test_a_pair_of_kim_nelson_has_its_share_of_delta(n: int, weight: float) -> N
         assert spent >= 0.99 * beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pilot", [16, 40])
 def test_the_lines_of_the_race_spend_delta(n_pilot: int) -> None:
     """The bar is read off decisions at several spreads; it is the lowest of lines, and lines have a price.

@@ -138,6 +138,7 @@ with sl.Session.resume(sys.argv[2]) as session:
 """
 
 
+@pytest.mark.slow
 def test_processes_whose_clocks_differ_agree_who_holds_what(durable: Place) -> None:
     store = durable.open()
     session = sl.Session(PROBLEM, "wnelim", store=store)
