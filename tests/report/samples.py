@@ -8,7 +8,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.report.model import Report, report_of_run
-from shortlist.session import transitions
+from shortlist.session.answers import events_for_tickets
 from shortlist.store import Conflict, MemoryStore, Scored, Suspended, Told
 
 MANY = 100_000
@@ -117,7 +117,7 @@ def tell_as_before(session: sl.Session, place: int, mean: float, worker: str) ->
     """Answer a ticket as version 0.1.0 let workers of any name do."""
     asked = session.asked
     answer = Told(asked.round, asked.arms[place : place + 1], np.array([mean]), worker=worker)
-    session.log.append(lambda history, _: transitions.answers(history, history.round.answers(answer)))
+    session.log.append(lambda history, _: events_for_tickets(history, history.round.answers(answer)))
 
 
 @cache

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.server import runs as module
-from shortlist.server.runs import OpenRun, RunCache
+from shortlist.server import run_cache as module
+from shortlist.server.run_cache import OpenRun, RunCache
 from shortlist.server.snapshot import glance
 from shortlist.session.log import RunLog
 from shortlist.session.worker_names import own_name

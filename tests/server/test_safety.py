@@ -21,7 +21,8 @@ from shortlist.files.problem_file import question_of
 from shortlist.server import pages, tokens
 from shortlist.server import routes_read as reading
 from shortlist.server.app import create_app
-from shortlist.server.middleware import RateLimits, host_of, network_of
+from shortlist.server.middleware import host_of
+from shortlist.server.rate_limit import RateLimits, network_of
 from shortlist.server.settings import Limits, Settings, is_loopback
 from shortlist.server.strict_json import Unclear, parsed
 from shortlist.server.tokens import SESSION, Right, Sessions, Tokens

@@ -16,8 +16,8 @@ from shortlist.report.fragment import result_html
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.report.run_text import status_dict
-from shortlist.session.answers import Answers
-from shortlist.session.leases import Leases
+from shortlist.session.answer_input import Answers
+from shortlist.session.lease_table import Leases
 from shortlist.session.state import RunState
 from shortlist.session.worker_names import own_name
 from shortlist.store import Arranged, Began, Event, Leased, MemoryStore, Released, Told

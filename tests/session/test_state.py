@@ -13,7 +13,7 @@ from shortlist.report.export import answer_rows
 from shortlist.report.model import report_of_run
 from shortlist.report.run_text import status_dict, status_text
 from shortlist.report.workload import workload
-from shortlist.server.runs import Activity
+from shortlist.server.run_cache import Activity
 from shortlist.session.state import Repeat
 from shortlist.store import Conflict, Event, MemoryStore, Scored, Told
 from tests.questions import known, unknown

@@ -9,7 +9,7 @@ from shortlist.arrays import BoolArray, IntArray
 from shortlist.client.remote_run import RemoteRun
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.session.answers import Answers
+from shortlist.session.answer_input import Answers
 from shortlist.session.holders import Holding
 from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets

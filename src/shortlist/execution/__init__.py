@@ -2,6 +2,6 @@
 
 from shortlist.execution.drive import drive, select
 from shortlist.execution.retries import Retries
-from shortlist.execution.workers import Processes
+from shortlist.execution.worker_pool import Processes
 
 __all__ = ["Processes", "Retries", "drive", "select"]

@@ -15,7 +15,7 @@ from shortlist.execution.interrupts import noting_interrupts
 from shortlist.execution.lease_keeping import holding_tickets, wait_for_others
 from shortlist.execution.retries import Retries, retries_of
 from shortlist.execution.scheduler import Policy, Scheduler
-from shortlist.execution.workers import Processes, workers_for
+from shortlist.execution.worker_pool import Processes, workers_for
 from shortlist.measure import (
     BoundedSource,
     FunctionSource,

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.session.answers import Answers
+from shortlist.session.answer_input import Answers
 from shortlist.session.holders import Holding
 from shortlist.tickets import Tickets
 

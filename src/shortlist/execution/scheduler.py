@@ -35,10 +35,10 @@ from shortlist.execution.failure_messages import (
 from shortlist.execution.interrupts import Interrupt
 from shortlist.execution.lease_keeping import LEASE
 from shortlist.execution.retries import AT_ONCE, Retries
-from shortlist.execution.worker import Outcome, Task
-from shortlist.execution.workers import Workers
+from shortlist.execution.tasks import Outcome, Task
+from shortlist.execution.worker_pool import Workers
 from shortlist.measure import Source, Summaries
-from shortlist.session.answers import Answers
+from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
 

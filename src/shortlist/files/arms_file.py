@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import n_arms as checked_n
 from shortlist.checks import one_of, real_numbers
 from shortlist.errors import InvalidProblem
-from shortlist.measure.columns import Columns
+from shortlist.measure.csv_columns import Columns
 from shortlist.noise import bernoulli, bounded
 
 

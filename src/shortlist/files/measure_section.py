@@ -22,7 +22,7 @@ from shortlist.measure import (
     simulated_measure,
     vectorised,
 )
-from shortlist.measure.columns import Columns
+from shortlist.measure.csv_columns import Columns
 from shortlist.measure.simulated import checked_means
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem

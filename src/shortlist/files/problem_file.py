@@ -23,7 +23,7 @@ from shortlist.files.measure_section import (
 )
 from shortlist.input_files import MOST_BYTES
 from shortlist.measure import Source, TableSource
-from shortlist.measure.columns import Columns, text_of
+from shortlist.measure.csv_columns import Columns, text_of
 from shortlist.problem import Problem
 from shortlist.rewards import NOISES, UNKNOWN, Gaussian, rewards_of
 from shortlist.session.settings import FOLLOWS

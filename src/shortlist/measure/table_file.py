@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.arrays import FloatArray
 from shortlist.checks import is_whole, one_of
 from shortlist.errors import InvalidProblem
-from shortlist.measure.columns import Columns, bytes_of, listed
+from shortlist.measure.csv_columns import Columns, bytes_of, listed
 from shortlist.problem import Problem
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -16,7 +16,7 @@ from shortlist.server.errors import add_handlers
 from shortlist.server.middleware import guarded
 from shortlist.server.requests import Refusal
 from shortlist.server.responses import Api
-from shortlist.server.runs import RunCache
+from shortlist.server.run_cache import RunCache
 from shortlist.server.settings import Settings
 from shortlist.server.watching import Watch
 from shortlist.store import Store

@@ -11,8 +11,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shortlist.server.errors import answer
-from shortlist.server.middleware import HEADERS, network_of
+from shortlist.server.middleware import HEADERS
 from shortlist.server.proxies import Network, is_trusted
+from shortlist.server.rate_limit import network_of
 from shortlist.server.settings import Limits, Settings
 
 _LINGER = 2.0  # seconds for a client to read a response before it has sent its whole request

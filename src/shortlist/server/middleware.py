@@ -3,70 +3,22 @@
 Each class is an ASGI application that wraps another one and has one task; `guarded` puts them in order.
 """
 
-import ipaddress
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shortlist.server.authorization import Authenticate, Authorize
 from shortlist.server.body_limit import SAFE, WholeRequests
 from shortlist.server.errors import answer, unforeseen
-from shortlist.server.proxies import address_of, forwarded
+from shortlist.server.guard import Guard
+from shortlist.server.proxies import forwarded
+from shortlist.server.rate_limit import RateLimit
 from shortlist.server.settings import Settings
-from shortlist.server.tokens import Right, Sessions
-
-# --- rate limits ---------------------------------------------------------------------------------------
-
-
-_MOST_CLIENTS = 10_000  # clients that are remembered
-
-
-class RateLimits:
-    """A token bucket for each client: a rate per second, and a burst."""
-
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.rate, self.burst, self.clock = rate, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # the level of the bucket, and when
-
-    def take(self, client: str) -> bool:
-        """Return whether a client may make a request, and count it."""
-        now = self.clock()
-        left, at = self._left.get(client, (self.burst, now))
-        left = min(self.burst, left + self.rate * (now - at))
-        is_left = left >= 1.0
-        self._left[client] = (left - 1.0 if is_left else left, now)
-        self._left.move_to_end(client)
-        if len(self._left) > _MOST_CLIENTS:
-            self._left.popitem(last=False)
-        return is_left
-
-
-def client_of(scope: Scope) -> str:
-    """Return the key that a client is counted by: its IPv4 address, or its IPv6 network."""
-    client = scope.get("client")
-    return network_of(client[0]) if client else ""
-
-
-def network_of(address: str) -> str:
-    """Return an IPv4 address, or the /64 network of an IPv6 address.
-
-    Examples
-    --------
-    >>> network_of("192.0.2.7"), network_of("2001:db8::1:7"), network_of("::ffff:192.0.2.7")
-    ('192.0.2.7', '2001:db8::', '192.0.2.7')
-    """
-    found = address_of(address)
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.IPv6Address(int(found) >> 64 << 64))
-    return address if found is None else str(found)
-
 
 # --- request headers -----------------------------------------------------------------------------------
 
@@ -101,11 +53,6 @@ def is_foreign(method: str, headers: Headers) -> bool:
     return any(_place(origin) != host for origin in headers.getlist("origin"))
 
 
-def cookie_of(headers: Headers, name: str) -> str:
-    """Return a cookie by name; other cookies are ignored."""
-    return cookie_parser("; ".join(headers.getlist("cookie"))).get(name, "")
-
-
 def _place(origin: str) -> str:
     """Return the host and port of an origin; it is `null` for opaque origins."""
     scheme, _, place = origin.lower().partition("://")
@@ -131,34 +78,12 @@ HEADERS = {
 }
 """The headers of every response."""
 
-_LOGIN = "/login"
-_STATIC = "/static/"
-_CHANGES_NOTHING = ("/plan", _LOGIN, "/logout")  # read-only, although sent as POST
-
 
 def guarded(app: ASGIApp, settings: Settings) -> ASGIApp:
     """Return the application wrapped in all middleware, the first one outermost."""
     for guard in reversed(GUARDS):
         app = guard(app, settings)
     return app
-
-
-class Guard:
-    """Base class of middleware that passes requests on, or refuses them."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self.app, self.settings = app, settings
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it without reading its body."""
-        refusal = self.refusal(scope, Headers(scope=scope)) if scope["type"] == "http" else None
-        if refusal is not None and scope["method"] not in SAFE:
-            refusal.headers["connection"] = "close"
-        await (refusal or self.app)(scope, receive, send)
-
-    def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
-        """Return the response to a refused request; None to pass it on."""
-        return None
 
 
 class SafeHeaders(Guard):
@@ -208,59 +133,6 @@ class Forwarded(Guard):
         await self.app(scope, receive, send)
 
 
-class Authenticate(Guard):
-    """Determines the rights of a client from its token or cookie; refuses no request."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        super().__init__(app, settings)
-        self.sessions = Sessions()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; delete an invalid cookie in the browser."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        cookie = cookie_of(headers, self.settings.cookie)
-        right = self._right(headers, cookie)
-        is_stale = bool(cookie) and self.sessions.right_of(cookie) is Right.NOTHING
-        state = {"sessions": self.sessions, "right": right, "cookie": cookie}
-
-        async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start" and is_stale:
-                found = MutableHeaders(scope=message)
-                if "set-cookie" not in found:  # it may have logged in just now
-                    gone = f"{self.settings.cookie}=; Max-Age=0; Path=/; HttpOnly; SameSite=strict"
-                    found.append("set-cookie", gone)
-            await send(message)
-
-        await self.app({**scope, "state": {**scope.get("state", {}), **state}}, receive, noted)
-
-    def _right(self, headers: Headers, cookie: str) -> Right:
-        tokens = self.settings.tokens
-        if tokens is None:
-            return Right.READ if self.settings.is_read_only else Right.WRITE
-        shown = bearer_of(headers)
-        return self.sessions.right_of(cookie) if shown is None else tokens.right_of(shown)
-
-
-class RateLimit(Guard):
-    """Refuses requests of an address that exceeds its rate limit.
-
-    Requests with and without a token are counted separately.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        super().__init__(app, settings)
-        self.allowance = RateLimits(settings.limits.rate, settings.limits.burst)
-
-    def refusal(self, scope: Scope, headers: Headers) -> Response | None:  # noqa: ARG002
-        """Return a 429 response if the rate limit is exceeded."""
-        if self.allowance.take(f"{client_of(scope)} {scope['state']['right']}"):
-            return None
-        return _too_many("too many requests from your address; wait a second.", 1)
-
-
 class AllowedHosts(Guard):
     """Refuses requests with an unknown host name, to prevent DNS rebinding."""
 
@@ -287,37 +159,6 @@ class SameSite(Guard):
         return answer(HTTPStatus.FORBIDDEN, "ForeignOrigin", said)
 
 
-class Authorize(Guard):
-    """Refuses requests that the token does not allow, and all changes on a read-only server.
-
-    Wrong tokens are counted, also those in the login form: after too many, the client must wait. A right
-    token is always accepted, since several users may have the same address.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        super().__init__(app, settings)
-        self.misses = RateLimits(0.1, settings.limits.misses)
-
-    def refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the response to a request that is not allowed."""
-        scope["state"]["missed"] = self.missed
-        path, right = scope["path"], scope["state"]["right"]
-        is_change = scope["method"] not in SAFE and path not in _CHANGES_NOTHING
-        if is_change and self.settings.is_read_only:
-            return answer(HTTPStatus.FORBIDDEN, "ReadOnly", "this server is read-only.")
-        is_open = path == _LOGIN or path.startswith(_STATIC)
-        if is_open or right >= (Right.WRITE if is_change else Right.READ):
-            return None
-        is_wrong = right is Right.NOTHING and bearer_of(headers) is not None
-        return (self.missed(scope) if is_wrong else None) or _unknown(scope, headers, right)
-
-    def missed(self, scope: Scope) -> Response | None:
-        """Count a wrong token; return the response if there were too many."""
-        if self.misses.take(client_of(scope)):
-            return None
-        return _too_many("too many wrong tokens from your address; wait a minute.", 60)
-
-
 _Maker: TypeAlias = Callable[[ASGIApp, Settings], ASGIApp]
 
 GUARDS: list[_Maker] = [
@@ -331,29 +172,3 @@ GUARDS: list[_Maker] = [
     Authorize,
     WholeRequests,
 ]
-
-
-def bearer_of(headers: Headers) -> str | None:
-    """Return the bearer token of a request; None if there is none."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
-def _unknown(scope: Scope, headers: Headers, right: Right) -> Response:
-    """Return the response to a request without a sufficient token; browsers are redirected to the login."""
-    if right is Right.READ:
-        said = "this token is read-only; use the write token."
-        return answer(HTTPStatus.FORBIDDEN, "Forbidden", said)
-    if "text/html" in headers.get("accept", "") and scope["method"] == "GET":
-        path = scope["path"] if not scope["path"][1:].startswith(("/", "\\")) else "/"  # no other server
-        asked = scope.get("query_string", b"").decode("ascii", "replace")
-        wanted = quote(f"{quote(path)}?{asked}" if asked else quote(path))  # decoded once on the way
-        return RedirectResponse(f"{_LOGIN}?next={wanted}", HTTPStatus.SEE_OTHER)
-    said = "a token is required: send the header `Authorization: Bearer TOKEN`."
-    if headers.get("authorization"):
-        said = "this token is not valid on this server; send a valid one in `Authorization: Bearer TOKEN`."
-    return answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", said, {"www-authenticate": "Bearer"})
-
-
-def _too_many(said: str, seconds: int) -> Response:
-    return answer(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", said, {"retry-after": str(seconds)})

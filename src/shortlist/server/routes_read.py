@@ -27,7 +27,7 @@ from shortlist.server.errors import Busy
 from shortlist.server.requests import Asked
 from shortlist.server.responses import Export, Outcome, Plan, Round, returns, returns_text
 from shortlist.server.routes_write import Run
-from shortlist.server.runs import OpenRun
+from shortlist.server.run_cache import OpenRun
 from shortlist.server.snapshot import snapshot
 from shortlist.server.strict_json import StrictRoute
 from shortlist.server.watching import Seen, Watch

@@ -29,7 +29,7 @@ from shortlist.server.requests import (
 )
 from shortlist.server.responses import Begun, Done, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
-from shortlist.session.answers import Answers
+from shortlist.session.answer_input import Answers
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers

@@ -27,7 +27,7 @@ from shortlist.report.verdict import (
 )
 from shortlist.report.worker_text import counted, worker_words
 from shortlist.run_urls import path_of
-from shortlist.server.runs import OpenRun
+from shortlist.server.run_cache import OpenRun
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.state import RunState

@@ -1,4 +1,4 @@
-"""Access control: read-only tokens, write tokens, and sessions of browsers."""
+"""Tokens and sessions of browsers, and the rights that they give; `authorization` enforces them."""
 
 import hashlib
 import hmac

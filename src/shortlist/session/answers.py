@@ -1,211 +1,199 @@
-"""Validated answers to tickets: the form in which Python, files, requests and drivers give them to a run."""
+"""What an answer becomes: events for new answers, parts of tickets, and conflicts with earlier answers."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
-from shortlist.checks import real_numbers
-from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import (
-    Summaries,
-    Summary,
-    check_answer,
-    check_summaries,
-    summary_of,
-)
-from shortlist.problem import Problem
-from shortlist.session.worker_names import checked_worker
-from shortlist.store.events import Scored
-from shortlist.tickets import Ticket, Tickets
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import declared, is_reward
+from shortlist.session.answer_input import Answers, check_variances
+from shortlist.session.settings import NO_SCORE, SCORE
+from shortlist.session.state import Round, RunState
+from shortlist.store import Answered, Conflict, Event, Scored, Told
+from shortlist.tickets import Tickets
 
-_PILOT = "variances are unknown, and this round is the pilot that estimates them"
-_MOST_EPSILONS = 2.0**45  # double precision then leaves eight bits below epsilon
+_ROUNDING = 1e-13  # relative to the largest reward
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Answers to tickets of one round, or to parts of tickets; they match the problem and the tickets.
+def events_for_tickets(history: RunState, given: Answers) -> list[Event]:
+    """Return the events for answers to whole tickets: new answers, and conflicts with earlier ones.
 
-    Whether the run asked for these tickets is checked when the answers are recorded, by `transitions`.
-
-    Attributes
-    ----------
-    problem
-        The problem whose bounds and epsilon the answers satisfy.
-    tickets
-        The tickets, or parts of them.
-    means, variances
-        The mean and the sample variance of the rewards of each ticket; NaN for an unknown variance.
-    rewards
-        The answers as given, one for each ticket; None if only means were given.
-    worker
-        The worker who measured.
-    scored
-        The pulls that failed, and the values that the answers contain for them.
-    again
-        The arms for which a measurement was made, or tried, more than once.
-    sizes
-        The largest absolute reward of each answer, if answers that differ only by rounding count as the same:
-        spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
+    Raises
+    ------
+    NotAsked
+        If the round did not ask for it, or failed pulls are not among those answered.
+    ChangedRun
+        If failed pulls count as another value in this run.
+    FinalFailure
+        If bounds were declared in the meantime, and the answers violate them.
+    InvalidProblem
+        If the answers complete a pilot after which too many pulls would be needed.
     """
+    round = history.find(given.tickets.round)
+    places = round.places(given.tickets.arms)
+    issued = round.tickets.take(places)
+    if not (
+        np.array_equal(issued.counts, given.tickets.counts)
+        and np.array_equal(issued.first_pulls, given.tickets.first_pulls)
+    ):
+        raise NotAsked("these tickets are not those of the session; tell tickets that `ask` returned.")
+    _check_scored(history, issued, given.scored)
+    is_again = np.isin(issued.arms, given.again)
+    if round.parts is not None:  # a driver has measured parts of these tickets as well
+        is_again |= round.parts.n_pulls[places] > 0
+    return _told(history, round, places, given, is_again)
 
-    problem: Problem
-    tickets: Tickets
-    means: FloatArray
-    variances: FloatArray
-    rewards: Sequence[Any] | None = None
-    worker: str = ""
-    scored: Sequence[Scored] = ()
-    again: Sequence[int] = ()
-    sizes: FloatArray | None = None
 
-    @classmethod
-    def of(
-        cls, problem: Problem, tickets: object, rewards: Any, means: Any, worker: str = "", **about: Any
-    ) -> "Answers":
-        """Return answers to whole tickets, given as `rewards` or as `means`; see `Session.tell`.
+def _told(
+    history: RunState, round: Round, places: IntArray, given: Answers, is_again: BoolArray
+) -> list[Event]:
+    """Return the events for answers to whole tickets of a round, by their positions."""
+    _check_bounds(history, given)
+    arms, means, variances = round.tickets.arms[places], given.means, given.variances
+    known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
+    is_new = np.isnan(known)
+    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
+    if round.spreads is not None:
+        spreads = round.spreads[places]
+        rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
+        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
+    others = _conflicts(round, arms[is_other], known[is_other], means[is_other], given.worker)
+    if not is_new.any():
+        return others
+    fresh = None if round.spreads is None else variances[is_new]
+    again = tuple(arms[is_new & is_again].tolist())
+    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again)
+    new_arms = set(told.arms.tolist()) if given.scored else set()
+    counted = [one for one in given.scored if one.ticket.arm in new_arms]
+    return _tried(history, [*round.opening(), *counted, told, *others])
 
-        Raises
-        ------
-        NotAsked
-            If `tickets` are not tickets of one round.
-        MeasurementFailed
-            If an answer is not as many finite real numbers as its ticket asks for, violates the declared
-            bounds, or lacks a sample variance that is needed.
-        """
-        worker = worker and checked_worker(worker)
-        if isinstance(tickets, Ticket):
-            rewards = [rewards] if means is None else rewards
-            means = None if means is None else np.atleast_1d(means)
-        several = _tickets_of(problem, tickets)
-        if means is None:
-            found, spreads = _moments(several, rewards)
-        else:
-            found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
-        answers = cls(problem, several, found, spreads, rewards, worker, **about)
-        check_rounding(problem, found)
-        if several.needs_variances:
-            if means is not None:
-                raise MeasurementFailed(
-                    f"{_PILOT}: give `rewards`, or summaries with `variance`, not means alone."
-                )
-            check_variances(several, spreads)
-        answers.check_bounds(problem)
-        return answers
 
-    @classmethod
-    def of_calls(
-        cls, problem: Problem, calls: Tickets, given: Summaries, worker: str = "", **about: Any
-    ) -> "Answers":
-        """Return answers to parts of tickets, as drivers give them; raise errors as `of` does."""
-        worker = worker and checked_worker(worker)
-        if ((calls.arms < 0) | (calls.arms >= problem.n)).any():
-            raise NotAsked(f"there are only {problem.n:,} arms; tell only tickets that `ask` returned.")
-        is_number = np.isfinite(given.means)
-        if not is_number.all():
-            place = int(np.argmin(is_number))
-            raise MeasurementFailed(
-                f"the mean of {calls[place].name} is {given.means[place]}; it must be a finite number."
+def _conflicts(
+    round: Round, arms: IntArray, kept: FloatArray, refused: FloatArray, worker: str
+) -> list[Event]:
+    """Return the events for second answers that differ from the first, which are kept."""
+    rows = zip(arms.tolist(), kept.tolist(), refused.tolist(), strict=True)
+    return [Conflict(round.number, arm, first, second, worker) for arm, first, second in rows]
+
+
+def _check_bounds(history: RunState, given: Answers) -> None:
+    """Refuse answers that violate bounds which were declared after the answers were checked."""
+    if history.problem is not given.problem:
+        given.check_bounds(history.problem)
+
+
+def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not among those answered, or have another score than the run uses."""
+    first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
+    stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
+    for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
+        ticket, arm = one.ticket, one.ticket.arm
+        begins, ends = ticket.first_pull, ticket.first_pull + ticket.count
+        is_answered = (
+            ticket.round == answered.round and arm in first and ticket.name == history.problem.name(arm)
+        )
+        if not is_answered or not first[arm] <= begins < ends <= stop[arm]:
+            raise NotAsked(
+                f"pulls {begins} to {ends - 1} of {ticket.name or f'arm {arm}'} were scored as failed, but "
+                f"are not answered in this call, or were scored twice. Score only answered pulls, each once."
             )
-        check_rounding(problem, given.means)
-        if calls.needs_variances:  # a variance of 0 is checked when the ticket is complete
-            is_lot = np.flatnonzero(calls.counts > 1)
-            spreads = given.variances[is_lot]
-            check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
-        answers = cls(problem, calls, given.means, given.variances, None, worker, **about)
-        answers.check_bounds(problem)
-        return answers
-
-    def check_bounds(self, problem: Problem) -> None:
-        """Refuse rewards and means that violate the declared bounds."""
-        if problem.bounds is None:
-            return
-        tickets = self.tickets
-        if self.rewards is None:
-            unknown = np.full(len(tickets), np.nan)
-            check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, unknown))
-            return
-        for place, (ticket, answer) in enumerate(zip(tickets, self.rewards, strict=True)):
-            mean, variance = float(self.means[place]), float(self.variances[place])
-            summary = Summary(ticket.count, mean, None if np.isnan(variance) else variance)
-            check_answer(problem, ticket.arm, answer, summary)
+        first[arm] = ends  # the next score of this arm must start there or later
+        _check_value(history, one)
 
 
-def _tickets_of(problem: Problem, given: object) -> Tickets:
-    """Return one ticket, or several of one round, as `Tickets`."""
-    if isinstance(given, Tickets):
-        return given
-    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
-    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
-    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
-        raise NotAsked("`tell` takes tickets that `ask` returned: one ticket, or several of the same round.")
-    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
-    arms, counts, first_pulls = (np.array(column) for column in columns)
-    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
+def _check_scored_calls(history: RunState, calls: Tickets, scored: Sequence[Scored]) -> None:
+    """Refuse failed pulls that are not calls answered here, or have another score than the run uses."""
+    failed = [one.ticket for one in scored]
+    if not set(failed) <= set(calls if scored else ()) or len(set(failed)) < len(failed):
+        raise NotAsked(
+            "some pulls were scored as failed that are not answered in this call, or were scored twice."
+        )
+    for one in scored:
+        _check_value(history, one)
 
 
-def _moments(tickets: Tickets, rewards: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the sample variance of each ticket's rewards."""
-    if rewards is None:
-        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
-    _check_length(tickets, rewards)
-    found = [summary_of(answer, t.count, t.name) for t, answer in zip(tickets, rewards, strict=True)]
-    variances = (np.nan if one.variance is None else one.variance for one in found)
-    means = (one.mean for one in found)
-    return np.fromiter(means, np.float64, len(found)), np.fromiter(variances, np.float64, len(found))
+def _check_value(history: RunState, one: Scored) -> None:
+    """Refuse the score of a failed pull if it cannot be a reward, or the run uses another one."""
+    name, setting = one.ticket.name, (history.settings or {}).get(SCORE)
+    if not math.isfinite(one.score):
+        raise MeasurementFailed(
+            f"a failed pull of {name} was scored as {one.score}; a score must be a finite number."
+        )
+    if not is_reward(history.problem, one.score):
+        raise MeasurementFailed(
+            f"a failed pull of {name} was scored as {one.score:g}, but rewards were declared to "
+            f"{declared(history.problem)}. Choose a score that satisfies this."
+        )
+    if setting not in (None, one.score):
+        said = "suspends after a failure" if setting == NO_SCORE else f"counts a failure as {setting}"
+        raise ChangedRun(
+            f"a failed pull of {name} was scored as {one.score:g}, but this run {said} "
+            f"(`{SCORE}` of its settings). Nothing was added."
+        )
 
 
-def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
-    """Return the given mean of each ticket's rewards."""
-    if rewards is not None:
-        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
-    _check_length(tickets, means)
-    required = "`means` must be a flat list of finite real numbers, one for each ticket."
+def events_for_calls(history: RunState, given: Answers) -> list[Event]:
+    """Return the events for answers to calls: answers to completed tickets, and partial answers."""
+    round, calls, worker = history.find(given.tickets.round), given.tickets, given.worker
+    parts = history.parts_of(round)
+    numbers = parts.call_plan.find(calls)
+    if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
+        raise NotAsked("these are not calls of this run, each once; the run splits its tickets differently.")
+    places = parts.call_plan.places(numbers)
+    if parts.call_plan.ends is None:
+        _check_scored(history, round.tickets.take(places), given.scored)
+        if round.spreads is not None:
+            check_variances(calls, given.variances)
+        return _told(history, round, places, given, np.isin(calls.arms, given.again))
+    _check_scored_calls(history, calls, given.scored)
+    _check_bounds(history, given)
+    order = np.argsort(numbers)
+    numbers, places = numbers[order], places[order]
+    means, variances = given.means[order], given.variances[order]
+    is_open = ~round.is_told[places]
+    is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
+    kept_means = parts.means[numbers[is_other]]
+    others = _conflicts(round, round.tickets.arms[places[is_other]], kept_means, means[is_other], worker)
+    is_new = is_open & ~parts.is_answered(numbers)
+    if not is_new.any():
+        return others
+    numbers, places = numbers[is_new], places[is_new]
+    means, variances = means[is_new], variances[is_new]
+    new = parts.call_plan.parts(numbers)
+    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if given.scored else set()
+    counted = [one for one in given.scored if (one.ticket.arm, one.ticket.first_pull) in known]
+    events: list[Event] = [*round.opening(), *counted]
+    whole, *pooled = parts.whole(numbers, means, variances)
+    if len(whole):
+        arms, spread = round.tickets.arms[whole], None
+        if round.spreads is not None:
+            spread = pooled[1]
+            check_variances(round.tickets.take(whole), spread)
+        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms)))
+    is_part = ~np.isin(places, whole)
+    if is_part.any():
+        kept = new.take(np.flatnonzero(is_part))
+        spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
+        about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
+        events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms)))
+    return _tried(history, [*events, *others])
+
+
+def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
+    """Return the arms that are also among `again`."""
+    return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
+
+
+def _tried(history: RunState, events: list[Event]) -> list[Event]:
+    """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
+    round = history.round
+    told = [event for event in events if isinstance(event, Told) and event.round == round.number]
+    if round.spreads is None or sum(len(event.arms) for event in told) < round.n_missing:
+        return events
     try:
-        values = real_numbers(means, "means")
+        history.copy().take(events)
     except InvalidProblem as error:
-        raise MeasurementFailed(f"{required} {error}") from None
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise MeasurementFailed(required)
-    return values
-
-
-def _check_length(tickets: Tickets, given: Any) -> None:
-    if not hasattr(given, "__len__") or len(given) != len(tickets):
-        raise MeasurementFailed(f"give a list with one answer for each of the {len(tickets)} tickets.")
-
-
-def check_variances(tickets: Tickets, variances: FloatArray) -> None:
-    """Refuse sample variances that a pilot cannot use; NaN means unknown."""
-    is_wrong = ~((variances > 0) & np.isfinite(variances))
-    if not is_wrong.any():
-        return
-    place = int(np.argmax(is_wrong))
-    ticket = tickets[place]
-    if np.isnan(variances[place]):
-        raise MeasurementFailed(
-            f"{_PILOT}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
-            f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
-        )
-    if variances[place] != 0:
-        raise MeasurementFailed(
-            f"the sample variance of {ticket.name} is {variances[place]:g}; "
-            f"it must be a finite positive number."
-        )
-    raise MeasurementFailed(
-        f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
-        f"the guarantee would not hold. For rewards in [a, b] use a `Problem` with variances "
-        f"(b - a)**2 / 4."
-    )
-
-
-def check_rounding(problem: Problem, means: FloatArray) -> None:
-    """Refuse means so large that rounding errors would hide differences of epsilon."""
-    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
-        raise MeasurementFailed(
-            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
-            f"rounding errors would hide differences. Subtract a constant from all rewards."
-        )
+        raise InvalidProblem(f"{error} The answers that complete the pilot were not recorded.") from None
+    return events

@@ -20,12 +20,13 @@ from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.result import Result
 from shortlist.rewards import SubGaussian
-from shortlist.session import transitions
-from shortlist.session.answers import Answers
-from shortlist.session.differences import changes_of_question
+from shortlist.session import leases
+from shortlist.session.answer_input import Answers
+from shortlist.session.answers import events_for_calls, events_for_tickets
 from shortlist.session.holders import Holding, awaited
 from shortlist.session.log import RunLog
-from shortlist.session.settings import arrangement, checked_settings
+from shortlist.session.question_changes import changes_of_question
+from shortlist.session.settings import arrangement, checked_settings, declaration
 from shortlist.session.state import REPRODUCIBLE, RunState
 from shortlist.session.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
@@ -134,7 +135,7 @@ class Session:
         """Refuse to resume with another question. Bounds that the log lacks are added to it."""
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
-            self._log.append(lambda history, _: transitions.declaration(self.name, history, problem))
+            self._log.append(lambda history, _: declaration(self.name, history, problem))
         self._refuse_changes(problem, strategy, seed, reissue)
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
@@ -328,7 +329,7 @@ class Session:
 
         def decide(history: RunState, now: float) -> list[Event]:
             nonlocal tickets
-            tickets, events = transitions.reservation(history.round, worker, now, lease, limit)
+            tickets, events = leases.reservation(history.round, worker, now, lease, limit)
             return events
 
         tickets = self.asked
@@ -393,7 +394,7 @@ class Session:
         """Record answers like `tell`, without warnings; return the events: new answers and conflicts."""
         if answers.tickets.round > self._history.round.number:
             self.refresh()
-        events = self._log.append(lambda history, _: transitions.answers(history, answers))
+        events = self._log.append(lambda history, _: events_for_tickets(history, answers))
         self._settle()
         return events
 
@@ -407,7 +408,7 @@ class Session:
             round = self._history.round
             if round.reissue if worker is None else self.is_private:
                 return round.tickets, ~round.is_told
-            return round.tickets, transitions.free_for(round, worker or "", self._log.now())
+            return round.tickets, leases.free_for(round, worker or "", self._log.now())
 
     def refresh(self) -> None:
         """Read the answers that others have recorded in the meantime."""
@@ -425,7 +426,7 @@ class Session:
         found = np.full(len(tickets), True)
 
         def decide(history: RunState, now: float) -> list[Event]:
-            found[:], events = transitions.claim(history, tickets, worker, now, lease)
+            found[:], events = leases.claim(history, tickets, worker, now, lease)
             return events
 
         if not self.is_private:
@@ -435,7 +436,7 @@ class Session:
     def renew(self, worker: str, lease: float) -> None:
         """Extend the leases of a worker."""
         if not self.is_private:
-            self._log.append(lambda history, now: transitions.renewal(history.round, worker, now + lease))
+            self._log.append(lambda history, now: leases.renewal(history.round, worker, now + lease))
 
     def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Record the answers to parts of tickets; a ticket is answered when all its parts are.
@@ -445,9 +446,9 @@ class Session:
         calls, worker = answers.tickets, answers.worker
 
         def decide(history: RunState, _: float) -> list[Event]:
-            events = transitions.answers_to_calls(history, answers)
+            events = events_for_calls(history, answers)
             if released is not None and calls.round == history.round.number:
-                events += transitions.handed_on(history.round, worker, released, events)
+                events += leases.handed_on(history.round, worker, released, events)
             return events
 
         self._warn(self._log.append(decide))
@@ -474,7 +475,7 @@ class Session:
 
         def decide(history: RunState, _: float) -> list[Event]:
             round = history.round if begun is None else history.find(begun.round)
-            return transitions.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
+            return leases.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
 
         self._log.append(decide)
 
@@ -521,5 +522,5 @@ class Session:
 
     def _settle(self) -> None:
         """Append the end of the run to the log, if it has ended."""
-        if transitions.end(self._history):
-            self._log.append(lambda history, _: transitions.end(history))
+        if self._history.ending():
+            self._log.append(lambda history, _: history.ending())

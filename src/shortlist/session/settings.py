@@ -1,15 +1,19 @@
-"""The measurement settings of a run: what they may contain, and when they may change."""
+"""Measurement settings, and bounds that are declared later: what they may be, and when they may change."""
 
 import json
 from typing import Any
 
+import numpy as np
+
+from shortlist.arrays import FloatArray
 from shortlist.checks import whole_number
-from shortlist.errors import ChangedRun, InvalidProblem
-from shortlist.measure import declared, is_reward
-from shortlist.problem import MOST_PULLS
-from shortlist.session.differences import changes_of_settings
+from shortlist.errors import ChangedRun, FinalFailure, InvalidProblem
+from shortlist.measure import Summaries, check_summaries, declared, is_reward
+from shortlist.problem import MOST_PULLS, Problem
+from shortlist.session.question_changes import changes_of_settings
 from shortlist.session.state import REPRODUCIBLE, RunState
-from shortlist.store import Arranged, Event
+from shortlist.store import Arranged, Bounded, Event
+from shortlist.tickets import Tickets
 
 SCORE, NO_SCORE = "on_failure", "suspend"
 """The settings key of the score of failures, and its value if a failure suspends the run."""
@@ -127,3 +131,25 @@ def _check_score(run: str, history: RunState, score: Any) -> None:
             f"fixed before the first reward, so it cannot become {score}. Resume with the same score, or "
             f"start another run. Nothing was changed."
         )
+
+
+def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
+    """Return the event that declares bounds of a run; raise ChangedRun if its answers violate them."""
+    if problem.bounds is None or history.problem.bounds is not None:
+        return []
+    try:
+        for round in history.rounds:
+            told = np.flatnonzero(round.is_told)
+            _check_means(problem, round.tickets.take(told), round.means[told])
+        _check_means(problem, history.answered, history.answered_means)
+    except FinalFailure as error:
+        raise ChangedRun(
+            f"run {run!r} has an answer that was recorded before the bounds, and violates them: "
+            f"{error} Nothing was changed."
+        ) from None
+    return [Bounded(problem.bounds, problem.declared_rewards)]
+
+
+def _check_means(problem: Problem, tickets: Tickets, means: FloatArray) -> None:
+    """Raise FinalFailure if the bounds of a problem rule out some means."""
+    check_summaries(problem, tickets.arms, Summaries(tickets.counts, means, np.full(len(tickets), np.nan)))

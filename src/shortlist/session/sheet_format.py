@@ -1,6 +1,6 @@
 """Sheets of tickets and answers, as CSV or JSON.
 
-This module only parses a sheet. `told_sheets` checks its answers against the run.
+This module only parses a sheet. `tell_sheet` checks its answers against the run.
 """
 
 import csv

@@ -15,9 +15,9 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
-from shortlist.session.answers import Answers
+from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
-from shortlist.session.leases import Leases
+from shortlist.session.lease_table import Leases
 from shortlist.store.events import (
     Answered,
     Arranged,
@@ -95,6 +95,10 @@ class Round:
         """Return the tickets of the round as an event."""
         tickets = self.tickets
         return Asked(self.number, tickets.arms, tickets.counts, tickets.needs_variances)
+
+    def opening(self) -> list[Event]:
+        """Return the event with the tickets of the round, unless the log contains it."""
+        return [] if self.is_logged else [self.asked()]
 
     def places(self, arms: IntArray, *, is_repeating: bool = False) -> IntArray:
         """Return the positions of these arms among the tickets; by default each arm may occur once."""
@@ -209,6 +213,10 @@ class RunState:
     def is_final(self) -> bool:
         """Whether the strategy has ended by its own rule."""
         return bool(self._rules.verdict(self.state).is_final)
+
+    def ending(self) -> list[Event]:
+        """Return the end event, if the strategy has ended and the log does not contain it yet."""
+        return [Ended(self.selected)] if self.is_final and not self.is_ended else []
 
     def find(self, number: int) -> Round:
         """Return a round by its number."""

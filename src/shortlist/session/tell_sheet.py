@@ -10,7 +10,7 @@ import numpy as np
 from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.escaping import is_name
 from shortlist.measure import Summary, check_answer, summary_of
-from shortlist.session.answers import Answers, check_rounding, check_variances
+from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, ticket_text
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run

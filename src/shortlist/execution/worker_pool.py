@@ -11,7 +11,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.dask import ClusterLike, dask_client, is_dask
 from shortlist.execution.interrupts import deaf_to_interrupts
-from shortlist.execution.worker import Outcome, Packed, Task, get_ready, perform
+from shortlist.execution.tasks import Outcome, Packed, Task, get_ready, perform
 from shortlist.measure import Source
 
 _IN_FLIGHT = 3  # tasks per worker: one that runs, and others so that it need not wait

@@ -1,0 +1,211 @@
+"""Validated answers to tickets: the form in which Python, files, requests and drivers give them to a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.checks import real_numbers
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import (
+    Summaries,
+    Summary,
+    check_answer,
+    check_summaries,
+    summary_of,
+)
+from shortlist.problem import Problem
+from shortlist.session.worker_names import checked_worker
+from shortlist.store.events import Scored
+from shortlist.tickets import Ticket, Tickets
+
+_PILOT = "variances are unknown, and this round is the pilot that estimates them"
+_MOST_EPSILONS = 2.0**45  # double precision then leaves eight bits below epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers to tickets of one round, or to parts of tickets; they match the problem and the tickets.
+
+    Whether the run asked for these tickets is checked when the answers are recorded, in `answers`.
+
+    Attributes
+    ----------
+    problem
+        The problem whose bounds and epsilon the answers satisfy.
+    tickets
+        The tickets, or parts of them.
+    means, variances
+        The mean and the sample variance of the rewards of each ticket; NaN for an unknown variance.
+    rewards
+        The answers as given, one for each ticket; None if only means were given.
+    worker
+        The worker who measured.
+    scored
+        The pulls that failed, and the values that the answers contain for them.
+    again
+        The arms for which a measurement was made, or tried, more than once.
+    sizes
+        The largest absolute reward of each answer, if answers that differ only by rounding count as the same:
+        spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
+    """
+
+    problem: Problem
+    tickets: Tickets
+    means: FloatArray
+    variances: FloatArray
+    rewards: Sequence[Any] | None = None
+    worker: str = ""
+    scored: Sequence[Scored] = ()
+    again: Sequence[int] = ()
+    sizes: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, problem: Problem, tickets: object, rewards: Any, means: Any, worker: str = "", **about: Any
+    ) -> "Answers":
+        """Return answers to whole tickets, given as `rewards` or as `means`; see `Session.tell`.
+
+        Raises
+        ------
+        NotAsked
+            If `tickets` are not tickets of one round.
+        MeasurementFailed
+            If an answer is not as many finite real numbers as its ticket asks for, violates the declared
+            bounds, or lacks a sample variance that is needed.
+        """
+        worker = worker and checked_worker(worker)
+        if isinstance(tickets, Ticket):
+            rewards = [rewards] if means is None else rewards
+            means = None if means is None else np.atleast_1d(means)
+        several = _tickets_of(problem, tickets)
+        if means is None:
+            found, spreads = _moments(several, rewards)
+        else:
+            found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
+        answers = cls(problem, several, found, spreads, rewards, worker, **about)
+        check_rounding(problem, found)
+        if several.needs_variances:
+            if means is not None:
+                raise MeasurementFailed(
+                    f"{_PILOT}: give `rewards`, or summaries with `variance`, not means alone."
+                )
+            check_variances(several, spreads)
+        answers.check_bounds(problem)
+        return answers
+
+    @classmethod
+    def of_calls(
+        cls, problem: Problem, calls: Tickets, given: Summaries, worker: str = "", **about: Any
+    ) -> "Answers":
+        """Return answers to parts of tickets, as drivers give them; raise errors as `of` does."""
+        worker = worker and checked_worker(worker)
+        if ((calls.arms < 0) | (calls.arms >= problem.n)).any():
+            raise NotAsked(f"there are only {problem.n:,} arms; tell only tickets that `ask` returned.")
+        is_number = np.isfinite(given.means)
+        if not is_number.all():
+            place = int(np.argmin(is_number))
+            raise MeasurementFailed(
+                f"the mean of {calls[place].name} is {given.means[place]}; it must be a finite number."
+            )
+        check_rounding(problem, given.means)
+        if calls.needs_variances:  # a variance of 0 is checked when the ticket is complete
+            is_lot = np.flatnonzero(calls.counts > 1)
+            spreads = given.variances[is_lot]
+            check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
+        answers = cls(problem, calls, given.means, given.variances, None, worker, **about)
+        answers.check_bounds(problem)
+        return answers
+
+    def check_bounds(self, problem: Problem) -> None:
+        """Refuse rewards and means that violate the declared bounds."""
+        if problem.bounds is None:
+            return
+        tickets = self.tickets
+        if self.rewards is None:
+            unknown = np.full(len(tickets), np.nan)
+            check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, unknown))
+            return
+        for place, (ticket, answer) in enumerate(zip(tickets, self.rewards, strict=True)):
+            mean, variance = float(self.means[place]), float(self.variances[place])
+            summary = Summary(ticket.count, mean, None if np.isnan(variance) else variance)
+            check_answer(problem, ticket.arm, answer, summary)
+
+
+def _tickets_of(problem: Problem, given: object) -> Tickets:
+    """Return one ticket, or several of one round, as `Tickets`."""
+    if isinstance(given, Tickets):
+        return given
+    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
+    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
+    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
+        raise NotAsked("`tell` takes tickets that `ask` returned: one ticket, or several of the same round.")
+    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
+    arms, counts, first_pulls = (np.array(column) for column in columns)
+    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
+
+
+def _moments(tickets: Tickets, rewards: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the sample variance of each ticket's rewards."""
+    if rewards is None:
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
+    _check_length(tickets, rewards)
+    found = [summary_of(answer, t.count, t.name) for t, answer in zip(tickets, rewards, strict=True)]
+    variances = (np.nan if one.variance is None else one.variance for one in found)
+    means = (one.mean for one in found)
+    return np.fromiter(means, np.float64, len(found)), np.fromiter(variances, np.float64, len(found))
+
+
+def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
+    """Return the given mean of each ticket's rewards."""
+    if rewards is not None:
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
+    _check_length(tickets, means)
+    required = "`means` must be a flat list of finite real numbers, one for each ticket."
+    try:
+        values = real_numbers(means, "means")
+    except InvalidProblem as error:
+        raise MeasurementFailed(f"{required} {error}") from None
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise MeasurementFailed(required)
+    return values
+
+
+def _check_length(tickets: Tickets, given: Any) -> None:
+    if not hasattr(given, "__len__") or len(given) != len(tickets):
+        raise MeasurementFailed(f"give a list with one answer for each of the {len(tickets)} tickets.")
+
+
+def check_variances(tickets: Tickets, variances: FloatArray) -> None:
+    """Refuse sample variances that a pilot cannot use; NaN means unknown."""
+    is_wrong = ~((variances > 0) & np.isfinite(variances))
+    if not is_wrong.any():
+        return
+    place = int(np.argmax(is_wrong))
+    ticket = tickets[place]
+    if np.isnan(variances[place]):
+        raise MeasurementFailed(
+            f"{_PILOT}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
+            f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+        )
+    if variances[place] != 0:
+        raise MeasurementFailed(
+            f"the sample variance of {ticket.name} is {variances[place]:g}; "
+            f"it must be a finite positive number."
+        )
+    raise MeasurementFailed(
+        f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
+        f"the guarantee would not hold. For rewards in [a, b] use a `Problem` with variances "
+        f"(b - a)**2 / 4."
+    )
+
+
+def check_rounding(problem: Problem, means: FloatArray) -> None:
+    """Refuse means so large that rounding errors would hide differences of epsilon."""
+    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
+        raise MeasurementFailed(
+            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
+            f"rounding errors would hide differences. Subtract a constant from all rewards."
+        )
