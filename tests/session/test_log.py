@@ -1,7 +1,6 @@
 """What several threads append at once is decided one after the other, and written together."""
 
 import threading
-import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from shortlist import Problem, Session
-from shortlist.errors import Contradiction, StoreTrouble
+from shortlist.errors import StoreTrouble
 from shortlist.session.sheet_format import read_sheet, ticket_text
 from shortlist.session.state import RunState
 from shortlist.session.tell_sheet import tell_sheet
@@ -23,6 +22,9 @@ from shortlist.tickets import Tickets
 PROBLEM = Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 40)
 
 SETTINGS = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+
+# For all threads at once: `warnings.catch_warnings` in one of them would end it for the others.
+pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.Contradiction")
 
 
 class Slow(MemoryStore):
@@ -177,9 +179,7 @@ class Telling:
     def __call__(self, place: int, mean: float) -> Callable[[], None]:
         def tell() -> None:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", Contradiction)
-                    self.session.tell(self.tickets[place], means=mean)
+                self.session.tell(self.tickets[place], means=mean)
             except (StoreTrouble, KeyboardInterrupt):
                 self.refused.append((place, mean))
 
