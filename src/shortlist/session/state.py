@@ -116,6 +116,9 @@ class Round:
 
     def answers(self, told: Told) -> Answers:
         """Return recorded answers of this round as answers to its tickets."""
+        if (self.spreads is None) != (told.variances is None):
+            what = "needs" if told.variances is None else "has no"
+            raise NotAsked(f"round {self.number} {what} sample variances.")
         tickets = self.tickets.take(self.places(told.arms))
         variances = np.full(len(tickets), np.nan) if told.variances is None else told.variances
         return Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
