@@ -24,7 +24,7 @@ SLOW := server durable statistical plot \
   proof/test_level_race.py proof/test_race.py report/test_browser.py \
   execution/test_dask.py execution/test_drive.py execution/test_run_command.py execution/test_traps.py \
   store/test_postgres.py store/test_processes.py \
-  test_benchmarks.py cli/test_cli.py measure/test_command.py test_inventory.py
+  test_benchmarks.py contract/test_unknown.py cli/test_cli.py measure/test_command.py test_inventory.py
 
 .PHONY: help demo test check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 

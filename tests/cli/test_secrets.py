@@ -166,6 +166,7 @@ def test_the_address_of_a_server_is_shown_without_its_password(call: Calls, url:
     assert SECRET not in done.out + done.err
 
 
+@pytest.mark.slow
 def test_a_token_is_never_shown(call: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     call.write("sim.toml", SIMULATED)
     for token in (SECRET, f"{SECRET} and more", f"{SECRET}\n", f"ü{SECRET}"):
