@@ -20,10 +20,10 @@ With `--json` a command prints JSON, and nothing else.
 
 | exit status | meaning |
 |---|---|
-| 0 | the answer is certified, or what was wanted is done |
+| 0 | the answer is certified, or the command succeeded |
 | 2 | the question or the command is wrong |
 | 3 | stopped without a certificate: the budget ended first, or nothing is proved |
-| 4 | a measurement, its health or the store gave trouble; the run can go on |
+| 4 | a measurement or the store failed, or `doctor` found errors; a run can be resumed |
 | 130 | interrupted |
 """
 

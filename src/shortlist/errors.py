@@ -45,7 +45,7 @@ class MeasurementFailed(ShortlistError):
 class FinalFailure(MeasurementFailed):
     """A measurement that must not be retried.
 
-    A retry would fail in the same way; or, if it did not, it would select among rewards.
+    A retry would fail in the same way; or, if it did not, it would introduce selection bias.
     """
 
 
@@ -58,7 +58,7 @@ class RetryLater(MeasurementFailed):
 
     The call is repeated after that time, with the same `rng`. It does not count as a failure until it has
     been postponed for an hour in total (`Retries.patience`). Raise it before a reward is known, never because
-    of one: otherwise it would select among rewards.
+    of one: that would introduce selection bias.
 
     Parameters
     ----------

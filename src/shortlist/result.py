@@ -122,11 +122,10 @@ class Result:
         """A sentence that compares the run with the lower bound; empty if no measurement was needed."""
         if not self.lower_bound:
             return ""
-        said = (
-            f"No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls on every"
-        )
-        easier = ", as it may on an easier one" if self.gap < 1 else ""
-        return f"{said} instance; this run took {gap_words(self.gap)} times that{easier}."
+        said = f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(self.gap)} times that"
+        if self.gap < 1:
+            said += ", which is possible if its means are easier than the worst case, or by chance"
+        return f"{said}."
 
     @property
     def is_answer(self) -> bool:

@@ -103,7 +103,7 @@ def test_a_simulation_says_how_large_it_was(tmp_path: Path) -> None:
 
 
 def test_rows_that_sum_up_are_explained(tmp_path: Path) -> None:
-    said = "(rows that sum up: the average and the range)"
+    said = "(summary rows: the average and the range)"
     assert said in drawn(sl.plot.pulls(result(question(200, 5))), tmp_path)
     assert said not in drawn(sl.plot.pulls(result(question(5, 2))), tmp_path)
 

@@ -180,7 +180,7 @@ def test_an_answer_to_a_call_that_is_known_changes_nothing() -> None:
         session.answer(Answers.of_calls(session.problem, known, answers))
     assert len(session.conflicts) == len(known) > 0
     other = Tickets(known.problem, 0, known.arms, known.counts + 1, known.first_pulls)
-    with pytest.raises(sl.errors.NotAsked, match="not calls of this run"):
+    with pytest.raises(sl.errors.NotAsked, match="do not belong to this run"):
         session.answer(Answers.of_calls(session.problem, other, answers))
     calls: list[tuple[int, int]] = []
     found = sl.drive(session, noting(calls), reproducible=True)

@@ -79,8 +79,19 @@ class LowerBound(float):
         """The number as text."""
         return f"{self.pulls:,.0f}" if self >= 100 else f"{self.pulls:.3g}"
 
+    @property
+    def meaning(self) -> str:
+        """What the number says, as a clause."""
+        return (
+            f"any algorithm with this guarantee needs at least {self.words} pulls on average on its "
+            f"worst-case instance"
+        )
+
     def gap(self, pulls: float) -> float:
-        """Return a number of pulls as a multiple of the bound; 1 means that nothing could be saved."""
+        """Return a number of pulls as a multiple of the bound.
+
+        1 means that nothing could be saved in the worst case.
+        """
         if self > 0:
             return pulls / self.pulls
         return math.inf if pulls else 1.0

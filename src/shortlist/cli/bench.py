@@ -47,8 +47,8 @@ def command(
 
     Every strategy runs on every instance, with Gaussian rewards and the same seeds. The table shows mean
     pulls as a multiple of the lower bound, which holds for every algorithm under worst-case means; on easier
-    means an adaptive strategy may stay below 1. The last column is the geometric mean. Each error is marked
-    with a star. The first row is the strategy with the fewest pulls.
+    means an adaptive strategy may stay below 1. The last column is the geometric mean. One star per wrong
+    answer, at most three. The first row is the strategy with the fewest pulls.
 
     \b
       shortlist bench

@@ -16,9 +16,9 @@ def command(where: str, as_json: bool) -> None:
 
     A run is open, suspended (a measurement failed and no answer arrived since), or ended. The answer of an
     ended run is certified, screened (by a strategy that only narrows down the arms) or unproved. The command
-    reads every log to its end and checks it for damage, so a long list of large runs takes a while. It does
-    not check that the decisions follow from the answers, as `shortlist replay` does, except for runs that
-    another version of Shortlist started, or that may have ended without recording it.
+    reads every log to its end and checks it for damage, so a long list of large runs takes a while. Unlike
+    `shortlist replay`, it does not recompute the decisions. Exceptions are runs started by another version of
+    Shortlist, and runs that may have ended although their log does not say so.
 
     \b
       shortlist list

@@ -31,19 +31,29 @@ _OPTIONS = {"where": "--store", "n": "--arms", "m": "-m", "names": "--strategy"}
 @click.argument("of", metavar="[RUN|FILE]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Output file: .svg, .pdf or .png.")
 @click.option("--over", type=click.Choice(["n", "m", "delta"]), default="n", show_default=True,
-              help="For scaling: what varies.")  # fmt: skip
-@click.option("--multiple", is_flag=True, help="For scaling: show pulls as multiples of the lower bound.")
-@click.option("-n", "--arms", "n", type=int, help="Number of arms. Default: 256; scaling 1000; epsilon 10.")
-@click.option("-m", type=int, help="Number of arms to select. Default: 8; scaling 10; epsilon 2.")
+              help="For `scaling`: what varies.")  # fmt: skip
+@click.option("--multiple", is_flag=True, help="For `scaling`: show pulls as multiples of the lower bound.")
 @click.option(
-    "--epsilon", type=float, help="How far below the m-th best is good enough. Default: 0.1; epsilon 0.5."
+    "-n", "--arms", "n", type=int, help="Number of arms. Default: 256 (`scaling`: 1000; `epsilon`: 10)."
 )
-@click.option("--delta", type=float, help="Accepted probability of failure. Default: 0.05; epsilon 0.1.")
+@click.option("-m", type=int, help="Number of arms to select. Default: 8 (`scaling`: 10; `epsilon`: 2).")
+@click.option(
+    "--epsilon",
+    type=float,
+    help="How far below the m-th best is good enough. Default: 0.1 (figure `epsilon`: 0.5).",
+)
+@click.option(
+    "--delta", type=float, help="Accepted probability of failure. Default: 0.05 (figure `epsilon`: 0.1)."
+)
 @click.option(
     "--strategy", "names", multiple=True, help="May be repeated. Default: those relevant to the figure."
 )
-@click.option("--replications", type=int, help="For epsilon: number of independent runs. Default: 200.")
-@click.option("--seed", default=0, show_default=True, help="For epsilon: seed of the random numbers.")
+@click.option(
+    "--replications", type=int, help="For the figure `epsilon`: number of independent runs. Default: 200."
+)
+@click.option(
+    "--seed", default=0, show_default=True, help="For the figure `epsilon`: seed of the random numbers."
+)
 @click.option("--quick", is_flag=True, help="Fewer points and replications, for a first look.")
 @store_option
 @json_option("the numbers that the figure shows")

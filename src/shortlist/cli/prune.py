@@ -35,9 +35,9 @@ def command(
 ) -> None:
     """Remove runs from the store permanently.
 
-    Give names, options, or both: then the named runs that match the options are removed. The command lists
-    the runs and asks for confirmation; without a terminal it needs --yes. Use `shortlist export` or `copy`
-    first to keep data that may be needed later. Workers that measure for a removed run stop.
+    Give names, options, or both. With both, only named runs that match the options are removed. The command
+    lists the runs and asks for confirmation; without a terminal it needs --yes. Use `shortlist export` or
+    `copy` first to keep data that may be needed later. Workers that measure for a removed run stop.
 
     \b
       shortlist prune drilling-seed7

@@ -23,7 +23,7 @@ def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json:
     Without --worker, your own tickets are released, and they count as not measured. If you release those of
     another worker, the log records who did it and when. If such a ticket then goes to another worker, it
     counts as issued twice, since the first worker may still be measuring it and the first answer counts.
-    With --unmeasured it does not.
+    With --unmeasured it does not count as issued twice.
 
     \b
       shortlist release trial

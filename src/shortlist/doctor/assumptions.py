@@ -67,9 +67,9 @@ _ON_DRIFT = (
     "`turns` says (8 by default), so that drift affects all alike."
 )
 _ON_DRIFT_IN_TABLES = (
-    "The guarantee is about one mean for each arm, but arms that use more rows would be judged by later "
-    'ones. To estimate the mean over the whole time, set `order = "random"`; otherwise remove old '
-    "rows."
+    "The guarantee is about one mean for each arm, but the means of arms that use more rows would be "
+    'estimated from later rows. To estimate the mean over the whole time, set `order = "random"`; '
+    "otherwise remove old rows."
 )
 
 
@@ -97,7 +97,7 @@ def skewness(
     if promise is None or "sub-Gaussian" in promise.assumption:
         advice = (
             f"The guarantee of {strategy} does not need Gaussian rewards, only large enough variance "
-            f'proxies. Others do, so do not declare `noise = "gaussian"`.'
+            f'proxies. Some other strategies do, so do not declare `noise = "gaussian"`.'
         )
         return [Finding("note", "skewness", seen, advice + _doubt(chance))]
     logarithms = ""

@@ -63,9 +63,9 @@ def reproducibility(
                 advice = f"The file says `reproducible = true`. Remove that, or {how}"
                 return [Finding("error", "same seed again", seen, advice)]
             advice = (
-                "Runs cannot be reproduced exactly. The guarantee needs this only if a ticket is issued or "
-                "tried again: if whether a call fails, or how long it takes, depends on the reward, run with "
-                f"--retries 0 and --no-reissue. To change that, {how}"
+                f"Runs cannot be reproduced exactly. To make them reproducible, {how} Otherwise the "
+                "guarantee still holds, unless tickets are retried or reissued and the duration or failure "
+                "of a call depends on its reward. In that case use --retries 0 and --no-reissue."
             )
             return [Finding("note", "same seed again", seen, advice)]
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]

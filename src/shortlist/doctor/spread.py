@@ -71,12 +71,12 @@ def _below(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
     if limit >= _MUCH:
         return [Finding("ok", "variance", "Variances are not above the declared ones, nor far below.")]
     is_implied = problem.bounds is not None and (problem.variances == bounded(*problem.bounds, 1)).all()
-    stated = "the bounds allow" if is_implied else "declared"
+    stated = "implied by the bounds" if is_implied else "stated"
     return [
         Finding(
             "note",
             "variance",
-            f"Rewards vary less than {stated}: their variance is about {total / freedom:.2g} times that.",
+            f"The sample variance is about {total / freedom:.2g} times the variance {stated}.",
             "The number of pulls grows with the variance. If you know a smaller bound for every arm, not "
             "only from these pulls, state it to save pulls.",
         )

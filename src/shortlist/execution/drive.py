@@ -101,7 +101,7 @@ def select(
         which also sets the pauses. The default is 8 retries, with pauses that grow to half a minute, and 3
         if failures are scored. Other calls continue in the meantime. A measurement may also raise
         `RetryLater`. Every attempt gets the same `rng`. If your measurement takes its random numbers from
-        elsewhere, and fails more often on bad rewards than on good ones, retries would select among rewards:
+        elsewhere, and fails more often on bad rewards than on good ones, retries introduce selection bias:
         then use 0. Unless the measurement is declared `reproducible`, the result says how many tickets were
         tried more than once.
     on_failure

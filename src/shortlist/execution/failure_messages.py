@@ -32,7 +32,7 @@ def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> Me
 def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
     """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
     if not wait.is_failure:
-        return f"Measuring {named(ticket)} is put off for {wait.seconds:.3g} s: {cause}"
+        return f"Measuring {named(ticket)} will be retried in {wait.seconds:.3g} s: {cause}"
     n, most = times
     return (
         f"Measuring {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "

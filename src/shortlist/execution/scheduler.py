@@ -421,7 +421,7 @@ class _RoundScheduler:
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
         """Retry a block; after the last retry score it, or end the run.
 
-        Some failures are final: retrying a reward out of bounds would select among rewards.
+        Some failures are final: retrying a reward out of bounds would introduce selection bias.
         A failure that several calls share is not scored, since their rewards would not be independent.
         """
         first, stop = self.call_plan.bounds(range(block, block + 1))

@@ -80,7 +80,7 @@ def pulls(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axe
             axes.plot(others.pulls, [place, place], color=GREY, linewidth=1)
             _beside(axes, float(others.pulls[1]), place, f"{pulls_words(others.average_pulls)} on average")
         _rows(axes, data, result)
-        summed = "\n(rows that sum up: the average and the range)"
+        summed = "\n(summary rows: the average and the range)"
         axes.set(
             xlabel="pulls" + (summed if _summed_up(data) else ""),
             xlim=(0, 1.18 * max(1, int(result.arms.pulls.max()))),

@@ -97,7 +97,7 @@ def _notes(outcomes: Outcomes) -> list[str]:
     bounds = ", ".join(f"{instance} {_bound(some[0]):,.0f}" for instance, some in outcomes.items() if some)
     notes = [
         f"Mean pulls of {len(first.pulls)} runs each, as multiples of the lower bound: {bounds}.",
-        f"Gaussian rewards, seed {first.seed}. A star is a wrong answer, three stars are three or more.",
+        f"Gaussian rewards, seed {first.seed}. One star per wrong answer, at most three.",
     ]
     unproved = dict.fromkeys(one.strategy for one in every if one.guarantee is None)
     if unproved:

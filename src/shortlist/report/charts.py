@@ -37,7 +37,7 @@ def rounds_figure(report: Report) -> str:
     _below(picture, ["round 0", f"{n - 1:,}"] if n > 1 else ["round 0"])
     legend = "Each round pulls the arms that are still open; settled arms are not pulled again."
     if n > _MOST_COLUMNS:
-        legend += f" A column for several of the {n:,} rounds shows the largest number."
+        legend += f" Each column covers several of the {n:,} rounds and shows the largest number of arms."
     if rounds.n_whole < n:
         legend += f" Round {n - 1:,} is in progress."
     legend += f" Rounds are numbered from 0, as in tickets; the largest has {counted(most, 'arm')}."

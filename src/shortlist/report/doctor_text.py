@@ -23,7 +23,8 @@ def diagnosis_text(diagnosis: Diagnosis) -> RenderableType:
     n_errors = sum(finding.severity == "error" for finding in diagnosis.findings)
     verdict = Text("No problems found.", style="green")
     if n_errors:
-        verdict = Text(f"{n_errors} error{'s' if n_errors > 1 else ''}: fix this first.", style="bold red")
+        first = "1 error: fix this first." if n_errors == 1 else f"{n_errors} errors: fix these first."
+        verdict = Text(first, style="bold red")
     return Group(table, Text(), Text(time_words(diagnosis)), verdict)
 
 

@@ -38,7 +38,7 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
 
 
 def _reissued(result: Result) -> list[Finding]:
-    """Warn if tickets were issued or tried more than once, since that may have selected among rewards."""
+    """Warn if tickets were issued or tried more than once, which may have caused selection bias."""
     if not result.reissued:
         return []
     declare = "If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."
@@ -82,7 +82,8 @@ def _conflicts(history: RunState) -> list[Finding]:
         Finding(
             True,
             f"{len(conflicts):,} {one} an earlier one, which is kept: {'; '.join(said + more)}. Find out "
-            f"why a ticket was measured twice: the guarantee needs the first answer to be as good as any.",
+            f"why a ticket was measured twice: the guarantee assumes that which answer arrived first does "
+            f"not depend on its value.",
         )
     ]
 

@@ -117,8 +117,10 @@ def _promised(plan: Plan) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if (promise := plan.best.guarantee) is not None:
         parts.append(Text(promise.sentence, style="green"))
-        spent = "; ".join(f"{share.delta:.3g} for: {share.event}" for share in promise.ledger.shares)
-        parts.append(Text(f"Of delta it spends {spent}.", style="dim"))
+        spent = "; ".join(
+            f"{share.delta:.3g} for the event that {share.event}" for share in promise.ledger.shares
+        )
+        parts.append(Text(f"How {plan.best.strategy} divides delta: {spent}.", style="dim"))
     return parts
 
 
@@ -143,7 +145,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
         Text(
             f"{first.problem.m} of {first.problem.n} arms, epsilon {first.problem.epsilon:g}, "
             f"delta {first.problem.delta:g}, {first.rewards} rewards, seed {first.seed}. "
-            f"The last column holds with 95 % confidence (exact).",
+            f"The last column is an exact 95 % upper confidence limit.",
             style="dim",
         )
     )

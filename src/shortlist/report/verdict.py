@@ -65,7 +65,7 @@ def basis(report: Report) -> str:
     """Return the proof and the assumptions of the certificate; empty if there is none."""
     if report.promise is None:
         return ""
-    return f"Proof: {report.promise.source}. Provided that {report.promise.assumption}."
+    return f"Proof: {report.promise.source}, provided that {report.promise.assumption}."
 
 
 def assumption(report: Report) -> str:
@@ -93,7 +93,7 @@ def effort(report: Report) -> str:
         return result.cost
     could = "It could have taken" if report.is_finished else "The strategy takes"
     end = "" if report.is_finished else " before it ends"
-    return f"{result.cost} {could} {large(cap)} at most{end}."
+    return f"{result.cost} {could} up to {large(cap)}{end}."
 
 
 def optimality(report: Report) -> str:
@@ -103,5 +103,4 @@ def optimality(report: Report) -> str:
         return result.optimality
     if report.is_finished or not result.lower_bound:
         return ""
-    bound = result.lower_bound.words
-    return f"No algorithm can promise this with fewer than {bound} expected pulls on every instance."
+    return f"Lower bound: {result.lower_bound.meaning}."

@@ -140,7 +140,10 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     parts = history.parts_of(round)
     numbers = parts.call_plan.find(calls)
     if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
-        raise NotAsked("these are not calls of this run, each once; the run splits its tickets differently.")
+        raise NotAsked(
+            "some calls occur twice or do not belong to this run, which splits its tickets into different "
+            "calls."
+        )
     places = parts.call_plan.places(numbers)
     if parts.call_plan.ends is None:
         _check_scored(history, round.tickets.take(places), given.scored)

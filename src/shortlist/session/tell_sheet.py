@@ -103,9 +103,9 @@ def _answers(entries: dict[int, Entry], asked: Tickets) -> Answers | None:
 
 def _never_asked(entry: Entry) -> InvalidAnswers:
     return InvalidAnswers(
-        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy the tickets from the output of "
-        f"`shortlist ask`. After a corrected answer a run may ask for other tickets: leave out the rounds "
-        f"after it."
+        f"{entry.where}: the run never asked for ticket {entry.ticket}. Copy tickets from the output of "
+        f"`shortlist ask`. (If this is an edited export of another run: changing an answer can change which "
+        f"tickets later rounds ask for. Remove all rounds after that of the changed answer.)"
     )
 
 

@@ -67,7 +67,10 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Leased:
-    """Tickets of a round, leased to a worker until `until` (Unix time)."""
+    """Tickets of a round, leased to a worker until `until` (Unix time).
+
+    A later `Leased` to the same worker extends the lease (`session/leases.py`).
+    """
 
     round: int
     arms: IntArray

@@ -1,4 +1,7 @@
-"""The interface of a store: append to the log of a run, and read it."""
+"""The interface of a store: append to the log of a run, and read it.
+
+To add another SQL database, subclass `SqlStore` in store/sql.py and open it in store/address.py.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias

@@ -98,8 +98,8 @@ def _unfit(question: Problem) -> str:
         return ""
     guess = 1 - 1 / math.comb(question.n, question.m)
     return (
-        f"its proof needs a delta below {guess:.4g}, at which a random guess would do. Ask with a smaller "
-        f"delta, or use t-race"
+        f"its proof needs a delta below {guess:.4g}, the probability that a random selection is wrong. Ask "
+        f"with a smaller delta, or use t-race"
     )
 
 

@@ -286,12 +286,12 @@ def _is_swap_enough(state: Open, is_open: BoolArray) -> bool:
 
 def _guarantee(problem: Problem) -> Guarantee:
     delta_pairs, delta_swaps = shares_of_delta(problem)
-    pairs = "some best arm beats another arm by epsilon or more, yet the evidence settles that it does not"
+    pairs = "one of the m best arms is wrongly declared less than epsilon better than another arm"
     if not delta_swaps:
         return Guarantee.of(
             problem, "docs/theory.md, sections 17 and 19", Ledger((Share(pairs, delta_pairs),))
         )
-    swaps = "some best arm beats another by more than epsilon, yet the swap settles that it does not"
+    swaps = "the swap wrongly declares one of the m best arms at most epsilon better than another arm"
     ledger = Ledger((Share(pairs, delta_pairs), Share(swaps, delta_swaps)))
     return Guarantee.of_gaussian(problem, "docs/theory.md, sections 17 to 19", ledger)
 

@@ -104,7 +104,7 @@ function draw(found) {
   get("plan-found").hidden = false;
   get("plan-why").textContent = found.why;
   const bound = found.lower_bound.pulls;
-  const floor = bound > 0 ? `; no algorithm can promise this with fewer than ${written(bound)}` : "";
+  const floor = bound > 0 ? `; any algorithm needs at least ${written(bound)} on average in its worst case` : "";
   get("plan-bound").textContent = floor;
   const good = found.strategies.filter((/** @type {any} */ row) => row.is_certified);
   const others = found.strategies.filter((/** @type {any} */ row) => !row.is_certified);
