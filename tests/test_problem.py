@@ -472,3 +472,83 @@ def test_pulls_are_counted_over_all_levels(strategy: str) -> None:
     assert most is not None
     assert most <= 2**53
     assert most > 2**53 / 1.3  # refused only where it must be
+
+
+# --- rewards of which only bounds are known --------------------------------------------------------------
+
+
+def test_rewards_within_bounds_need_no_variances() -> None:
+    coins = sl.Problem(1, 0.1, 0.05, names=["a", "b", "c"], rewards=sl.Bernoulli())
+    assert (coins.n, coins.bounds, coins.is_binary, coins.is_bounded) == (3, (0.0, 1.0), True, True)
+    assert coins.variances.tolist() == [0.25] * 3
+    scores = sl.Problem(1, 0.1, 0.05, n=2, rewards=sl.Bounded(-1, 3))
+    assert (scores.bounds, scores.width, scores.is_binary) == ((-1.0, 3.0), 4.0, False)
+    assert scores.variances.tolist() == [4.0, 4.0]
+    assert repr(scores) == "Problem(m=1, epsilon=0.1, delta=0.05, n=2, rewards=Bounded(low=-1.0, high=3.0))"
+    assert (coins.noise, scores.noise) == ("bernoulli", "bounded")
+
+
+def test_kinds_of_rewards_within_bounds_are_different_questions() -> None:
+    numbers: dict[str, Any] = {"m": 1, "epsilon": 0.1, "delta": 0.05}
+    questions = [
+        sl.Problem(**numbers, n=2, rewards=sl.Bernoulli()),
+        sl.Problem(**numbers, n=2, rewards=sl.Bounded()),
+        sl.Problem(**numbers, n=2, rewards=sl.Bounded(0, 2)),
+        sl.Problem(**numbers, variances=[0.25, 0.25], bounds=(0, 1)),
+        sl.Problem(**numbers, variances=[0.25, 0.25], rewards="bernoulli"),
+    ]
+    assert len({one.digest for one in questions}) == len(questions)
+    for one in questions:
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert one.changed(epsilon=0.1) == one
+        assert one.changed(epsilon=0.2).changed(epsilon=0.1) == one
+
+
+def test_rewards_within_bounds_can_become_others_and_back() -> None:
+    coins = sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bernoulli())
+    known = coins.changed(rewards=sl.SubGaussian)
+    assert (known.variances.tolist(), known.bounds, known.is_bounded) == ([0.25] * 3, (0.0, 1.0), False)
+    assert coins.changed(variances=[0.1, 0.2, 0.1]).variances.tolist() == [0.1, 0.2, 0.1]
+    assert known.changed(rewards=sl.Bounded(2, 5), n=3).bounds == (2.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rewards": sl.Bernoulli()}, "`n` is None"),
+        ({"rewards": sl.Bernoulli(), "variances": [1.0, 1.0]}, "not both"),
+        ({"rewards": sl.Bernoulli(), "n": 2, "bounds": (0, 2)}, "every reward is 0 or 1, but `bounds`"),
+        ({"rewards": sl.Bounded(0, 3), "n": 2, "bounds": (0, 2)}, "rewards lie between 0 and 3, but"),
+        ({"rewards": sl.Bounded, "n": 2}, "`rewards` is"),
+    ],
+)
+def test_rewards_within_bounds_are_declared_once(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(sl.InvalidProblem, match=said):
+        sl.Problem(1, 0.1, 0.05, **given)
+
+
+@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (float("nan"), 1), (0, float("inf")), ("a", 1)])
+def test_bounds_of_rewards_are_two_numbers_in_order(bounds: tuple[Any, Any]) -> None:
+    with pytest.raises(sl.InvalidProblem):
+        sl.Bounded(*bounds)
+
+
+@pytest.mark.parametrize("goal", ["maximise", "minimise"])
+def test_shares_are_1_where_a_mean_is_as_good_as_it_can_be(goal: str) -> None:
+    problem = sl.Problem(1, 0.1, 0.05, n=2, rewards=sl.Bounded(-1, 3), goal=goal)
+    means = np.array([-1.0, 0.0, 3.0])
+    shares = problem.shares(problem.merits(means)).tolist()
+    assert shares == ([0.0, 0.25, 1.0] if goal == "maximise" else [1.0, 0.75, 0.0])
+
+
+def test_no_lower_bound_is_claimed_for_rewards_within_bounds() -> None:
+    coins = sl.Problem(1, 0.3, 0.2, n=2, rewards=sl.Bernoulli())
+    with pytest.raises(sl.InvalidProblem, match="no lower bound is proved"):
+        sl.lower_bound(coins)
+    planned = sl.plan(coins)
+    assert planned.best.strategy == "race"
+    assert not planned.lower_bound
+    result = sl.select(lambda arm, count, rng: (rng.random(count) < 0.2 + 0.6 * arm) * 1.0, coins)
+    assert (result.selected, result.optimality) == (("arm-1",), "")
+    assert "and are 0 or 1" in str(result.guarantee)
+    assert "section 35" in str(result.guarantee)

@@ -19,7 +19,7 @@ from shortlist.measure import Summary, simulated_measure, vectorised
 from shortlist.planning import plan
 from shortlist.problem import Problem
 from shortlist.result import Result, Stop
-from shortlist.rewards import Gaussian, SubGaussian
+from shortlist.rewards import Bernoulli, Bounded, Gaussian, SubGaussian
 from shortlist.session import Session
 from shortlist.simulation import simulate
 from shortlist.store import open_store
@@ -28,6 +28,8 @@ from shortlist.variance_groups import entropy, heterogeneity
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bernoulli",
+    "Bounded",
     "Gaussian",
     "InvalidProblem",
     "MeasurementFailed",

@@ -202,18 +202,20 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
     if budget is not None:
         return _for_budget(problem, budget, vary)
     if not checked(problem).knows_variances:
-        return Plan(problem, _rows_for_unknown(problem), no_bound())
-    return Plan(problem, _rows(problem), lower_bound(problem))
+        return Plan(problem, _rows_for_unknown(problem), bound_of(problem))
+    return Plan(problem, _rows(problem), bound_of(problem))
 
 
-def no_bound() -> LowerBound:
-    """Return the trivial lower bound, for unknown variances."""
-    return LowerBound({"unknown variances": 0.0}, Terms(0.0, 0.0, 0.0))
+def bound_of(problem: Problem) -> LowerBound:
+    """Return the lower bound of a problem; 0 if none is proved for its kind of rewards."""
+    if problem.has_lower_bound:
+        return lower_bound(problem)
+    return LowerBound({"nothing is proved": 0.0}, Terms(0.0, 0.0, 0.0))
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:
     """Return the plan whose best strategy stays within a budget, which some strategy can satisfy."""
-    return Plan(problem, _rows(problem, budget), lower_bound(problem))
+    return Plan(problem, _rows(problem, budget), bound_of(problem))
 
 
 def best_strategy(problem: Problem) -> str:
@@ -284,6 +286,10 @@ def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [row_of(name, problem) for name in names()]
     rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
     best = _best(rows, math.inf if budget is None else budget)
+    if problem.is_bounded:  # the race adapts to the variances, the others assume the largest
+        adaptive = next(row for row in rows if row.strategy == "race")
+        is_within = budget is None or (adaptive.worst_case_pulls or 0) <= budget
+        best = adaptive if adaptive.is_certified and is_within else best
     return (best, *(row for row in rows if row is not best))
 
 

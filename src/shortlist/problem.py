@@ -13,7 +13,17 @@ from numpy.typing import ArrayLike
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray, blocks
 from shortlist.errors import InvalidProblem
-from shortlist.rewards import UNKNOWN, Gaussian, Rewards, SubGaussian, ZeroOne, rewards_of
+from shortlist.rewards import (
+    BOUNDED,
+    UNKNOWN,
+    Bernoulli,
+    Bounded,
+    Gaussian,
+    Rewards,
+    SubGaussian,
+    ZeroOne,
+    rewards_of,
+)
 
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
@@ -40,9 +50,10 @@ class Problem:
     n
         The number of arms, if neither variances nor names determine it.
     rewards
-        What is known of the rewards: ``SubGaussian(variances)``, ``Gaussian(variances)``, or ``Gaussian()``
-        if the variances are unknown. "bernoulli", together with `variances`, declares that every reward is 0
-        or 1 and sets the bounds to (0, 1).
+        What is known of the rewards: ``Bernoulli()`` if every reward is 0 or 1; ``Bounded(low, high)`` if it
+        lies between two numbers; ``SubGaussian(variances)``; ``Gaussian(variances)``; or ``Gaussian()`` if
+        the variances are unknown. "bernoulli", together with `variances`, declares that every reward is 0 or
+        1 and sets the bounds to (0, 1), but uses these variances.
     guarantee
         The required guarantee: "pac", that no selected arm lies more than epsilon below the m-th best; or the
         weaker "indifference", that the m best are selected if they lie at least epsilon above all others.
@@ -110,7 +121,7 @@ class Problem:
             "names": None if names is None else checks.names(names, n),
             "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
             "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
-            "bounds": _checked_bounds(bounds, is_binary=isinstance(known, ZeroOne)),
+            "bounds": _checked_bounds(bounds, known),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -118,17 +129,50 @@ class Problem:
             raise InvalidProblem(
                 "`rewards` is Gaussian, but rewards within bounds are not; leave out one of them."
             )
-        if known.variances is not None:
+        if self.knows_variances:
             _refuse_endless(self)
 
     @property
     def knows_variances(self) -> bool:
         """Whether the variances of the arms, or upper bounds on them, are known."""
-        return self.rewards.variances is not None
+        return self.is_bounded or self._given_variances is not None
+
+    @property
+    def _given_variances(self) -> FloatArray | None:
+        return None if isinstance(self.rewards, Bounded) else self.rewards.variances
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether only bounds of the rewards are known: ``rewards=Bounded(...)`` or ``Bernoulli()``."""
+        return isinstance(self.rewards, Bounded)
+
+    @property
+    def has_lower_bound(self) -> bool:
+        """Whether a lower bound on pulls is proved for this kind of rewards.
+
+        The proofs use Gaussian instances. They say nothing about rewards of which only bounds are known.
+        """
+        return self.knows_variances and not self.is_bounded
+
+    @property
+    def width(self) -> float:
+        """The distance between the declared bounds; infinite if there are none."""
+        low, high = self.bounds or (-np.inf, np.inf)
+        return high - low
+
+    def shares(self, merits: FloatArray) -> FloatArray:
+        """Return merits as shares of the declared bounds: 0 is as bad, and 1 as good, as a mean can be."""
+        low, high = self.bounds or (-np.inf, np.inf)
+        worst = low if self.goal == "maximise" else -high
+        return np.clip((merits - worst) / (high - low), 0.0, 1.0)
 
     @cached_property
     def variances(self) -> FloatArray:
         """One variance proxy per arm; raises InvalidProblem if they are unknown."""
+        if isinstance(self.rewards, Bounded):
+            largest = np.full(self.n, (self.width / 2) ** 2)
+            largest.flags.writeable = False
+            return largest
         if self.rewards.variances is None:
             raise InvalidProblem(
                 "the variances of this problem are unknown. For this, state them: give `variances`, or "
@@ -141,12 +185,14 @@ class Problem:
         """The kind of rewards as written to files and logs (sub-gaussian, gaussian or gaussian-unknown)."""
         if not self.knows_variances:
             return UNKNOWN
+        if isinstance(self.rewards, Bounded):
+            return "bernoulli" if isinstance(self.rewards, Bernoulli) else "bounded"
         return "gaussian" if isinstance(self.rewards, Gaussian) else "sub-gaussian"
 
     @property
     def is_binary(self) -> bool:
         """Whether every reward was declared to be 0 or 1."""
-        return isinstance(self.rewards, ZeroOne)
+        return isinstance(self.rewards, ZeroOne | Bernoulli)
 
     @property
     def declared_rewards(self) -> str | None:
@@ -194,7 +240,7 @@ class Problem:
         for name in self.names or ():
             parts.update(struct.pack("<q", len(name.encode())) + name.encode())
         for word in (self.noise, self.guarantee, self.goal):
-            if word in {"gaussian", "indifference", "minimise"}:  # defaults are not hashed
+            if word in {"gaussian", *BOUNDED, "indifference", "minimise"}:  # defaults are not hashed
                 parts.update(f"\0{word}".encode())
         if self.bounds is not None:
             parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
@@ -225,8 +271,12 @@ class Problem:
         """
         parts = {part: getattr(self, part) for part in _PARTS} | changes
         kind = changes.get("rewards") or type(self.rewards)
-        if isinstance(kind, type) and ("variances" in changes or "rewards" in changes):
-            parts["rewards"] = kind(parts.pop("variances", self.rewards.variances))
+        if isinstance(kind, Bounded):
+            parts["bounds"] = changes.get("bounds")  # those of the rewards
+        elif isinstance(kind, type) and ("variances" in changes or "rewards" in changes):
+            kind = SubGaussian if issubclass(kind, Bounded) else kind
+            known = self.variances if self.knows_variances else None
+            parts["rewards"] = kind(parts.pop("variances", known))  # type: ignore[call-arg]
             parts["n"] = None if parts["rewards"].variances is not None else parts["n"]
         elif kind == "bernoulli":
             parts.setdefault("variances", self.variances)
@@ -247,7 +297,8 @@ class Problem:
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximise" else f", goal={self.goal!r}"
-        rewards = "" if self.knows_variances else ", rewards=Gaussian()"
+        rewards = f", rewards={self.rewards!r}" if self.is_bounded else ""
+        rewards = rewards if self.knows_variances else ", rewards=Gaussian()"
         return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}{rewards}{goal})"
 
 
@@ -304,10 +355,16 @@ def _checked_rewards(variances: object, rewards: object) -> Rewards:
             )
         kind = SubGaussian if rewards is None else ZeroOne
         return kind(variances)  # type: ignore[arg-type]
-    if not isinstance(rewards, SubGaussian | Gaussian):
+    if not isinstance(rewards, SubGaussian | Gaussian | Bounded):
         raise InvalidProblem(
-            f"`rewards` is {checks.shortened(rewards)}; it must be shortlist.SubGaussian(variances) or "
+            f"`rewards` is {checks.shortened(rewards)}; it must be shortlist.Bernoulli(), "
+            f"shortlist.Bounded(low, high), shortlist.SubGaussian(variances) or "
             f"shortlist.Gaussian(variances), or shortlist.Gaussian() if variances are unknown."
+        )
+    if variances is not None and isinstance(rewards, Bounded):
+        raise InvalidProblem(
+            "give `variances` or bounds of the rewards, not both: for rewards within bounds, with variances "
+            "that are known, give `variances` and `bounds`."
         )
     if variances is not None:
         raise InvalidProblem("give the variances once: as `variances`, or with `rewards`, not both.")
@@ -325,7 +382,7 @@ def _rewards_of_noise(noise: str, variances: object, rewards: object) -> Any:
 
 
 def _number_of_arms(n: object, names: Sequence[str] | None, rewards: Rewards) -> int:
-    if rewards.variances is not None:
+    if not isinstance(rewards, Bounded) and rewards.variances is not None:
         found = len(rewards.variances)
         if n is not None and n != found:
             raise InvalidProblem(
@@ -349,14 +406,19 @@ def _number_of_arms(n: object, names: Sequence[str] | None, rewards: Rewards) ->
     return len(listed)
 
 
-def _checked_bounds(bounds: object, *, is_binary: bool) -> tuple[float, float] | None:
-    if not is_binary:
-        return None if bounds is None else checks.bounds(bounds)
-    if bounds is not None and checks.bounds(bounds) != (0.0, 1.0):
-        raise InvalidProblem(
-            f'`rewards` is "bernoulli", so every reward is 0 or 1, but `bounds` is {bounds!r}. Leave one out.'
+def _checked_bounds(bounds: object, rewards: Rewards) -> tuple[float, float] | None:
+    given = None if bounds is None else checks.bounds(bounds)
+    if not isinstance(rewards, ZeroOne | Bounded):
+        return given
+    own = (rewards.low, rewards.high) if isinstance(rewards, Bounded) else (0.0, 1.0)
+    if given not in (None, own):
+        said = (
+            "every reward is 0 or 1"
+            if own == (0.0, 1.0)
+            else f"rewards lie between {own[0]:g} and {own[1]:g}"
         )
-    return 0.0, 1.0
+        raise InvalidProblem(f"`rewards` says that {said}, but `bounds` is {bounds!r}. Leave `bounds` out.")
+    return own
 
 
 def _refuse_endless(problem: Problem) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.bounds import LowerBound, lower_bound
+from shortlist.bounds import LowerBound
 from shortlist.certificates import Guarantee
 from shortlist.errors import NoGuarantee
-from shortlist.planning import gap_words, no_bound
+from shortlist.planning import bound_of, gap_words
 from shortlist.problem import Problem
 
 _NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"
@@ -106,8 +106,8 @@ class Result:
 
     @cached_property
     def lower_bound(self) -> LowerBound:
-        """The pulls below which no algorithm can stay on every instance; 0 if variances are unknown."""
-        return no_bound() if not self.problem.knows_variances else lower_bound(self.problem)
+        """The pulls below which no algorithm can stay on every instance; 0 if no bound is proved."""
+        return bound_of(self.problem)
 
     @property
     def gap(self) -> float:

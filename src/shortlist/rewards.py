@@ -1,6 +1,6 @@
-"""What is known of the rewards: `SubGaussian`, or `Gaussian` with variances that are known or not."""
+"""What is known of the rewards: `Bounded`, `Bernoulli`, `SubGaussian`, or `Gaussian`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
@@ -70,16 +70,57 @@ class Gaussian:
         return type(self), (self.variances, self.pilot)
 
 
-Rewards: TypeAlias = SubGaussian | Gaussian
+@dataclass(frozen=True)
+class Bounded:
+    """Every reward lies between two numbers; nothing is known of their variances.
+
+    The race then adapts to the variances that it finds: rewards that vary little need few pulls. Strategies
+    for known variances use the largest variance possible, ``(high - low)**2 / 4``.
+
+    Parameters
+    ----------
+    low, high
+        The bounds, the same for all arms.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        low, high = checks.bounds((self.low, self.high))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Bounded):
+    """Every reward is 0 or 1: a failure or a success."""
+
+    low: float = field(default=0.0, init=False, repr=False)
+    high: float = field(default=1.0, init=False, repr=False)
+
+
+Rewards: TypeAlias = SubGaussian | Gaussian | Bounded
 
 UNKNOWN = "gaussian-unknown"
 KINDS: dict[str, type[SubGaussian] | type[Gaussian]] = {"sub-gaussian": SubGaussian, "gaussian": Gaussian}
 """What files, logs and servers call `noise`, where variances are known."""
-NOISES = (*KINDS, UNKNOWN)
+BOUNDED: dict[str, type[Bounded]] = {"bounded": Bounded, "bernoulli": Bernoulli}
+"""What they call `noise` where only bounds of the rewards are known."""
+NOISES = (*KINDS, UNKNOWN, *BOUNDED)
+
+
+def bounded_rewards(noise: str, bounds: Any) -> Bounded:
+    """Return the rewards within bounds that are meant by the word for their noise."""
+    if checks.one_of(noise, "noise", tuple(BOUNDED)) == "bernoulli":
+        return Bernoulli()
+    if bounds is None:
+        raise InvalidProblem('`noise` is "bounded": give the `bounds` of the rewards, such as [0, 1].')
+    return Bounded(*checks.bounds(bounds))
 
 
 def rewards_of(noise: str, variances: Any = None, pilot: int | None = None) -> Rewards:
     """Return the rewards that are meant by the word for their noise."""
-    if checks.one_of(noise, "noise", NOISES) == UNKNOWN:
+    if checks.one_of(noise, "noise", (*KINDS, UNKNOWN)) == UNKNOWN:
         return Gaussian(pilot=pilot)
     return KINDS[noise](variances)

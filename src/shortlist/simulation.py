@@ -11,7 +11,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, 
 from shortlist.certificates import Guarantee
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.measure.simulated import REWARDS, Draw, checked_means
+from shortlist.measure.simulated import Draw, checked_means, default_rewards, drawing
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.strategies import Batch, Strategy, strategy_for
@@ -94,7 +94,7 @@ def simulate(
     variances: ArrayLike | None = None,
     replications: int = 100,
     seed: int = 0,
-    rewards: str = "gaussian",
+    rewards: str | None = None,
     budget: int | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
@@ -115,7 +115,8 @@ def simulate(
     seed
         The seed; replication r does not depend on the number of replications.
     rewards
-        "gaussian", "bernoulli", "two-point" (the mean plus or minus one scale), "uniform" or "noiseless".
+        "gaussian", "bernoulli", "two-point" (the mean plus or minus one scale), "uniform" or "noiseless". By
+        default Gaussian; for rewards of which only bounds are known "bernoulli": at one of the two bounds.
     budget
         The maximum number of pulls per replication; one that needs more is left unfinished.
     progress
@@ -128,6 +129,7 @@ def simulate(
     >>> outcome.errors, outcome.pulls.shape
     (0, (50,))
     """
+    rewards = rewards or default_rewards(checked(problem))
     truth = _truth(problem, variances, rewards)
     true_means = checked_means(truth, means, rewards)
     replications = whole_number(replications, "replications", 1, 10**8)
@@ -139,7 +141,8 @@ def simulate(
     for start in range(0, replications, size):
         lanes = np.arange(start, min(start + size, replications))
         rngs = [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(lane),))) for lane in lanes]
-        arms = _Arms(true_means, truth.variances, REWARDS[rewards].draw, is_noisy=rewards != "noiseless")
+        draw = drawing(truth, rewards)
+        arms = _Arms(true_means, truth.variances, draw, is_noisy=rewards != "noiseless")
         _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
     return Simulation(
         problem=problem,

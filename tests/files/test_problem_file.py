@@ -708,3 +708,43 @@ def test_simulated_spreads_are_those_of_gaussian_rewards(tmp_path: Path) -> None
 )
 def test_a_simulation_needs_the_true_variances_once(tmp_path: Path, text: str, said: str) -> None:
     assert said in refusal(tmp_path, text, SITES)
+
+
+# --- rewards of which only bounds are known --------------------------------------------------------------
+
+
+BARE = "[problem]\nm = 1\nepsilon = 0.2\ndelta = 0.1\n"
+COINS = '[measure]\nkind = "simulated"\nmeans = [0.2, 0.5, 0.9]\n'
+
+
+@pytest.mark.parametrize(
+    ("entries", "rewards"),
+    [
+        ('noise = "bernoulli"\nn = 3\n', sl.Bernoulli()),
+        ('noise = "bounded"\nbounds = [0, 1]\nnames = ["a", "b", "c"]\n', sl.Bounded()),
+        ('noise = "bounded"\nbounds = [-1, 3]\nn = 3\n', sl.Bounded(-1, 3)),
+    ],
+)
+def test_rewards_within_bounds_are_declared_by_their_noise(
+    tmp_path: Path, entries: str, rewards: sl.Bounded
+) -> None:
+    found = read(tmp_path, BARE + entries + COINS)
+    assert found.problem.rewards == rewards
+    assert found.rewards == "bernoulli"
+    result = sl.select(found.source, found.problem, seed=3)
+    assert result.strategy == "race"
+    assert result.indices.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ('noise = "bounded"\nn = 3\n', "give the `bounds`"),
+        ('noise = "bernoulli"\nvariances = [1, 1, 1]\n', "omit `variances`"),
+        ('noise = "bernoulli"\nn = 3\nrewards = "bernoulli"\n', "omit `rewards`"),
+        ('noise = "bernoulli"\nn = 3\nbounds = [0, 2]\n', "every reward is 0 or 1"),
+        ('noise = "bernoulli"\n', "number of arms is not stated"),
+    ],
+)
+def test_rewards_within_bounds_are_declared_once(tmp_path: Path, entries: str, said: str) -> None:
+    assert said in refusal(tmp_path, BARE + entries + COINS)

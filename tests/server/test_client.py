@@ -509,3 +509,16 @@ def test_a_worker_elsewhere_is_never_taken_for_a_process_of_this_machine() -> No
     assert words("http@lab.example:12:0123ab~1") == "process 12 on lab.example, over HTTP"
     assert words("run@lab.example:12:0123ab~1") == "process 12 on lab.example"
     assert words("http@lab") == "http@lab"
+
+
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(-1, 3)])
+def test_runs_about_rewards_within_bounds_work_over_http(client: Client, rewards: sl.Bounded) -> None:
+    problem = sl.Problem(m=1, epsilon=0.25 * (rewards.high - rewards.low), delta=0.2, n=3, rewards=rewards)
+    run = client.begin(problem, f"within {rewards!r}", seed=4)
+    assert client.run(run.name).problem == problem
+    measure = sl.simulated_measure(problem, [rewards.low, rewards.low, rewards.high])
+    here = sl.select(measure, problem, seed=4)
+    there = sl.drive(run.session(), measure)
+    assert there.selected == here.selected == ("arm-2",)
+    assert there.n_pulls == here.n_pulls
+    assert run.status()["lower_bound"] is None

@@ -136,3 +136,14 @@ def test_fields_that_are_not_known_are_refused() -> None:
     kind, body = encoded(ONE_OF_EACH["suspended"])
     with pytest.raises(CorruptLog, match=r"cannot be read.*upgrade Shortlist"):
         decoded(kind, body.replace(b'"reason"', b'"season"'))
+
+
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(), sl.Bounded(-2.5, 1e6)])
+def test_questions_about_rewards_within_bounds_come_back_as_they_were(rewards: sl.Bounded) -> None:
+    asked = sl.Problem(2, 0.125, 0.05, names=["a", "b", "c"], rewards=rewards, goal="minimise")
+    event = Began(asked, "race", 3, "auto", "kqzfmb", "0.2.0")
+    kind, body = encoded(event)
+    again = decoded(kind, body)
+    assert isinstance(again, Began)
+    assert again.problem == asked
+    assert again.problem.rewards == rewards

@@ -151,19 +151,19 @@ def test_the_pulls_of_a_rung_reach_it_and_fewer_do_not(powers: list[float], epsi
     assert np.allclose(plan.unit, units, rtol=1e-12)
     arms = plan.problem.arms
     for rung in range(len(plan.rungs.information)):
-        pulls = plan.pulls(np.full(len(arms), rung), arms)
-        assert (plan.reached(pulls, arms) >= rung).all()
+        pulls = plan.pulls(np.full(len(arms), rung), plan.unit[arms])
+        assert (plan.reached(pulls, plan.unit[arms]) >= rung).all()
         assert (pulls >= plan.rungs.information[rung] * units * (1 - 1e-12)).all()
         is_fewer = pulls - 1 < plan.rungs.information[rung] * units * (1 - 2e-12)
         is_fewer &= pulls > plan.first
-        assert (plan.reached(pulls - 1, arms)[is_fewer] < rung).all()
+        assert (plan.reached(pulls - 1, plan.unit[arms])[is_fewer] < rung).all()
 
 
 @given(powers=st.lists(st.floats(-6, 9), min_size=2, max_size=6), pulls=st.integers(1, 10**12))
 def test_no_arm_is_taken_to_stand_above_its_information(powers: list[float], pulls: int) -> None:
     plan = laid_out(10.0 ** np.array(powers))
     counts = np.maximum(plan.first, pulls)
-    information = plan.rungs.information[plan.reached(counts, plan.problem.arms)]
+    information = plan.rungs.information[plan.reached(counts, plan.unit)]
     assert (information * plan.unit <= counts * (1 + 2e-12)).all()
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shortlist.bounds.classes import Classes
+from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem, checked
 
 _ROUNDING = 1 - 1e-12  # allows for the rounding errors of any bound, so that none is overstated
@@ -116,7 +117,9 @@ def lower_bound(problem: Problem) -> LowerBound:
     ------
     [ZT22] Section 6 for the dual bounds; the others are proved in `docs/theory.md`.
     """
-    return _found(checked(problem))
+    if checked(problem).is_bounded:
+        raise InvalidProblem("no lower bound is proved for rewards of which only bounds are known.")
+    return _found(problem)
 
 
 @lru_cache(maxsize=8)  # following a run computes the bound of one problem many times

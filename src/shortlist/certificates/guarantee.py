@@ -60,7 +60,8 @@ class Guarantee:
     def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
         """Return the guarantee that `source` proves for a problem."""
         numbers = (problem.epsilon, problem.delta, problem.m)
-        return cls(scope, *numbers, source, ledger, goal=problem.goal)
+        found = cls(scope, *numbers, source, ledger, goal=problem.goal)
+        return replace(found, assumption=_within(problem)) if problem.is_bounded else found
 
     @classmethod
     def of_gaussian(
@@ -111,6 +112,13 @@ _WORDS = {
     "maximise": {"best": "best", "worse": "below", "beats": "exceeds"},
     "minimise": {"best": "smallest", "worse": "above", "beats": "lies below"},
 }
+
+
+def _within(problem: Problem) -> str:
+    """Return the assumption about rewards of which only bounds are known."""
+    low, high = problem.bounds or (0.0, 1.0)
+    values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    return f"rewards are independent, have one mean for each arm, and {values}"
 
 
 def _wanted(goal: str, m: int) -> str:

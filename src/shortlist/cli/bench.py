@@ -105,15 +105,14 @@ def _played(
 
 
 def _write(output: Path, outcomes: "dict[str, list[Simulation]]") -> None:
-    from shortlist.bounds import lower_bound
+    from shortlist.planning import bound_of
 
     with output.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for instance, simulations in outcomes.items():
             for one in simulations:
-                assert one.problem.knows_variances
-                bound = lower_bound(one.problem).pulls
+                bound = bound_of(one.problem).pulls
                 rows = zip(one.pulls.tolist(), one.is_error.tolist(), strict=True)
                 for number, (pulls, is_error) in enumerate(rows):
                     writer.writerow([instance, one.strategy, number, pulls, int(is_error), bound])

@@ -8,6 +8,7 @@ from shortlist.errors import StoreTrouble
 from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice
+from shortlist.rewards import BOUNDED
 from shortlist.strategies import strategy_for
 
 _BOTH = ("m", "epsilon", "delta", "guarantee", "goal")
@@ -17,7 +18,9 @@ def question_dict(problem: Problem) -> dict[str, Any]:
     """Return a question as a request payload, with all its arms."""
     asked = {part: getattr(problem, part) for part in _BOTH}
     asked["names"] = None if problem.names is None else list(problem.names)
-    if problem.knows_variances:
+    if problem.is_bounded:
+        asked |= {"n": problem.n, "noise": problem.noise, "bounds": problem.bounds}
+    elif problem.knows_variances:
         asked |= {"variances": problem.variances.tolist(), "noise": problem.noise}
         asked |= {"rewards": "bernoulli"} if problem.is_binary else {"bounds": problem.bounds}
     else:
@@ -27,8 +30,12 @@ def question_dict(problem: Problem) -> dict[str, Any]:
 
 def question_from(data: dict[str, Any]) -> Problem:
     """Return the question in a response."""
-    parts = [*_BOTH, "names", "noise", *(("variances",) if "variances" in data else ("n", "pilot"))]
-    parts += ["rewards"] if data.get("rewards") else ["bounds"]
+    parts = [*_BOTH, "names", "noise"]
+    if data["noise"] in BOUNDED:
+        parts += ["n", "bounds"]
+    else:
+        parts += ["variances"] if "variances" in data else ["n", "pilot"]
+        parts += ["rewards"] if data.get("rewards") else ["bounds"]
     found = question_of({part: data[part] for part in parts if data.get(part) is not None})
     check_digest(found, data)
     return found

@@ -23,7 +23,7 @@ from shortlist.measure import (
     vectorised,
 )
 from shortlist.measure.csv_columns import Columns
-from shortlist.measure.simulated import checked_means
+from shortlist.measure.simulated import checked_means, default_rewards
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
 from shortlist.rewards import Gaussian
@@ -193,7 +193,7 @@ def _retries(given: Any) -> Retries | None:
 
 
 def _simulated(given: _Given) -> Measured:
-    rewards = word(given.entries, "rewards", given.problem.declared_rewards or "gaussian")
+    rewards = word(given.entries, "rewards", given.problem.declared_rewards or default_rewards(given.problem))
     truth = _truth(given)
     if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
         stated = "gaussian-unknown" if not given.problem.knows_variances else "gaussian"

@@ -25,13 +25,14 @@ from shortlist.input_files import MOST_BYTES
 from shortlist.measure import Source, TableSource
 from shortlist.measure.csv_columns import Columns, text_of
 from shortlist.problem import Problem
-from shortlist.rewards import NOISES, UNKNOWN, Gaussian, rewards_of
+from shortlist.rewards import BOUNDED, NOISES, UNKNOWN, Gaussian, bounded_rewards, rewards_of
 from shortlist.session.settings import FOLLOWS
 
 T = TypeVar("T")
 
 _REQUIRED = {"m", "epsilon", "delta"}
 _LONG_KEY = re.compile(r"(?m)(?:^|[\[{,])[ \t]*(?:[\w-]+[ \t]*\.[ \t]*){32}")
+_STATED = ("variances", "scales", "rewards", "at_least", "at_most", "pilot", "variance", "scale")
 _NUMBERS = "Write numbers like 5, 0.25 or 1e-6."
 PROBLEM_KEYS = {
     *_REQUIRED,
@@ -186,7 +187,10 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
         lacking = ", ".join(sorted(missing))
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
-    if one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES) == UNKNOWN:
+    kind = one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES)
+    if kind in BOUNDED:
+        return _bounded(asked, columns, kind), columns
+    if kind == UNKNOWN:
         return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
         raise InvalidProblem(f'`pilot` is allowed only with `noise = "{UNKNOWN}"`; omit it.')
@@ -210,6 +214,18 @@ def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> 
     refuse_noise(asked, columns, is_simulated=is_simulated)
     about: dict[str, Any] = {"n": n_arms(asked, columns), "rewards": Gaussian(pilot=asked.get("pilot"))}
     return Problem(**_common(asked, columns), **about)
+
+
+def _bounded(asked: dict[str, Any], columns: Columns, noise: str) -> Problem:
+    """Return a question about rewards of which only bounds are known."""
+    stated = [key for key in _STATED if key in asked] + [key for key in _STATED if key in columns.entries]
+    if stated:
+        raise InvalidProblem(
+            f'`noise` is "{noise}": the race finds out by itself how much rewards vary; omit `{stated[0]}`.'
+        )
+    rewards = bounded_rewards(noise, asked.get("bounds"))
+    n, bounds = n_arms(asked, columns), asked.get("bounds")
+    return Problem(**_common(asked, columns), n=n, rewards=rewards, bounds=bounds)
 
 
 def _kind(text: dict[str, Any]) -> object:

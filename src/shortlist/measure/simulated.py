@@ -114,6 +114,36 @@ REWARDS: dict[str, Distribution] = {
 }
 
 
+def default_rewards(problem: Problem) -> str:
+    """Return the kind of rewards that arms of a problem are simulated with, if none is named."""
+    return "bernoulli" if problem.is_bounded else "gaussian"
+
+
+def drawing(problem: Problem, rewards: str) -> Draw:
+    """Return the function that draws means of rewards; coins of a bounded problem show one of its bounds."""
+    draw = REWARDS[rewards].draw
+    if not problem.is_bounded or problem.bounds in {None, (0.0, 1.0)} or rewards != "bernoulli":
+        return draw
+    return ScaledDraw(draw, problem.bounds)
+
+
+@dataclass(frozen=True)
+class ScaledDraw:
+    """Draws rewards between 0 and 1, and scales them to other bounds."""
+
+    draw: Draw
+    bounds: tuple[float, float]
+
+    def __call__(
+        self, out: FloatArray, rngs: Lanes, means: FloatArray, variances: FloatArray, counts: IntArray
+    ) -> None:
+        """Draw the mean of each batch."""
+        low, high = self.bounds
+        self.draw(out, rngs, np.clip((means - low) / (high - low), 0.0, 1.0), variances, counts)
+        out *= high - low
+        out += low
+
+
 def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
     """Return the true means of simulated arms as an array, if the distribution allows them."""
     if rewards not in REWARDS:
@@ -126,9 +156,23 @@ def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
     if not np.isfinite(values).all():
         raise InvalidProblem("`means` contains NaN or infinity; every true mean must be finite.")
     least = REWARDS[rewards].least_variances
-    if least is not None:
+    if problem.is_bounded:
+        _check_within(problem, values, rewards)
+    elif least is not None:
         _check_proxies(problem, values, least, rewards)
     return values
+
+
+def _check_within(problem: Problem, means: FloatArray, rewards: str) -> None:
+    """Refuse rewards and means that the bounds of a problem rule out."""
+    if rewards not in {"bernoulli", "noiseless"}:
+        raise InvalidProblem(
+            f"{rewards} rewards may lie outside the bounds of this problem; simulate bernoulli or noiseless "
+            f"ones."
+        )
+    low, high = problem.bounds or (-np.inf, np.inf)
+    if not ((means >= low) & (means <= high)).all():
+        raise InvalidProblem(f"every true mean must lie between the bounds, {low:g} and {high:g}.")
 
 
 def _check_proxies(
@@ -157,12 +201,13 @@ class SimulatedMeasure:
     variances: FloatArray
     rewards: str
     tells_spread: bool = False
+    draw: Draw | None = None
     is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
         """Return the number and the mean of a fresh batch of an arm's rewards."""
         mean = np.empty((1, 1))
-        draw = REWARDS[self.rewards].draw
+        draw = self.draw or REWARDS[self.rewards].draw
         draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
         return Summary(count, float(mean[0, 0]), self._spread(arm, count, rng))
 
@@ -175,10 +220,13 @@ class SimulatedMeasure:
 
 
 def simulated_measure(
-    problem: Problem, means: object, rewards: str = "gaussian", *, tells_spread: bool = False
+    problem: Problem, means: object, rewards: str | None = None, *, tells_spread: bool = False
 ) -> Measure:
     """Return a measure function that simulates the arms of a problem, with sample variances on request."""
+    rewards = rewards or default_rewards(problem)
     true_means = np.array(
         checked_means(problem, means, rewards)
     )  # a copy: the caller may change the original
-    return SimulatedMeasure(true_means, problem.variances, rewards, tells_spread)
+    draw = drawing(problem, rewards)
+    special = draw if isinstance(draw, ScaledDraw) else None
+    return SimulatedMeasure(true_means, problem.variances, rewards, tells_spread, special)

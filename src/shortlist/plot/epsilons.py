@@ -112,7 +112,7 @@ def epsilon_data(
         ]
         for name in names
     }  # fmt: skip
-    known = [one for one in asked if one.knows_variances]
+    known = [one for one in asked if one.has_lower_bound]
     return EpsilonData(
         epsilons=values,
         delta=problem.delta,

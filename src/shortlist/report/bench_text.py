@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shortlist.bounds import lower_bound
+from shortlist.planning import bound_of
 from shortlist.simulation import Simulation
 
 Outcomes = Mapping[str, Sequence[Simulation]]
@@ -68,8 +68,7 @@ def _gap(one: Simulation) -> float:
 
 
 def _bound(one: Simulation) -> float:
-    assert one.problem.knows_variances
-    return lower_bound(one.problem).pulls
+    return bound_of(one.problem).pulls
 
 
 def _standard_error(one: Simulation) -> float:

@@ -68,7 +68,7 @@ def _bounds_legend(report: Report) -> str:
             "pulls on average. On easier ones a run may stay below it."
         )
     else:
-        said.append("Variances are unknown, and so is the lower bound.")
+        said.append("No lower bound is proved for this kind of rewards.")
     if result.is_answer and result.lower_bound:
         said.append(f"The optimality gap of this run is {gap_words(result.gap)}.")
     beyond = [_STRATEGY_NAMES[name] for name, pulls in report.rivals.items() if pulls is None]

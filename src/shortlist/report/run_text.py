@@ -80,7 +80,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "version": history.began.version,
             "n_events": log.n_events,
             "worst_case_pulls": history.worst_case_pulls,
-            "lower_bound": lower_bound(history.problem).pulls if history.problem.knows_variances else None,
+            "lower_bound": lower_bound(history.problem).pulls if history.problem.has_lower_bound else None,
             "round": round.number,
             "n_tickets": len(round.tickets),
             "n_open": round.n_missing,
@@ -161,7 +161,7 @@ def _pulls(history: RunState) -> str:
     said = f"{counted(history.n_pulls, 'pull')} made"
     if cap is not None:
         said += f", of at most {cap:,}"
-    if history.problem.knows_variances:
+    if history.problem.has_lower_bound:
         said += f"; lower bound {lower_bound(history.problem).words}"
     return f"{said}."
 

@@ -95,7 +95,8 @@ def plan_text(plan: Plan) -> RenderableType:
         )
     bound = plan.lower_bound
     parts: list[RenderableType] = [table, Text()]
-    parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
+    if bound:
+        parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
     return Group(*parts, *_promised(plan))
 

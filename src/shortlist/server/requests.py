@@ -11,6 +11,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
+from shortlist.rewards import NOISES
 from shortlist.session.session import DAY
 
 MOST_LETTERS = 200  # in the name of a run or a worker
@@ -69,7 +70,7 @@ class Asked(Strict):
     at_most: Annotated[Any, _as(_NUMBER)] = None
     n: Annotated[Any, _as({"type": "integer", "minimum": 1, "maximum": _MOST_ARMS}, "Number of arms.")] = None
     names: Annotated[Any, _as({"type": "array", "items": {"type": "string"}, "maxItems": _MOST_ARMS})] = None
-    noise: Annotated[Any, _as({"enum": ["sub-gaussian", "gaussian", "gaussian-unknown"]})] = None
+    noise: Annotated[Any, _as({"enum": [*NOISES]})] = None
     pilot: Annotated[
         Any, _as({"type": "integer", "minimum": 2}, "For unknown variances: pulls per arm in the pilot.")
     ] = None

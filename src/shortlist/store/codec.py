@@ -20,7 +20,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import CorruptLog, InvalidProblem
 from shortlist.problem import Problem
-from shortlist.rewards import Gaussian, rewards_of
+from shortlist.rewards import BOUNDED, Gaussian, bounded_rewards, rewards_of
 from shortlist.store.events import (
     Answered,
     Arranged,
@@ -256,6 +256,8 @@ def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
     if variances is None:
         raise ValueError("it has no variances")
     noise, declared = parts.pop("noise"), parts.pop("rewards", None)
+    if noise in BOUNDED:
+        return Problem(**parts, n=len(variances), rewards=bounded_rewards(noise, parts["bounds"]))
     if declared is not None:
         return Problem(**parts, variances=variances, rewards=declared)
     return Problem(**parts, rewards=rewards_of(noise, variances))

@@ -27,6 +27,8 @@ Related files:
 
 - `certificates/cut.py`: when a pair of arms is settled. The proof depends on this file alone, not on which
   arms are pulled when (docs/theory.md, sections 32 and 33).
+- `certificates/bounded.py`: the same for rewards of which only bounds are known (section 35). The variances
+  that rungs and aims depend on are then estimated.
 - `race_course.py`: the rungs and the worst case, computed before the race starts.
 - `race_aims.py`: how far to climb. It affects the number of pulls, never the correctness of the result.
 - `lanes.py`: many races side by side.
@@ -53,6 +55,10 @@ SMALL = 0.02  # but more if the batch adds less than this fraction to the pulls 
 LEAST = 2e-4  # a batch adds at least this fraction, if need be with pulls that are not wanted;
 GROWTH = 1.01  # it grows by this factor per round, so after some hundreds few rounds are left
 MOST_GROWTH = 4000  # rounds after which that fraction stops growing, to prevent overflow
+CAUTION = 1.03  # the factor by which estimated variances of rewards within bounds are raised,
+SMALLER = 0.13  # and more so if they are small, since evidence of large tilts has a smaller weight,
+RAISE = 1.1  # and by which it grows if that turns out to be too little
+PRIOR = 2.0  # these estimates start with this many rewards, half of them at either bound
 FAR = 1e6  # gaps are clipped here to prevent overflow; no outsider's gap is that large
 
 
@@ -70,6 +76,10 @@ class Open:
         The number of batches told.
     arms, counts
         The batch awaited.
+    unit
+        Per arm, pulls per unit of information; estimated if rewards are within bounds.
+    caution
+        The factor by which estimates of `unit` are raised.
     """
 
     course: Course
@@ -81,13 +91,16 @@ class Open:
     n_rounds: int
     arms: IntArray
     counts: IntArray
+    unit: FloatArray
+    caution: float
 
 
 def init(laid_out: Course) -> Open:
     """Return the first state: every arm awaits its first batch."""
     nothing = np.zeros(laid_out.problem.n, dtype=np.int64)
     means = nothing.astype(np.float64)
-    return Open(laid_out, nothing, means, nothing, 0, 0, 0, laid_out.problem.arms, laid_out.first)
+    arms, counts = laid_out.problem.arms, laid_out.first
+    return Open(laid_out, nothing, means, nothing, 0, 0, 0, arms, counts, laid_out.unit, CAUTION)
 
 
 def ask(state: Open) -> Batch:
@@ -99,15 +112,47 @@ def tell(state: Open, told: Moments) -> Open | Done:
     """Return the next state: contenders climb further, or no outsider is open."""
     state = _pooled(state, told.means)
     problem = state.course.problem
-    for caution in (_caution(problem.n), 0.0):
-        spreads = np.sqrt(problem.variances / state.pulls)
-        incumbents = largest(state.means - caution * spreads, problem.m)
-        is_open, batch = _doubts(state, incumbents)
-        if not is_open.any():
-            return Done(incumbents)
-        if len(batch.arms):
-            return replace(state, arms=batch.arms, counts=batch.counts)
-    return Done(incumbents)  # all open arms have reached the top, where the larger mean settles a pair
+    while True:
+        for caution in (_caution(problem.n), 0.0):
+            incumbents = largest(state.means - caution * _spreads(state), problem.m)
+            is_open, batch = _doubts(state, incumbents)
+            if not is_open.any():
+                return Done(incumbents)
+            is_small = batch.counts.sum() < _least(state.n_rounds, float(state.n_pulls))
+            if len(batch.arms) and not (is_small and _may_be_raised(state)):
+                return replace(state, arms=batch.arms, counts=batch.counts)
+        if not _may_be_raised(state):
+            return Done(incumbents)  # all open arms are at the top, where the larger mean settles a pair
+        state = _raised(state)
+
+
+def _spreads(state: Open) -> FloatArray:
+    """Return the standard errors of the means, as far as they are known."""
+    if state.course.evidence is None:
+        return np.sqrt(state.course.problem.variances / state.pulls)
+    return np.sqrt(state.unit / state.pulls) * state.course.problem.epsilon
+
+
+def _may_be_raised(state: Open) -> bool:
+    """Return whether some estimates of `unit` are below the largest value."""
+    return bool((state.unit < state.course.unit).any())
+
+
+def _raised(state: Open) -> Open:
+    """Return the state with larger estimates of `unit`: all open arms are where they were expected to end."""
+    state = replace(state, caution=state.caution * RAISE)
+    unit = _units(state, state.pulls, state.means)
+    return replace(state, unit=unit, rungs=state.course.reached(state.pulls, unit))
+
+
+def _units(state: Open, pulls: IntArray, means: FloatArray) -> FloatArray:
+    """Return estimates of `unit` for rewards within bounds: for a variance just above the estimated one."""
+    problem = state.course.problem
+    shares = (problem.shares(means) * pulls + 0.5 * PRIOR) / (pulls + PRIOR)
+    variances = 4 * shares * (1 - shares)  # relative to the largest
+    estimates = variances ** (1 - SMALLER) / 4 * (problem.width / problem.epsilon) ** 2
+    found: FloatArray = np.minimum(state.caution * estimates, state.course.unit[0])
+    return found
 
 
 def _caution(n: int) -> float:
@@ -119,7 +164,11 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     """Return which outsiders are open and a batch to settle them, empty if all have reached the top."""
     plan = state.course
     gaps = np.minimum((state.means - state.means[incumbents].min()) / plan.problem.epsilon, FAR)
-    is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
+    if plan.evidence is None:
+        is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
+    else:
+        sums = plan.problem.shares(state.means) * state.pulls
+        is_open = plan.evidence.open_outsiders(sums, state.pulls, incumbents)
     if not is_open.any():
         return is_open, Batch(incumbents[:0], incumbents[:0])
     outsiders = np.flatnonzero(is_open)
@@ -128,8 +177,8 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     wanted = np.concatenate(
         aims(
             plan.rungs,
-            Arms(expected, state.rungs[incumbents], plan.unit[incumbents]),
-            Arms(gaps[outsiders], state.rungs[outsiders], plan.unit[outsiders]),
+            Arms(expected, state.rungs[incumbents], state.unit[incumbents]),
+            Arms(gaps[outsiders], state.rungs[outsiders], state.unit[outsiders]),
         )
     )
     counts = np.zeros(plan.problem.n, dtype=np.int64)
@@ -158,9 +207,14 @@ def _pooled(state: Open, means: FloatArray) -> Open:
     pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
     pulls[arms] += counts
     pooled[arms] += (means - pooled[arms]) * (counts / pulls[arms])
-    rungs[arms] = plan.reached(pulls[arms], arms)
+    unit = state.unit
+    if plan.evidence is not None:
+        unit = unit.copy()
+        unit[arms] = _units(state, pulls[arms], pooled[arms])
+    rungs[arms] = plan.reached(pulls[arms], unit[arms])
     return replace(
         state,
+        unit=unit,
         pulls=pulls,
         means=pooled,
         rungs=rungs,
@@ -233,7 +287,7 @@ def _least(n_rounds: int, pulls: float) -> float:
 
 def _climbing(state: Open, arms: IntArray, rungs: IntArray, aimed: IntArray) -> IntArray:
     """Return the pulls that bring arms from their rungs to the rungs aimed at, if those are higher."""
-    missing = state.course.pulls(np.maximum(aimed, rungs), arms) - state.pulls[arms]
+    missing = state.course.pulls(np.maximum(aimed, rungs), state.unit[arms]) - state.pulls[arms]
     return np.where(aimed > rungs, np.maximum(missing, 0), 0)
 
 
@@ -249,7 +303,8 @@ def _guarantee(problem: Problem) -> Guarantee:
         Share("evidence that another arm lies above its own mean is too strong", ABOVE * problem.delta),
         Share("the product of both, for some pair of them, is too strong", PAIRS * problem.delta),
     )
-    return Guarantee.of(problem, "docs/theory.md, sections 32 and 33", Ledger(shares))
+    sections = "section 35" if problem.is_bounded else "sections 32 and 33"
+    return Guarantee.of(problem, f"docs/theory.md, {sections}", Ledger(shares))
 
 
 def _n_rounds(problem: Problem) -> int:

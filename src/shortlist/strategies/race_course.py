@@ -7,12 +7,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.bounded import BoundedEvidence
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices, deviation_for, log_evidence
 from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies import wnelim
 
 STEP = 1.07  # ratio of the information of successive rungs
 FIRST = 0.4  # information of the first rung, approximately
+FIRST_SHARE = 0.3  # the variance that a race assumes at first, relative to the largest within bounds
 BEYOND = 40  # rungs beyond the top, for the few arms that many others are compared with
 EXCESS = 0.2  # the share of all pulls that may be spent on them
 N_PRICES = 48  # evidence needed below a cut is rounded up to one of this many values
@@ -90,11 +92,14 @@ class Course:
     Attributes
     ----------
     unit
-        Pulls of each arm per unit of information: variance / epsilon^2.
+        Pulls of each arm per unit of information: variance / epsilon^2. For rewards within bounds this is the
+        largest value; a race starts with smaller ones and estimates them.
     enough
         The number of pulls with which each arm has reached the top.
     excess
         How many pulls beyond that all arms together may take.
+    evidence
+        For rewards within bounds: what decides when a pair is settled, instead of the rungs.
     """
 
     problem: Problem
@@ -102,6 +107,7 @@ class Course:
     unit: FloatArray
     enough: IntArray
     excess: int
+    evidence: BoundedEvidence | None = None
 
     @property
     def worst_case_pulls(self) -> int:
@@ -111,16 +117,17 @@ class Course:
     @cached_property
     def first(self) -> IntArray:
         """The size of each arm's first batch."""
-        return self.pulls(np.zeros(self.problem.n, dtype=np.int64), self.problem.arms)
+        unit = self.unit if self.evidence is None else FIRST_SHARE * self.unit
+        return self.pulls(np.zeros(self.problem.n, dtype=np.int64), unit)
 
-    def pulls(self, rungs: IntArray, arms: IntArray) -> IntArray:
+    def pulls(self, rungs: IntArray, unit: FloatArray) -> IntArray:
         """Return the total number of pulls with which arms have reached these rungs."""
-        whole = np.ceil(self.rungs.information[rungs] * self.unit[arms])
+        whole = np.ceil(self.rungs.information[rungs] * unit)
         return np.maximum(whole, 1.0).astype(np.int64)
 
-    def reached(self, pulls: IntArray, arms: IntArray) -> IntArray:
+    def reached(self, pulls: IntArray, unit: FloatArray) -> IntArray:
         """Return the highest rung that arms have reached with this many pulls."""
-        information = pulls / self.unit[arms] * (1 + 1e-12)  # so that rounding does not add a pull
+        information = pulls / unit * (1 + 1e-12)  # so that rounding does not add a pull
         rungs: IntArray = np.searchsorted(self.rungs.information, information, side="right") - 1
         return np.maximum(rungs, 0)
 
@@ -144,11 +151,15 @@ def rungs(n: int, m: int, delta: float) -> Rungs:
 def course(problem: Problem) -> Course:
     """Return the course of a race, whose worst case is, if possible, no more than naive elimination takes."""
     ladder = rungs(problem.n, problem.m, problem.delta)
-    unit = problem.variances / problem.epsilon**2
     top = ladder.information[ladder.top]
+    unit, evidence = problem.variances / problem.epsilon**2, None
+    if problem.is_bounded:
+        share = problem.epsilon / problem.width
+        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, share)
+        unit = np.full(problem.n, evidence.enough() / top)
     enough = whole_pulls(unit.shape, lambda block: top * unit[block], "The race")
     total = int(enough.sum())
     spare = max(0, int(wnelim.closed_form_pulls(problem)) - total)
     excess = min(int(EXCESS * total), spare)
     countable(total + excess, "The race")
-    return Course(problem, ladder, unit, enough, excess)
+    return Course(problem, ladder, unit, enough, excess, evidence)

@@ -1,0 +1,174 @@
+"""Evidence about the mean of rewards between 0 and 1, from their number and their sum.
+
+For a reward x between 0 and 1 and any tilt h, ``exp(h x) <= 1 + x (exp(h) - 1)`` [H63]. So if the mean is c,
+every reward multiplies ``exp(h s - t ln(1 + c (exp(h) - 1)))``, where s is the sum of t rewards, by a factor
+of expectation at most 1: it is a supermartingale that starts at 1. Positive tilts give evidence that the mean
+lies above c, negative ones that it lies below. A mixture over tilts with fixed weights is evidence as well.
+For rewards of 0 or 1 the factor has expectation exactly 1. The evidence is never less than sub-Gaussian
+evidence with the worst variance, 1/4; if the variance is smaller, large tilts make use of that
+(docs/theory.md, section 35).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.cut import Prices
+from shortlist.certificates.search import least_enough
+
+RATIO = 1.35  # of successive tilts
+LEAST, MOST = 0.15, 4.0  # the smallest tilt relative to the scale, and the largest tilt
+TAIL = 2.25  # how fast the weights of large tilts fall
+SCALE_BELOW, SCALE_ABOVE = 6.0, 3.0  # the scales of the tilts, in units of epsilon
+_NEGLIGIBLE = 1e-4  # weights of tilts that are left out
+_AT_ONCE = 1 << 20  # numbers in memory
+_N_CELLS = 400
+_N_CUTS = 49  # a grid of cuts
+_TIMES, _AT_A_TIME = 5, 25  # how often an interval is divided, and at how many points
+
+
+@dataclass(frozen=True, eq=False)
+class Tilts:
+    """The tilts of a mixture, all positive, and the logarithms of their weights."""
+
+    tilts: FloatArray
+    logs: FloatArray
+
+    @classmethod
+    def of(cls, scale: float) -> "Tilts":
+        """Return tilts around a scale.
+
+        Their weights fall so slowly that evidence for a variance ten times smaller costs little more.
+        """
+        n_tilts = 1 + max(2, math.ceil(math.log(max(MOST / (scale * LEAST), 1.0)) / math.log(RATIO)))
+        ratios = LEAST * RATIO ** np.arange(n_tilts)
+        weights = ratios / (1 + ratios**TAIL)
+        is_kept = weights > _NEGLIGIBLE * weights.sum()
+        kept = weights[is_kept] / weights[is_kept].sum()
+        return cls(scale * ratios[is_kept], np.log(kept))
+
+    def log_evidence(self, sums: FloatArray, counts: FloatArray, cuts: FloatArray, sign: int) -> FloatArray:
+        """Return logarithms of the evidence that means lie above cuts (sign 1) or below them (sign -1).
+
+        Rows are arms, columns cuts. A mean between 0 and 1 is above every cut below 0, for certain.
+        """
+        tilts, rows = sign * self.tilts, max(1, _AT_ONCE // max(1, len(cuts) * len(self.tilts)))
+        with np.errstate(divide="ignore"):
+            growth = np.log1p(np.clip(cuts, 0.0, 1.0)[:, None] * np.expm1(tilts))
+        found = np.empty((len(sums), len(cuts)))
+        for first in range(0, len(sums), rows):
+            block = slice(first, first + rows)
+            terms = self.logs + sums[block, None, None] * tilts - counts[block, None, None] * growth
+            top = terms.max(axis=-1)
+            found[block] = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+        found[:, cuts < 0 if sign > 0 else cuts > 1] = np.inf
+        return found
+
+    def least_log_evidence(self, deviations: FloatArray, count: float) -> FloatArray:
+        """Return what is known of the evidence from a mean's deviation alone: as if the variance were 1/4."""
+        terms = self.logs + count * (deviations[:, None] * self.tilts - self.tilts**2 / 8)
+        top = terms.max(axis=-1)
+        found: FloatArray = top + np.log(np.exp(terms - top[:, None]).sum(axis=-1))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedEvidence:
+    """Evidence about arms whose rewards lie between 0 and 1, and the prices that settle a pair.
+
+    Attributes
+    ----------
+    epsilon
+        As a share of the range of the rewards.
+    """
+
+    epsilon: float
+    prices: Prices
+    below: Tilts
+    above: Tilts
+
+    @classmethod
+    def of(cls, n: int, m: int, delta: float, epsilon: float) -> "BoundedEvidence":
+        """Return the evidence for the m best of n arms."""
+        return _bounded_evidence(n, m, delta, epsilon)
+
+    def enough(self) -> int:
+        """Return the pulls with which, if two arms have as many or more each, the larger mean settles a pair.
+
+        The evidence at a cut, as far as the deviation determines it, is a convex function of the number of
+        pulls that starts at 1. So where it exceeds 1 it keeps rising, and only such evidence is counted.
+        """
+        return math.ceil(least_enough(self._is_enough, 1.0 / self.epsilon, 2.0))
+
+    def _is_enough(self, count: float) -> bool:
+        cuts = np.linspace(0.0, self.epsilon, _N_CELLS + 1)
+        below = _counted(self.below.least_log_evidence(cuts, count)) - self.prices.below
+        above = _counted(self.above.least_log_evidence(self.epsilon - cuts, count)) - self.prices.above
+        return bool((below[:-1] >= self.prices.still_needed(above[1:])).all())
+
+    def log_below(self, sums: FloatArray, counts: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return logarithms, relative to the price, of the evidence that means lie below cuts."""
+        return self.below.log_evidence(sums, counts.astype(np.float64), cuts, -1) - self.prices.below
+
+    def log_above(self, sums: FloatArray, counts: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return logarithms, relative to the price, of the evidence that means lie above cuts."""
+        return self.above.log_evidence(sums, counts.astype(np.float64), cuts, 1) - self.prices.above
+
+    def open_outsiders(self, sums: FloatArray, counts: IntArray, incumbents: IntArray) -> BoolArray:
+        """Return which arms are not yet settled with all incumbents; incumbents are not.
+
+        Between two cuts evidence of incumbents is taken at the upper one, that of outsiders at the lower one:
+        it is smallest there.
+        """
+        is_open = np.zeros(len(sums), dtype=np.bool_)
+        mine, theirs = sums[incumbents], counts[incumbents]
+
+        def is_cleared(cuts: FloatArray) -> BoolArray:
+            return np.asarray((self.log_above(mine, theirs, cuts - self.epsilon) >= 0).all(axis=0))
+
+        low, _ = _change(is_cleared, 0.0, 1.0 + self.epsilon)  # up to this cut incumbents need no help
+        outsiders = np.setdiff1d(np.arange(len(sums)), incumbents)
+        is_doubtful = self.log_below(sums[outsiders], counts[outsiders], np.array([low]))[:, 0] < 0
+        outsiders = outsiders[is_doubtful]
+        if not len(outsiders) or low > 1:
+            return is_open
+        some, their_counts = sums[outsiders], counts[outsiders]
+
+        def is_doubted(cuts: FloatArray) -> BoolArray:
+            return np.asarray((self.log_below(some, their_counts, cuts) < 0).any(axis=0))
+
+        _, high = _change(is_doubted, low, 1.0)  # from this cut on outsiders need no help
+        cuts = np.linspace(low, high, _N_CUTS)
+        above = self.log_above(mine, theirs, cuts[1:] - self.epsilon).min(axis=0)
+        below = self.log_below(some, their_counts, cuts[:-1])
+        is_open[outsiders] = (below < self.prices.still_needed(above)).any(axis=1)
+        return is_open
+
+
+def _change(holds: Callable[[FloatArray], BoolArray], low: float, high: float) -> tuple[float, float]:
+    """Return two numbers close together: something holds up to the first, and not from the second on.
+
+    It must hold at `low` and, having ended, not hold again. If it holds up to `high`, that is returned twice.
+    """
+    for _ in range(_TIMES):
+        numbers = np.linspace(low, high, _AT_A_TIME)
+        n_held = int(np.argmin(np.append(holds(numbers[1:]), False)))
+        if n_held == len(numbers) - 1:
+            return high, high
+        low, high = float(numbers[n_held]), float(numbers[n_held + 1])
+    return low, high
+
+
+def _counted(logs: FloatArray) -> FloatArray:
+    found: FloatArray = np.where(logs >= 0, logs, -np.inf)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _bounded_evidence(n: int, m: int, delta: float, epsilon: float) -> BoundedEvidence:
+    tilts = (Tilts.of(scale * epsilon) for scale in (SCALE_BELOW, SCALE_ABOVE))
+    return BoundedEvidence(epsilon, Prices.of(n, m, delta), *tilts)
