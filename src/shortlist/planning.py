@@ -122,14 +122,15 @@ class Plan:
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
-            said += (
-                f"; {others[0].strategy} would take {'' if others[0].rounds == 1 else 'at most '}{second:,}"
-            )
+            is_exact = others[0].rounds == 1
+            said += f"; {others[0].strategy} would take {'' if is_exact else 'at most '}{second:,}"
+            if second < pulls and not is_exact:  # by the estimates that `best` is chosen by
+                said += f", but usually more than {best.strategy}"
         if not self.lower_bound:
             return f"{said}."
         return (
-            f"{said}. No algorithm can promise this with fewer than {self.lower_bound.words} expected pulls "
-            f"on every instance, so at most a factor of {gap_words(self.gap)} could be saved."
+            f"{said}. {self.lower_bound.meaning.capitalize()}, so at most a factor of {gap_words(self.gap)} "
+            f"could be saved in the worst case."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -355,7 +356,7 @@ def _for_budget(problem: Problem, budget: int, vary: str) -> Plan:
     if not checked(problem).knows_variances:
         raise InvalidProblem(
             "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
-            "them, if you have any; or try `budget` with a run, which says whether it was enough."
+            "them, if you have any; or pass `budget` to `select`; the result says whether it was enough."
         )
     budget = whole_number(budget, "budget", 0)
     searches: dict[str, Callable[[Problem, int], Problem]] = {

@@ -127,7 +127,8 @@ class Problem:
             object.__setattr__(self, field, value)
         if isinstance(known, Gaussian) and self.bounds is not None:
             raise InvalidProblem(
-                "`rewards` is Gaussian, but rewards within bounds are not; leave out one of them."
+                "`rewards` is Gaussian, but rewards within `bounds` are not; use other `rewards`, or leave "
+                "out `bounds`."
             )
         if self.knows_variances:
             _refuse_endless(self)

@@ -148,7 +148,7 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert "the 5 best of 200 arms to within 0.5" in text
     assert "Why this one: race adapts: it never needs more than" in text
     assert "Lower bound: " in text
-    assert "How race divides delta: 0.0225 for the event that evidence" in text
+    assert "How race divides delta: 0.0225 for the event that false evidence" in text
     assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies.names())
 
 

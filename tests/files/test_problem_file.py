@@ -405,7 +405,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),
         ("bounds = [0, 1]\nat_most = 0.1\nn = 2\n", "`at_most` is allowed only if"),
         ("variances = [1.0, 1.0]\nn = 2\n", "`n` is not needed"),
-        ("bounds = [0, 1]\nn = 2\nnoise = 'gaussian'\n", "rewards within bounds are not"),
+        ("bounds = [0, 1]\nn = 2\nnoise = 'gaussian'\n", "leave out `noise` or `bounds`"),
         ("variances = [1.0, 1.0]\ngoal = 'least'\n", "`goal` is 'least'"),
     ],
 )

@@ -194,7 +194,7 @@ def test_bounds_are_part_of_the_question() -> None:
         ({"bounds": 1}, "two numbers"),
         ({"bounds": (0, 2), "rewards": "bernoulli"}, "every reward is 0 or 1, but `bounds` is"),
         ({"rewards": "coins"}, "`rewards` is 'coins'"),
-        ({"variances": None, "bounds": (0, 1), "rewards": sl.Gaussian([1.0] * 2)}, "within bounds are not"),
+        ({"variances": None, "bounds": (0, 1), "rewards": sl.Gaussian([1.0] * 2)}, "within `bounds` are not"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:

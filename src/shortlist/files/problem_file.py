@@ -195,10 +195,17 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
     if "pilot" in asked:
         raise InvalidProblem(f'`pilot` is allowed only with `noise = "{UNKNOWN}"`; omit it.')
     variances, noise = declared_variances(asked, columns), asked.get("noise", "sub-gaussian")
+    if noise == "gaussian" and "bounds" in asked:
+        raise InvalidProblem(
+            '`noise` is "gaussian", but rewards within `bounds` are not; leave out `noise` or `bounds`.'
+        )
     known: dict[str, Any] = {"rewards": rewards_of(noise, variances)}
     if "rewards" in asked:
         if noise == "gaussian":
-            raise InvalidProblem('`noise` is "gaussian", but 0/1 rewards are not; leave out one of them.')
+            raise InvalidProblem(
+                '`noise` is "gaussian", but `rewards` says that rewards are 0 or 1; leave out `noise` or '
+                "`rewards`."
+            )
         known = {"variances": variances, "rewards": asked["rewards"]}
     return Problem(**_common(asked, columns), **known, bounds=asked.get("bounds")), columns
 

@@ -1,4 +1,4 @@
-"""Simulated arms: batches of rewards are drawn by their sufficient statistic, if there is one.
+"""Simulated arms: batches of rewards are drawn as a sufficient statistic, if there is one.
 
 The mean of t Gaussian rewards is a single normal variable and the sum of t Bernoulli rewards a single
 binomial one, so the cost of a batch depends on the number of arms, not of pulls. Only the uniform
@@ -147,7 +147,7 @@ class ScaledDraw:
 def checked_means(problem: Problem, means: object, rewards: str) -> FloatArray:
     """Return the true means of simulated arms as an array, if the distribution allows them."""
     if rewards not in REWARDS:
-        raise InvalidProblem(f"there are no rewards {rewards!r}; use one of: {', '.join(REWARDS)}.")
+        raise InvalidProblem(f"unknown kind of rewards {rewards!r}; use one of: {', '.join(REWARDS)}.")
     values = real_numbers(means, "means")
     if values.shape != (problem.n,):
         raise InvalidProblem(
@@ -185,7 +185,8 @@ def _check_proxies(
         arm = int(np.argmax(short))
         raise InvalidProblem(
             f"{problem.name(arm)} has variance {problem.variances[arm]:g}, but {rewards} rewards with mean "
-            f"{means[arm]:g} need {least(means[arm : arm + 1])[0]:g} or more. Use 0.25, which always does."
+            f"{means[arm]:g} need {least(means[arm : arm + 1])[0]:g} or more. Use 0.25, which is always "
+            f"enough."
         )
 
 

@@ -32,6 +32,7 @@ Related files:
 - `race_course.py`: the rungs and the worst case, computed before the race starts.
 - `race_aims.py`: how far to climb. It affects the number of pulls, never the correctness of the result.
 - `lanes.py`: many races side by side.
+- `racing.py`: another strategy, after [EMM06], not to be confused with this one.
 - tests/oracles/race.py: the same race as a plain generator.
 """
 
@@ -298,13 +299,16 @@ def _excess(state: Open, arms: IntArray, counts: IntArray) -> int:
 
 
 def _guarantee(problem: Problem) -> Guarantee:
-    shares = (
-        Share("evidence that a best arm lies below its own mean is too strong", BELOW * problem.delta),
-        Share("evidence that another arm lies above its own mean is too strong", ABOVE * problem.delta),
-        Share("the product of both, for some pair of them, is too strong", PAIRS * problem.delta),
+    below = (
+        "false evidence (an e-value) that one of the m best arms has a mean lower than its true mean brings "
+        "the weighted sum of all false evidence to 1/delta"
     )
+    above = "false evidence that another arm has a mean higher than its true mean brings that sum to 1/delta"
+    pairs = "the product of two such e-values, of a best arm and another arm, brings that sum to 1/delta"
+    deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
+    ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"
-    return Guarantee.of(problem, f"docs/theory.md, {sections}", Ledger(shares))
+    return Guarantee.of(problem, f"docs/theory.md, {sections}", ledger)
 
 
 def _n_rounds(problem: Problem) -> int:
@@ -319,7 +323,8 @@ def _n_rounds(problem: Problem) -> int:
 
 RACE = lanes.strategy(
     "race",
-    "Pulls arms as far as it takes to tell them from the cut, most of all the few that matter most.",
+    "Pulls each arm until it is clear, to within epsilon, whether it is above or below the cut between the m "
+    "best and the rest; arms close to the cut get the most pulls.",
     "docs/theory.md, section 33",
     init=lambda problem: init(course(problem)),
     ask=ask,
