@@ -144,7 +144,7 @@ class Problem:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether only bounds of the rewards are known: ``rewards=Bounded(...)`` or ``Bernoulli()``."""
+        """Whether only bounds of the rewards are known (``rewards=Bounded(...)`` or ``Bernoulli()``)."""
         return isinstance(self.rewards, Bounded)
 
     @property
@@ -162,7 +162,7 @@ class Problem:
         return high - low
 
     def shares(self, merits: FloatArray) -> FloatArray:
-        """Return merits as shares of the declared bounds: 0 is as bad, and 1 as good, as a mean can be."""
+        """Return merits as shares of the bounds, where 0 is as bad, and 1 as good, as a mean can be."""
         low, high = self.bounds or (-np.inf, np.inf)
         worst = low if self.goal == "maximise" else -high
         return np.clip((merits - worst) / (high - low), 0.0, 1.0)
