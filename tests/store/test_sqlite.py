@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from shortlist.errors import CorruptLog, StoreTrouble
-from shortlist.store import Ended, Event, Leased, Store, Told, open_store
+from shortlist.store import Ended, Event, Leased, Store, Told, open_store, sqlite
 from shortlist.store.sqlite import SqliteStore
 from tests.store.samples import arms, told
 
@@ -280,3 +281,28 @@ def test_a_file_that_replaced_another_is_left_alone(path: Path, store: Store) ->
         store.close()
         put(other, "b", told("w", 2))
     assert open_store(path).runs() == ["a", "b"]
+
+
+def test_tables_that_appear_while_a_store_is_opened_are_no_damage(tmp_path: Path) -> None:
+    """Many processes may open a new store at the same time; one of them creates its tables."""
+    path = tmp_path / "runs.db"
+    connection = sqlite3.connect(path)
+
+    class Meanwhile:
+        is_created = False
+
+        def execute(self, statement: str) -> Any:
+            rows = connection.execute(statement).fetchall()
+            if not self.is_created:
+                self.is_created = True
+                open_store(path).close()
+            return Rows(rows)
+
+    class Rows(list[Any]):
+        def fetchone(self) -> Any:
+            return self[0]
+
+    try:
+        sqlite._refuse_foreign(Meanwhile(), "The store")  # type: ignore[arg-type]
+    finally:
+        connection.close()

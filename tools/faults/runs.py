@@ -906,4 +906,10 @@ FAULTS = (
         "number, *_ = rows[-1]",
     ),
     Fault("session: tickets of two runs are easily the same", "session/session.py", "_CODE = 6", "_CODE = 2"),
+    Fault(
+        "sqlite: tables that others create meanwhile are taken for damage",
+        "store/sqlite.py",
+        "        tables = {name for (name,) in connection.execute(_USER_TABLES)}\n        if n_pages",
+        "        if n_pages",
+    ),
 )

@@ -226,10 +226,12 @@ def _text(data: bytes) -> str:
 def _refuse_foreign(connection: sqlite3.Connection, where: str) -> None:
     tables = {name for (name,) in connection.execute(_USER_TABLES)}
     if not tables:
-        n_used = [
+        n_pages, n_free = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
-        ]
-        if n_used[0] - n_used[1] > 1:
+        )
+        # Another process may just have created them: if it wrote this data, they are there now.
+        tables = {name for (name,) in connection.execute(_USER_TABLES)}
+        if n_pages - n_free > 1 and not tables:
             raise CorruptLog(
                 f"{where} is damaged: it contains data, but no tables. Restore it from a backup."
             )
