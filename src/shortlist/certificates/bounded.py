@@ -63,17 +63,20 @@ class Tilts:
         for first in range(0, len(sums), rows):
             block = slice(first, first + rows)
             terms = self.logs + sums[block, None, None] * tilts - counts[block, None, None] * growth
-            top = terms.max(axis=-1)
-            found[block] = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+            found[block] = _log_of_sum(terms)
         found[:, cuts < 0 if sign > 0 else cuts > 1] = np.inf
         return found
 
     def least_log_evidence(self, deviations: FloatArray, count: float) -> FloatArray:
         """Return what is known of the evidence from a mean's deviation alone: as if the variance were 1/4."""
-        terms = self.logs + count * (deviations[:, None] * self.tilts - self.tilts**2 / 8)
-        top = terms.max(axis=-1)
-        found: FloatArray = top + np.log(np.exp(terms - top[:, None]).sum(axis=-1))
-        return found
+        return _log_of_sum(self.logs + count * (deviations[:, None] * self.tilts - self.tilts**2 / 8))
+
+
+def _log_of_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials on the last axis."""
+    top = logs.max(axis=-1)
+    found: FloatArray = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

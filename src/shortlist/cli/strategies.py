@@ -22,8 +22,8 @@ def command(as_json: bool) -> None:
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
     known.sort(key=lambda strategy: strategy.is_baseline)
     if as_json:
-        rows = ({"name": s.name, "summary": s.summary, "source": s.source} for s in known)
-        print_json([row | {"is_baseline": s.is_baseline} for row, s in zip(rows, known, strict=True)])
+        parts = ("name", "summary", "source", "is_baseline")
+        print_json([{part: getattr(strategy, part) for part in parts} for strategy in known])
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("name", "what it does", "source"):

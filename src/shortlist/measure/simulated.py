@@ -201,15 +201,14 @@ class SimulatedMeasure:
     means: FloatArray
     variances: FloatArray
     rewards: str
+    draw: Draw
     tells_spread: bool = False
-    draw: Draw | None = None
     is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
         """Return the number and the mean of a fresh batch of an arm's rewards."""
         mean = np.empty((1, 1))
-        draw = self.draw or REWARDS[self.rewards].draw
-        draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
+        self.draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
         return Summary(count, float(mean[0, 0]), self._spread(arm, count, rng))
 
     def _spread(self, arm: int, count: int, rng: np.random.Generator) -> float | None:
@@ -228,6 +227,4 @@ def simulated_measure(
     true_means = np.array(
         checked_means(problem, means, rewards)
     )  # a copy: the caller may change the original
-    draw = drawing(problem, rewards)
-    special = draw if isinstance(draw, ScaledDraw) else None
-    return SimulatedMeasure(true_means, problem.variances, rewards, tells_spread, special)
+    return SimulatedMeasure(true_means, problem.variances, rewards, drawing(problem, rewards), tells_spread)

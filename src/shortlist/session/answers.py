@@ -86,6 +86,8 @@ def _check_bounds(history: RunState, given: Answers) -> None:
 
 def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
     """Refuse failed pulls that are not among those answered, or have another score than the run uses."""
+    if not scored:
+        return
     first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
     stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
     for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
