@@ -168,8 +168,8 @@ FAULTS = (
     Fault(
         "calls: a part of a large ticket is not found",
         "session/call_plan.py",
-        "                turn += np.sign(offsets - starts)  # floating point may have missed by one\n",
-        "",
+        "turn = np.rint(offsets / counts * k)",
+        "turn = np.floor(offsets / counts * k)",
     ),
     Fault(
         "pilot: what no strategy can use is recorded",

@@ -128,8 +128,6 @@ class CallPlan:
             offsets = parts.first_pulls - self.tickets.first_pulls[places]
             if self.is_interleaved:  # rounded starts are half a pull away from turn * counts / k at most
                 turn = np.rint(offsets / counts * k).astype(np.int64)
-                starts = self._starts(places, turn)
-                turn += np.sign(offsets - starts)  # floating point may have missed by one
             else:
                 turn = offsets // (self.pulls_per_call or 1)
             numbers = self.ends[places] - k + np.clip(turn, 0, k - 1)
