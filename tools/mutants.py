@@ -71,6 +71,9 @@ NEAR = {  # by folder of the sources: where to look for tests that catch a fault
     "cli": ("cli/*", "test_*.py"),
 }
 ELSEWHERE = ("proof/test_ledger.py", "test_*.py", "bounds/*", "contract/*")
+NO_WITNESSES = frozenset({"tests/docs/test_faults.py"})
+"""Tests that look at the text of the sources: they would notice every fault, and prove nothing."""
+
 TIME_LIMIT = 300.0
 """Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
 
@@ -288,8 +291,8 @@ def _near(file: str) -> list[str]:
 
 
 def _tests(pattern: str) -> list[str]:
-    found = sorted((ROOT / "tests").glob(pattern))
-    return [str(path.relative_to(ROOT)) for path in found if re.fullmatch(r"test_\w+\.py", path.name)]
+    files = [path for path in (ROOT / "tests").glob(pattern) if re.fullmatch(r"test_\w+\.py", path.name)]
+    return sorted({str(path.relative_to(ROOT)) for path in files} - NO_WITNESSES)
 
 
 def _file_of(test: str) -> str:
@@ -310,6 +313,7 @@ def read() -> dict[str, Row]:
     return {
         what: Row(test and test.replace(r"\|", "|"), bool(hangs), checksum)
         for what, test, hangs, checksum in found
+        if not test or _file_of(test) not in NO_WITNESSES
     }
 
 
