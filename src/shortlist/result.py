@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound
-from shortlist.certificates import Guarantee
+from shortlist.certificates import Certificate, Guarantee
 from shortlist.errors import NoGuarantee
 from shortlist.planning import bound_of, gap_words
 from shortlist.problem import Problem
+
+P = TypeVar("P", Guarantee, Certificate)
 
 _NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"
 
@@ -24,7 +26,9 @@ class Stop(Enum):
 
     CERTIFIED = "The strategy ended by its own rule, and its guarantee holds."
     UNPROVED = "The strategy ended by its own rule, but it has no guarantee. Use another strategy."
-    BUDGET = "The budget was used up before the strategy ended. Nothing is certified; allow more pulls."
+    BUDGET = "The budget was used up before the strategy ended."
+    DEADLINE = "The deadline passed before the strategy ended."
+    PERSON = "The run was stopped before the strategy ended."
     OPEN = "The run has not ended: some of its pulls have no results yet."
 
 
@@ -38,10 +42,13 @@ class Arms:
         The number of pulls of each arm.
     means
         The mean of its rewards; NaN for an arm without pulls.
+    statuses
+        "in", "open" or "out"; see `Certificate`. Empty if unknown.
     """
 
     pulls: IntArray
     means: FloatArray
+    statuses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +60,13 @@ class Result:
     problem, strategy, seed
         The question, the strategy, and the seed that reproduces the run.
     indices
-        The selected arms, the best observed mean first. This order is not part of the guarantee.
+        The selected arms, the best observed mean first. This order is not part of the guarantee. If the run
+        has not ended, the arms for which most is certified so far; none if nothing is.
     stop
         Why the run ended.
     guarantee
-        The guarantee of the selection; None unless the conditions of its theorem were met.
+        The guarantee of the selection; None unless the conditions of its theorem were met. If the run has not
+        ended, see `certificate`.
     n_pulls, n_rounds
         The number of pulls, and of batches.
     arms
@@ -68,6 +77,8 @@ class Result:
         The number of tickets that were issued to a second worker, or tried again, before they were answered.
         The first answer counts, so the guarantee assumes that how long a measurement takes does not depend
         on its reward. It is 0 if a measurement repeated with its seed gives the same rewards.
+    certificate
+        What is certified, also if the run has not ended; None if unknown.
     """
 
     problem: Problem
@@ -81,6 +92,15 @@ class Result:
     arms: Arms
     n_scored: int = 0
     n_reissued: int = 0
+    certificate: Certificate | None = None
+
+    @property
+    def certified_epsilon(self) -> float:
+        """The smallest epsilon that is certified, larger than requested if the run stopped early.
+
+        Infinite if nothing is certified.
+        """
+        return math.inf if self.certificate is None else self.certificate.epsilon
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -103,6 +123,13 @@ class Result:
         tickets = "1 ticket was" if self.n_reissued == 1 else f"{self.n_reissued:,} tickets were"
         assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
         return f"{tickets} issued or tried more than once.{assumed}"
+
+    @property
+    def so_far(self) -> str:
+        """What is certified although the strategy has not ended, as a sentence; empty if it has."""
+        if self.certificate is None or self.stop in {Stop.CERTIFIED, Stop.UNPROVED}:
+            return ""
+        return self.certificate.sentence
 
     @cached_property
     def lower_bound(self) -> LowerBound:
@@ -146,6 +173,8 @@ class Result:
             "indices": self.indices.tolist(),
             "stop": self.stop.name.lower(),
             "guarantee": None if promise is None else promise.to_dict(),
+            "certified_epsilon": None if math.isinf(self.certified_epsilon) else self.certified_epsilon,
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "strategy": self.strategy,
             "seed": self.seed,
             "n_pulls": self.n_pulls,
@@ -156,8 +185,15 @@ class Result:
             "lower_bound": self.lower_bound.pulls,
             "gap": None if math.isinf(self.gap) else self.gap,
             "arms": [
-                {"name": self.problem.name(int(arm)), "pulls": int(pulls), "mean": _number(mean)}
-                for arm, (pulls, mean) in enumerate(zip(self.arms.pulls, self.arms.means, strict=True))
+                {"name": self.problem.name(arm), "pulls": pulls, "mean": _number(mean), "status": status}
+                for arm, (pulls, mean, status) in enumerate(
+                    zip(
+                        self.arms.pulls.tolist(),
+                        self.arms.means.tolist(),
+                        self.arms.statuses or (None,) * self.problem.n,
+                        strict=True,
+                    )
+                )
             ],
         }
 
@@ -172,6 +208,7 @@ class Result:
         lines = [
             f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
+            self.so_far,
             self.cost,
             self.reissued,
             self.optimality if self.is_answer else "",
@@ -179,7 +216,7 @@ class Result:
         return "\n".join(filter(None, lines))
 
 
-def assuming_no_choice(promise: Guarantee, n_reissued: int) -> Guarantee:
+def assuming_no_choice(promise: P, n_reissued: int) -> P:
     """Return a guarantee with the additional assumption if tickets were issued or tried more than once."""
     return promise.provided(_NO_CHOICE) if n_reissued else promise
 

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from shortlist.certificates import bounded
+from shortlist.certificates import bounded, settled
 from shortlist.certificates.bounded import BoundedEvidence, Tilts
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
+from shortlist.certificates.settled import open_outsiders
 
 CASES = [
     (2, 1, 0.3, 0.3),
@@ -74,6 +75,8 @@ def test_beyond_0_and_1_nothing_is_left_to_prove() -> None:
     )
     assert above[0] == below[2] == np.inf
     assert np.isfinite([*above[1:], *below[:2]]).all()
+    one = mixture.log_evidence(np.array([3.0]), np.array([10.0]), np.array([1.0]), -1)
+    assert np.isfinite(one).all()
 
 
 @pytest.mark.parametrize(("n", "m", "delta", "epsilon"), CASES)
@@ -81,10 +84,12 @@ def test_many_arms_are_computed_in_blocks(n: int, m: int, delta: float, epsilon:
     evidence, rng = BoundedEvidence.of(n, m, delta, epsilon), np.random.default_rng(5)
     counts = rng.integers(1, 300, 40)
     sums, cuts = rng.binomial(counts, 0.4).astype(float), np.linspace(0, 1, 9)
-    whole = evidence.log_below(sums, counts, cuts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounded, "_AT_ONCE", 1)
-        assert (evidence.log_below(sums, counts, cuts) == whole).all()
+    arms, about = np.arange(40), evidence.about(sums, counts)
+    for some in (cuts, cuts - rng.random((40, 1)) / 9):  # the same for all arms, and a row for each
+        whole = about.log_below(arms, some)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bounded, "_AT_ONCE", 1)
+            assert (about.log_below(arms, some) == whole).all()
 
 
 # --- settled pairs -------------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ def test_arms_that_are_not_open_are_settled_for_every_cut_and_open_ones_nearly_n
     counts = rng.integers(1, 1 + int(2 * evidence.enough()), n)
     sums = rng.binomial(counts, rng.random(n) * 0.3 + rng.random() * 0.7).astype(float)
     incumbents = np.argsort(-sums / counts, kind="stable")[:m]
-    is_open = evidence.open_outsiders(sums, counts, np.sort(incumbents))
+    is_open = open_outsiders(evidence.about(sums, counts), np.sort(incumbents), epsilon)
     assert not is_open[incumbents].any()
     cuts = np.linspace(epsilon, 1.0, 201).tolist()
     arms = list(zip(sums.tolist(), counts.tolist(), strict=True))
@@ -141,12 +146,12 @@ def test_arms_that_are_not_open_are_settled_for_every_cut_and_open_ones_nearly_n
 @pytest.mark.parametrize("seed", range(12))
 def test_evidence_is_taken_at_the_worse_ends_of_cells(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one cell only, evidence at the other ends would settle pairs that are not."""
-    monkeypatch.setattr(bounded, "_N_CUTS", 2)
+    monkeypatch.setattr(settled, "_N_CUTS", 2)
     rng = np.random.default_rng(seed)
     evidence = BoundedEvidence.of(2, 1, 0.3, 0.2)
     counts = rng.integers(evidence.enough() // 8, evidence.enough(), 2)
     sums = np.sort(rng.binomial(counts, 0.5) / counts) * counts
-    is_settled = not evidence.open_outsiders(sums, counts, np.array([1])).any()
+    is_settled = not open_outsiders(evidence.about(sums, counts), np.array([1]), 0.2).any()
     arms = list(zip(sums.tolist(), counts.tolist(), strict=True))
     cuts = np.linspace(0.2, 1.0, 801).tolist()
     least = min(total(evidence, (2, 1, 0.3), arms[0], arms[1], cut) for cut in cuts)
@@ -164,7 +169,7 @@ def test_with_enough_pulls_the_larger_mean_settles_a_pair(
             counts = np.array([enough, math.ceil(more * enough)])
             sums = mean * counts
             for incumbent in (0, 1):
-                assert not evidence.open_outsiders(sums, counts, np.array([incumbent])).any()
+                assert not open_outsiders(evidence.about(sums, counts), np.array([incumbent]), epsilon).any()
 
 
 @pytest.mark.parametrize(("n", "m", "delta", "epsilon"), CASES)

@@ -10,14 +10,13 @@ evidence with the worst variance, 1/4; if the variance is smaller, large tilts m
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates.cut import Prices
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.cut import Prices, highest_by
 from shortlist.certificates.search import least_enough
 
 RATIO = 1.35  # of successive tilts
@@ -27,8 +26,7 @@ SCALE_BELOW, SCALE_ABOVE = 6.0, 3.0  # the scales of the tilts, in units of epsi
 _NEGLIGIBLE = 1e-4  # weights of tilts that are left out
 _AT_ONCE = 1 << 20  # numbers in memory
 _N_CELLS = 400
-_N_CUTS = 49  # a grid of cuts
-_TIMES, _AT_A_TIME = 5, 25  # how often an interval is divided, and at how many points
+_ABOVE_ONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +52,21 @@ class Tilts:
     def log_evidence(self, sums: FloatArray, counts: FloatArray, cuts: FloatArray, sign: int) -> FloatArray:
         """Return logarithms of the evidence that means lie above cuts (sign 1) or below them (sign -1).
 
-        Rows are arms, columns cuts. A mean between 0 and 1 is above every cut below 0, for certain.
+        Rows are arms, columns cuts: the same cuts for all arms, or a row for each. A mean between 0 and 1 is
+        above every cut below 0, for certain.
         """
-        tilts, rows = sign * self.tilts, max(1, _AT_ONCE // max(1, len(cuts) * len(self.tilts)))
-        with np.errstate(divide="ignore"):
-            growth = np.log1p(np.clip(cuts, 0.0, 1.0)[:, None] * np.expm1(tilts))
-        found = np.empty((len(sums), len(cuts)))
+        cuts, tilts = np.atleast_2d(cuts), sign * self.tilts
+        rows = max(1, _AT_ONCE // max(1, cuts.shape[1] * len(tilts)))
+        found = np.empty((len(sums), cuts.shape[1]))
         for first in range(0, len(sums), rows):
             block = slice(first, first + rows)
+            if first == 0 or len(cuts) > 1:
+                here = cuts[block] if len(cuts) > 1 else cuts
+                growth = np.log1p(np.clip(here, 0.0, 1.0)[..., None] * np.expm1(tilts))
             terms = self.logs + sums[block, None, None] * tilts - counts[block, None, None] * growth
             found[block] = _log_of_sum(terms)
-        found[:, cuts < 0 if sign > 0 else cuts > 1] = np.inf
+        is_sure = cuts < 0 if sign > 0 else cuts > 1
+        found[np.broadcast_to(is_sure, found.shape)] = np.inf
         return found
 
     def least_log_evidence(self, deviations: FloatArray, count: float) -> FloatArray:
@@ -113,57 +115,49 @@ class BoundedEvidence:
         above = _counted(self.above.least_log_evidence(self.epsilon - cuts, count)) - self.prices.above
         return bool((below[:-1] >= self.prices.still_needed(above[1:])).all())
 
-    def log_below(self, sums: FloatArray, counts: IntArray, cuts: FloatArray) -> FloatArray:
-        """Return logarithms, relative to the price, of the evidence that means lie below cuts."""
-        return self.below.log_evidence(sums, counts.astype(np.float64), cuts, -1) - self.prices.below
-
-    def log_above(self, sums: FloatArray, counts: IntArray, cuts: FloatArray) -> FloatArray:
-        """Return logarithms, relative to the price, of the evidence that means lie above cuts."""
-        return self.above.log_evidence(sums, counts.astype(np.float64), cuts, 1) - self.prices.above
-
-    def open_outsiders(self, sums: FloatArray, counts: IntArray, incumbents: IntArray) -> BoolArray:
-        """Return which arms are not yet settled with all incumbents; incumbents are not.
-
-        Between two cuts evidence of incumbents is taken at the upper one, that of outsiders at the lower one:
-        it is smallest there.
-        """
-        is_open = np.zeros(len(sums), dtype=np.bool_)
-        mine, theirs = sums[incumbents], counts[incumbents]
-
-        def is_cleared(cuts: FloatArray) -> BoolArray:
-            return np.asarray((self.log_above(mine, theirs, cuts - self.epsilon) >= 0).all(axis=0))
-
-        low, _ = _change(is_cleared, 0.0, 1.0 + self.epsilon)  # up to this cut incumbents need no help
-        outsiders = np.setdiff1d(np.arange(len(sums)), incumbents)
-        is_doubtful = self.log_below(sums[outsiders], counts[outsiders], np.array([low]))[:, 0] < 0
-        outsiders = outsiders[is_doubtful]
-        if not len(outsiders) or low > 1:
-            return is_open
-        some, their_counts = sums[outsiders], counts[outsiders]
-
-        def is_doubted(cuts: FloatArray) -> BoolArray:
-            return np.asarray((self.log_below(some, their_counts, cuts) < 0).any(axis=0))
-
-        _, high = _change(is_doubted, low, 1.0)  # from this cut on outsiders need no help
-        cuts = np.linspace(low, high, _N_CUTS)
-        above = self.log_above(mine, theirs, cuts[1:] - self.epsilon).min(axis=0)
-        below = self.log_below(some, their_counts, cuts[:-1])
-        is_open[outsiders] = (below < self.prices.still_needed(above)).any(axis=1)
-        return is_open
+    def about(self, sums: FloatArray, counts: IntArray) -> "BoundedTotals":
+        """Return the evidence about arms with these totals, as in `settled.Evidence`."""
+        return BoundedTotals(self, sums, counts)
 
 
-def _change(holds: Callable[[FloatArray], BoolArray], low: float, high: float) -> tuple[float, float]:
-    """Return two numbers close together: something holds up to the first, and not from the second on.
+@dataclass(frozen=True, eq=False)
+class BoundedTotals:
+    """Evidence about arms from the sums and the numbers of their rewards."""
 
-    It must hold at `low` and, having ended, not hold again. If it holds up to `high`, that is returned twice.
-    """
-    for _ in range(_TIMES):
-        numbers = np.linspace(low, high, _AT_A_TIME)
-        n_held = int(np.argmin(np.append(holds(numbers[1:]), False)))
-        if n_held == len(numbers) - 1:
-            return high, high
-        low, high = float(numbers[n_held]), float(numbers[n_held + 1])
-    return low, high
+    evidence: BoundedEvidence
+    sums: FloatArray
+    counts: IntArray
+
+    @property
+    def n(self) -> int:
+        """The number of arms."""
+        return len(self.sums)
+
+    @property
+    def prices(self) -> Prices:
+        """The evidence that settles a pair."""
+        return self.evidence.prices
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Two cuts. Arms have enough evidence above the first, and below the second."""
+        return 0.0, 1.0 + _ABOVE_ONE
+
+    def log_below(self, arms: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return the evidence that arms, in rows, lie below cuts: the same for all, or a row for each."""
+        return self.evidence.below.log_evidence(*self._totals(arms), cuts, -1) - self.prices.below
+
+    def log_above(self, arms: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return the evidence that arms do not lie below cuts; that they do not lie below 0 is certain."""
+        logs = self.evidence.above.log_evidence(*self._totals(arms), cuts, 1) - self.prices.above
+        return np.where(cuts <= 0, np.inf, logs)
+
+    def _totals(self, arms: IntArray) -> tuple[FloatArray, FloatArray]:
+        return self.sums[arms], self.counts[arms].astype(np.float64)
+
+    def highest(self, arms: IntArray) -> IntArray:
+        """Return some of the arms: at no cut has another one less evidence below it."""
+        return highest_by(self.counts, self.sums, arms)
 
 
 def _counted(logs: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.search import least_enough
 
 BELOW, ABOVE, PAIRS = 0.45, 0.05, 0.5
@@ -33,11 +33,17 @@ def log_evidence(deviation: FloatArray, information: FloatArray, prior: float) -
 
     For deviations of at least ``1 / sqrt(information)`` the evidence also increases with the information.
     """
+    logs = log_mixture(deviation, information, prior)
+    found: FloatArray = np.where(deviation >= least_deviation(information), logs, -np.inf)
+    return found
+
+
+def log_mixture(deviation: FloatArray, information: FloatArray, prior: float) -> FloatArray:
+    """Return the logarithm of the evidence, for the information that there is exactly."""
     from scipy.special import log_ndtr  # noqa: PLC0415 - scipy is slow to import
 
     z = information * deviation / np.sqrt(information + prior)
-    logs = math.log(2) + 0.5 * np.log(prior / (information + prior)) + z**2 / 2 + log_ndtr(z)
-    found: FloatArray = np.where(deviation >= least_deviation(information), logs, -np.inf)
+    found: FloatArray = math.log(2) + 0.5 * np.log(prior / (information + prior)) + z**2 / 2 + log_ndtr(z)
     return found
 
 
@@ -51,14 +57,22 @@ def deviation_for(log_target: FloatArray, information: FloatArray, prior: float)
     """Return a deviation that gives enough evidence and is barely larger than necessary."""
     log_target, information = np.broadcast_arrays(log_target, information)
     least = least_deviation(information)
-    reach = np.maximum(log_target, 0) + 0.5 * np.log1p(information / prior) + 2
-    low, high = least, least + np.sqrt(2 * (information + prior) * reach) / information
+    low, high = least, ample_deviation(log_target, information, prior)
     for _ in range(50):
         middle = (low + high) / 2
         is_enough = log_evidence(middle, information, prior) >= log_target
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
     found: FloatArray = np.where(log_evidence(least, information, prior) >= log_target, least, high)
     return found
+
+
+def ample_deviation(log_target: FloatArray, information: FloatArray, prior: float) -> FloatArray:
+    """Return a deviation that gives more than enough evidence."""
+    reach = np.maximum(log_target, 0) + 0.5 * np.log1p(information / prior) + 2
+    ample: FloatArray = (
+        least_deviation(information) + np.sqrt(2 * (information + prior) * reach) / information
+    )
+    return ample
 
 
 @dataclass(frozen=True)
@@ -108,3 +122,59 @@ class Prices:
         below = log_evidence(cuts, amount, PRIOR_BELOW) - self.below
         above = log_evidence(1.0 - cuts, amount, PRIOR_ABOVE) - self.above
         return bool((below[:-1] >= self.still_needed(above[1:])).all())
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEvidence:
+    """Evidence about sub-Gaussian arms of known variances, from their sample means.
+
+    Attributes
+    ----------
+    prices
+        The evidence that settles a pair.
+    means
+        The sample mean of each arm, in units of epsilon; anything for arms without pulls.
+    information
+        Of each arm.
+    """
+
+    prices: Prices
+    means: FloatArray
+    information: FloatArray
+
+    @property
+    def n(self) -> int:
+        """The number of arms."""
+        return len(self.means)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Two cuts. Measured arms have enough evidence above the first, and below the second."""
+        known = self.information > 0
+        if not known.any():
+            return 0.0, 0.0
+        means, information = self.means[known], self.information[known]
+        low = means - ample_deviation(np.array(self.prices.above), information, PRIOR_ABOVE)
+        high = means + ample_deviation(np.array(self.prices.below), information, PRIOR_BELOW)
+        return float(low.min()), float(high.max())
+
+    def log_below(self, arms: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return the evidence that arms, in rows, lie below cuts: the same for all, or a row for each."""
+        deviations = cuts - self.means[arms, None]
+        return log_mixture(deviations, self.information[arms, None], PRIOR_BELOW) - self.prices.below
+
+    def log_above(self, arms: IntArray, cuts: FloatArray) -> FloatArray:
+        """Return the evidence that arms lie above cuts."""
+        deviations = self.means[arms, None] - cuts
+        return log_mixture(deviations, self.information[arms, None], PRIOR_ABOVE) - self.prices.above
+
+    def highest(self, arms: IntArray) -> IntArray:
+        """Return some of the arms: at no cut has another one less evidence below it."""
+        return highest_by(self.information, self.means, arms)
+
+
+def highest_by(amounts: FloatArray | IntArray, means: FloatArray, arms: IntArray) -> IntArray:
+    """Return, of these arms, those of the largest mean for each amount of information."""
+    order = np.lexsort((-means[arms], amounts[arms]))
+    kept = amounts[arms[order]]
+    return arms[order[np.flatnonzero(np.append(True, kept[1:] != kept[:-1])[: len(kept)])]]

@@ -1,9 +1,11 @@
 """Conversion of questions and results between client and server: bit for bit the same at both ends."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from shortlist.certificates import Certificate, Guarantee
 from shortlist.errors import StoreTrouble
 from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
@@ -54,8 +56,11 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
     """Return the result in a response; its guarantee is computed here."""
     stop = Stop[data["stop"].upper()]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
-    promise = strategy_for(data["strategy"], problem).guarantee(problem) if stop is Stop.CERTIFIED else None
+    own = strategy_for(data["strategy"], problem).guarantee(problem)
+    promise = own if stop is Stop.CERTIFIED else None
     n_reissued = data.get("n_reissued", 0)
+    statuses = tuple(arm.get("status") or "open" for arm in data["arms"])
+    certified = _certificate(problem, data.get("certificate"), statuses, own)
     return Result(
         problem=problem,
         strategy=data["strategy"],
@@ -65,7 +70,25 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
         guarantee=promise and assuming_no_choice(promise, n_reissued),
         n_pulls=data["n_pulls"],
         n_rounds=data["n_rounds"],
-        arms=Arms(np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means)),
+        arms=Arms(
+            np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means), statuses
+        ),
         n_scored=data["n_scored"],
         n_reissued=n_reissued,
+        certificate=certified and assuming_no_choice(certified, n_reissued),
     )
+
+
+def _certificate(
+    problem: Problem, data: dict[str, Any] | None, statuses: tuple[str, ...], own: Guarantee | None
+) -> Certificate | None:
+    """Return the certificate in a response; its guarantee is that of the strategy, for another epsilon."""
+    if data is None:
+        return None
+    indices, epsilon = np.array(data["indices"], dtype=np.int64), data["epsilon"]
+    if own is None or not len(indices):
+        return Certificate.of_nothing(problem, data["sentence"])
+    if epsilon is None:
+        return Certificate.at_end(problem, indices, own)
+    promise = replace(own, epsilon=epsilon)
+    return Certificate(problem, indices, epsilon, np.array(data["epsilons"]), statuses, promise)

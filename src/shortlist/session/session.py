@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates import Certificate
 from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
 from shortlist.planning import resolve
@@ -265,6 +266,16 @@ class Session:
         """The result so far."""
         with self._log.lock:
             return self._history.result
+
+    @property
+    def certified(self) -> Certificate:
+        """What is certified so far, by the rounds that are complete.
+
+        It holds whenever you look and however you decide to stop. The race certifies something at every
+        moment, other strategies at their end only.
+        """
+        with self._log.lock:
+            return self._history.certified
 
     @property
     def history(self) -> RunState:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates import Certificate
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
 from shortlist.session.answer_input import Answers
@@ -188,6 +189,7 @@ class RunState:
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._sums = np.zeros(self.problem.n)
         self.rounds: list[Round] = []
+        self._certified: tuple[Any, Certificate] | None = None  # for this state of the strategy
         self._open_round()
 
     def copy(self) -> "RunState":
@@ -463,19 +465,40 @@ class RunState:
         return 0 if self.is_reproducible else self.n_again
 
     @property
+    def certified(self) -> Certificate:
+        """What is certified by the rounds that are complete."""
+        if self._certified is None or self._certified[0] is not self.state:
+            self._certified = self.state, self._certificate()
+        return assuming_no_choice(self._certified[1], self.n_reissued)
+
+    def _certificate(self) -> Certificate:
+        problem, rules = self.problem, self._rules
+        if rules.certificate is not None and problem.m < problem.n:
+            return rules.certificate(self.state)
+        promise = rules.guarantee(problem)
+        if promise is None or not promise.answers(problem):
+            return Certificate.of_nothing(problem, f"The strategy {rules.name} certifies no selection.")
+        if not self.is_final:
+            return Certificate.of_nothing(
+                problem, f"The strategy {rules.name} certifies nothing before it ends."
+            )
+        return Certificate.at_end(problem, self.selected, promise)
+
+    @property
     def result(self) -> Result:
         """The result so far."""
-        is_final, n_reissued = self.is_final, self.n_reissued
+        is_final, n_reissued, certified = self.is_final, self.n_reissued, self.certified
         promise = self._rules.guarantee(self.problem) if is_final else None
         stop = Stop.OPEN
         if is_final:
             stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
-        arms = self._measured()
+        arms = replace(self._measured(), statuses=certified.statuses)
+        selected = self.selected if is_final else certified.indices
         return Result(
             problem=self.problem,
             strategy=self.began.strategy,
             seed=self.began.seed,
-            indices=best_first(self.selected, self.problem.merits(arms.means)),
+            indices=best_first(selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise and assuming_no_choice(promise, n_reissued),
             n_pulls=self.n_pulls,
@@ -483,6 +506,7 @@ class RunState:
             arms=arms,
             n_scored=sum(scored.ticket.count for scored in self.scored),
             n_reissued=n_reissued,
+            certificate=certified,
         )
 
     def _measured(self) -> Arms:

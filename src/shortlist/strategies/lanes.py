@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 import numpy as np
 
 from shortlist.arrays import BoolArray
-from shortlist.certificates import Guarantee
+from shortlist.certificates import Certificate, Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
     Batch,
@@ -56,10 +56,12 @@ def strategy(
     usual_share: float = 1.0,
     is_baseline: bool = False,
     cap_from: Callable[[S], int | None] | None = None,
+    certificate: Callable[[S | Done], Certificate] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
-    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open.
+    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open. With m = n
+    there is no certificate before the end: the run has ended.
     """
 
     def first(problem: Problem) -> S | Done:
@@ -109,6 +111,7 @@ def strategy(
         usual_share=usual_share,
         is_baseline=is_baseline,
         cap_from=None if cap_from is None else cap_of,
+        certificate=certificate,
     )
 
 

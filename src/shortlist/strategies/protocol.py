@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
-from shortlist.certificates import Guarantee
+from shortlist.certificates import Certificate, Guarantee
 from shortlist.problem import Problem
 
 Asked: TypeAlias = Any
@@ -113,6 +113,8 @@ class Strategy(Generic[S]):
         only the choice among certified strategies, never a guarantee.
     is_baseline
         Whether it is there only to be compared with others.
+    certificate
+        ``certificate(state)`` returns what is certified so far, if that is known before the end; else None.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Strategy(Generic[S]):
     usual_share: float = 1.0
     is_baseline: bool = False
     cap_from: Callable[[S], int | None] | None = None
+    certificate: Callable[[S], Certificate] | None = None
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

@@ -42,8 +42,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
-from shortlist.certificates import Guarantee, Ledger, Share
-from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
+from shortlist.certificates.certificate import Certificate, certificate_of, guarantee_by_cuts
+from shortlist.certificates.settled import open_outsiders
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.protocol import Batch, Done, Moments
@@ -96,6 +96,19 @@ class Open:
     caution: float
 
 
+@dataclass(frozen=True, eq=False)
+class Ended(Done):
+    """No outsider is open.
+
+    Attributes
+    ----------
+    last
+        The state in which the race ended; its batch was told.
+    """
+
+    last: Open
+
+
 def init(laid_out: Course) -> Open:
     """Return the first state: every arm awaits its first batch."""
     nothing = np.zeros(laid_out.problem.n, dtype=np.int64)
@@ -118,13 +131,26 @@ def tell(state: Open, told: Moments) -> Open | Done:
             incumbents = largest(state.means - caution * _spreads(state), problem.m)
             is_open, batch = _doubts(state, incumbents)
             if not is_open.any():
-                return Done(incumbents)
+                return Ended(incumbents, state)
             is_small = batch.counts.sum() < _least(state.n_rounds, float(state.n_pulls))
             if len(batch.arms) and not (is_small and _may_be_raised(state)):
                 return replace(state, arms=batch.arms, counts=batch.counts)
         if not _may_be_raised(state):
-            return Done(incumbents)  # all open arms are at the top, where the larger mean settles a pair
+            return Ended(
+                incumbents, state
+            )  # all open arms are at the top, where the larger mean settles a pair
         state = _raised(state)
+
+
+def certificate(state: Open | Ended) -> Certificate:
+    """Return what is certified so far; the epsilon of the problem once the race has ended, or less."""
+    totals = state.last if isinstance(state, Ended) else state
+    problem = totals.course.problem
+    if not isinstance(state, Ended):
+        return certificate_of(problem, totals.pulls, totals.means)
+    at_end = Certificate.at_end(problem, state.selected, guarantee_by_cuts(problem))
+    found = certificate_of(problem, totals.pulls, totals.means, selected=state.selected)
+    return found if found.is_answer else at_end
 
 
 def _spreads(state: Open) -> FloatArray:
@@ -169,7 +195,8 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
         is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
     else:
         sums = plan.problem.shares(state.means) * state.pulls
-        is_open = plan.evidence.open_outsiders(sums, state.pulls, incumbents)
+        share = plan.problem.epsilon / plan.problem.width
+        is_open = open_outsiders(plan.evidence.about(sums, state.pulls), incumbents, share)
     if not is_open.any():
         return is_open, Batch(incumbents[:0], incumbents[:0])
     outsiders = np.flatnonzero(is_open)
@@ -298,19 +325,6 @@ def _excess(state: Open, arms: IntArray, counts: IntArray) -> int:
     return int(np.maximum(counts - spare, 0).sum())
 
 
-def _guarantee(problem: Problem) -> Guarantee:
-    below = (
-        "false evidence (an e-value) that one of the m best arms has a mean lower than its true mean brings "
-        "the weighted sum of all false evidence to 1/delta"
-    )
-    above = "false evidence that another arm has a mean higher than its true mean brings that sum to 1/delta"
-    pairs = "the product of two such e-values, of a best arm and another arm, brings that sum to 1/delta"
-    deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
-    ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
-    sections = "section 35" if problem.is_bounded else "sections 32 and 33"
-    return Guarantee.of(problem, f"docs/theory.md, {sections}", ledger)
-
-
 def _n_rounds(problem: Problem) -> int:
     """Return the most rounds: in each, pulls grow by a growing fraction, or some arm reaches the top."""
     laid_out = course(problem)
@@ -329,8 +343,9 @@ RACE = lanes.strategy(
     init=lambda problem: init(course(problem)),
     ask=ask,
     tell=tell,
-    guarantee=_guarantee,
+    guarantee=guarantee_by_cuts,
     worst_case_pulls=lambda problem: course(problem).worst_case_pulls,
     n_rounds=_n_rounds,
+    certificate=certificate,  # type: ignore[arg-type]
     usual_share=0.355,  # measured; with fewer than a dozen arms the race by levels is shorter
 )

@@ -1,0 +1,211 @@
+"""What is certified at any moment: the m arms that look best, and how far from the m best they can be.
+
+The cut certificate (`cut`, `bounded`) holds at all times and for every epsilon simultaneously, whoever chose
+what to measure, as long as the choice depended on earlier rewards only. So whoever stops early can be told
+the smallest epsilon that is certified then (docs/theory.md, section 36).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates.bounded import BoundedEvidence
+from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Prices
+from shortlist.certificates.guarantee import Guarantee, Scope
+from shortlist.certificates.ledger import Ledger, Share
+from shortlist.certificates.settled import Evidence, open_outsiders, smallest_epsilons
+from shortlist.problem import Problem
+
+IN, OPEN, OUT = "in", "open", "out"
+"""The statuses of arms: selected for certain, not decided, and not needed."""
+
+_DIGITS = 4  # significant ones of a certified epsilon, which is rounded up
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is certified at some moment.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    indices
+        The selected arms, the best observed mean first; none if nothing is certified.
+    epsilon
+        The smallest epsilon that is certified: with probability 1 - delta no selected arm lies more than this
+        below the true m-th best. Infinite if nothing of that kind is certified.
+    epsilons
+        For each selected arm, in the order of `indices`, its own smallest epsilon.
+    statuses
+        For each arm of the problem: "in" for a selected arm that lies within the problem's epsilon of the
+        m-th best; "out" for an arm that is not needed: some right answer contains none of those that are out;
+        otherwise "open".
+    guarantee
+        The guarantee of the selected arms; None if nothing is certified.
+    why_nothing
+        Why nothing is certified, as a sentence; otherwise empty.
+    """
+
+    problem: Problem
+    indices: IntArray
+    epsilon: float
+    epsilons: FloatArray
+    statuses: tuple[str, ...]
+    guarantee: Guarantee | None
+    why_nothing: str = ""
+
+    @classmethod
+    def of_nothing(cls, problem: Problem, why: str) -> "Certificate":
+        """Return the certificate of nothing."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why)
+
+    @classmethod
+    def at_end(cls, problem: Problem, selected: IntArray, promise: Guarantee) -> "Certificate":
+        """Return the certificate of a strategy that ended by its own rule, with this guarantee."""
+        statuses = np.full(problem.n, OUT)
+        statuses[selected] = IN
+        epsilon = promise.epsilon if promise.scope is Scope.TOP_M else math.inf
+        epsilons = np.full(len(selected), epsilon)
+        return cls(problem, selected, epsilon, epsilons, tuple(statuses.tolist()), promise)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The names of the selected arms, in the order of `indices`."""
+        return tuple(self.problem.name(int(arm)) for arm in self.indices)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the problem's epsilon is certified."""
+        return self.epsilon <= self.problem.epsilon
+
+    @property
+    def sentence(self) -> str:
+        """What is certified, in words, beside what was asked for."""
+        if self.guarantee is None:
+            return self.why_nothing
+        is_short = self.problem.epsilon < self.epsilon < math.inf
+        asked = f" (asked: {self.problem.epsilon:g})" if is_short else ""
+        return f"{self.guarantee.sentence.removesuffix('.')}{asked}."
+
+    def provided(self, assumption: str) -> "Certificate":
+        """Return the same with one more assumption."""
+        return replace(self, guarantee=self.guarantee and self.guarantee.provided(assumption))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain data for JSON, without the status of each arm."""
+        return {
+            "selected": list(self.selected),
+            "indices": self.indices.tolist(),
+            "epsilon": _finite(self.epsilon),
+            "epsilons": [_finite(epsilon) for epsilon in self.epsilons.tolist()],
+            "asked": self.problem.epsilon,
+            "sentence": self.sentence,
+            "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},
+        }
+
+    def __str__(self) -> str:
+        if self.guarantee is None:
+            return self.sentence
+        names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
+        proof = f"Proof: {self.guarantee.source}, provided that {self.guarantee.assumption}."
+        return f"Best so far: {names}\n{self.sentence} {proof}"
+
+
+def guarantee_by_cuts(problem: Problem) -> Guarantee:
+    """Return the guarantee of whoever stops by the cut certificate."""
+    below = (
+        "false evidence (an e-value) that one of the m best arms has a mean lower than its true mean brings "
+        "the weighted sum of all false evidence to 1/delta"
+    )
+    above = "false evidence that another arm has a mean higher than its true mean brings that sum to 1/delta"
+    pairs = "the product of two such e-values, of a best arm and another arm, brings that sum to 1/delta"
+    deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
+    ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
+    sections = "section 35" if problem.is_bounded else "sections 32 and 33"
+    return Guarantee.of(problem, f"docs/theory.md, {sections}", ledger)
+
+
+def certificate_of(
+    problem: Problem,
+    pulls: IntArray,
+    merits: FloatArray,
+    *,
+    selected: IntArray | None = None,
+    scale: float | None = None,
+) -> Certificate:
+    """Return what totals certify.
+
+    Parameters
+    ----------
+    problem
+        The question; its variances must be known, or bounds of its rewards.
+    pulls, merits
+        Of each arm: the number of its rewards and their mean, larger being better; any mean without rewards.
+    selected
+        The arms to be selected, if known; by default those for which most is certified.
+    scale
+        The epsilon for which evidence is tightest, if not the problem's. It must not depend on the rewards.
+    """
+    promise = guarantee_by_cuts(problem)
+    if problem.m == problem.n:
+        return replace(
+            Certificate.at_end(problem, problem.arms, promise), epsilon=0.0, epsilons=np.zeros(problem.n)
+        )
+    evidence, unit = _evidence(problem, pulls, merits, scale or problem.epsilon)
+    possible = _candidates(problem, pulls, merits) if selected is None else [selected]
+    chosen, epsilons = min(
+        ((arms, smallest_epsilons(evidence, arms)) for arms in possible),
+        key=lambda found: float(found[1].max()),
+    )
+    if np.isinf(epsilons).any() or (problem.is_bounded and epsilons.max() >= 1):
+        return Certificate.of_nothing(problem, "Nothing is certified yet.")
+    own = np.array([_rounded_up(unit * epsilon) for epsilon in epsilons.tolist()])
+    statuses = np.where(open_outsiders(evidence, chosen, problem.epsilon / unit), OPEN, OUT)
+    statuses[chosen] = np.where(own <= problem.epsilon, IN, OPEN)
+    order = np.argsort(-merits[chosen], kind="stable")
+    epsilon = float(own.max())
+    return Certificate(
+        problem,
+        chosen[order],
+        epsilon,
+        own[order],
+        tuple(statuses.tolist()),
+        replace(promise, epsilon=epsilon),
+    )
+
+
+def _evidence(problem: Problem, pulls: IntArray, merits: FloatArray, scale: float) -> tuple[Evidence, float]:
+    """Return the evidence, and the unit of its cuts in that of the rewards."""
+    if problem.is_bounded:
+        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, scale / problem.width)
+        sums = np.where(pulls > 0, problem.shares(merits) * pulls, 0.0)
+        return evidence.about(sums, pulls), problem.width
+    prices = Prices.of(problem.n, problem.m, problem.delta)
+    means = np.where(pulls > 0, merits, 0.0) / scale
+    return NormalEvidence(prices, means, pulls * scale**2 / problem.variances), scale
+
+
+def _candidates(problem: Problem, pulls: IntArray, merits: FloatArray) -> list[IntArray]:
+    """Return selections that may be best: by means, lowered more or less for arms with few pulls."""
+    measured = np.where(pulls > 0, merits, -np.finfo(np.float64).max)
+    spreads = np.sqrt(problem.variances / np.maximum(pulls, 1))
+    caution = math.sqrt(2 * math.log(problem.n))
+    found = [largest(measured - factor * spreads, problem.m) for factor in (caution, caution / 2, 0.0)]
+    return [arms for place, arms in enumerate(found) if not any((arms == one).all() for one in found[:place])]
+
+
+def _finite(epsilon: float) -> float | None:
+    return None if math.isinf(epsilon) else epsilon
+
+
+def _rounded_up(epsilon: float) -> float:
+    """Return a number with few digits, not smaller."""
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
+    step = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS)
+    return float(f"{math.ceil(epsilon / step) * step:.{_DIGITS}g}")
