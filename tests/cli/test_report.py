@@ -139,7 +139,7 @@ def test_run_writes_a_report_when_its_budget_ends(call: Calls) -> None:
     call.write("done.toml", SIMULATED)
     assert call("run", "done.toml", "--budget", "3", "--report", "r.html").status == 3
     words = Strict((call.folder / "r.html").read_text(encoding="utf-8")).words()
-    assert "Stopped: budget used up" in words
+    assert "Stopped early" in words
     (command,) = re.findall(r"To resume:(\S*shortlist run .*?r\.html)", words)
     assert "--budget" not in command
 

@@ -50,7 +50,8 @@ def arms_figure(report: Report, most_letters: int = 20_000) -> str:
 
 def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
     above = "in" if report.is_finished else "open"
-    kinds = [above] * len(chosen.above) + ["cut"] + ["out"] * len(chosen.below)
+    kinds = [_kind(report, row, above) for row in chosen.above] + ["cut"]
+    kinds += [_kind(report, row, "out") for row in chosen.below]
     rows: list[Row | None] = [*chosen.above, None, *chosen.below]
     for first in range(0, len(rows), _BLOCK):
         lines, y = [], float(_TOP)
@@ -59,6 +60,12 @@ def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
             lines.append(_Line(row, y + height / 2, kind))
             y += height
         yield lines
+
+
+def _kind(report: Report, row: Row, otherwise: str) -> str:
+    """Return the status of an arm if it is known before the end; otherwise by its side of the cut."""
+    is_known = report.is_partly_certified and not isinstance(row, Left)
+    return report.result.arms.statuses[row] if is_known else otherwise  # type: ignore[index]
 
 
 def _block(report: Report, lines: Sequence[_Line], scales: tuple[Scale, Scale], most_letters: int) -> str:
@@ -159,8 +166,9 @@ def _means_said(report: Report, lines: Sequence[_Line]) -> str:
     epsilon, means = report.result.problem.epsilon, report.result.arms.means
     arms = [line.row for line in lines if isinstance(line.row, int)]
     said = [f"{counted(len(arms), 'arm')} of {report.result.problem.n:,}, shown individually."]
-    for what, is_below in (("above the cut", False), ("below it", True)):
-        some = [line.row for line in lines if isinstance(line.row, int) and (line.kind == "out") is is_below]
+    above = {*report.order[: report.n_above].tolist()}
+    for what, is_above in (("above the cut", True), ("below it", False)):
+        some = [arm for arm in arms if (arm in above) is is_above]
         there = means[some][~np.isnan(means[some])]
         if len(there):
             low, high = (mean_words(float(one), epsilon) for one in (there.min(), there.max()))
@@ -213,6 +221,11 @@ def _legend(report: Report) -> str:
     cut = "The dashed line is the cut"
     if report.is_finished:
         said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms are above it"
+    elif report.is_partly_certified:
+        said = (
+            f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}: the {problem.m:,} "
+            f"arms for which most is certified so far are above it, and it may still move"
+        )
     else:
         said = f"{cut}: the {problem.m:,} leading arms so far are above it, and it may still move"
     said += f"; its thick part is epsilon long, {problem.epsilon:g}."
@@ -227,6 +240,14 @@ def _legend(report: Report) -> str:
     )
 
 
+def _standing(report: Report, arm: int) -> str:
+    """Return the status of an arm and, for one of the best so far, to within which epsilon that is known."""
+    status, certified = report.result.arms.statuses[arm], report.result.certificate
+    if certified is None or arm not in certified.indices:
+        return status
+    return f"{status}, to within {certified.epsilons[certified.indices == arm][0]:g}"
+
+
 def _table(report: Report, chosen: Shown) -> str:
     result, widths, kept = report.result, _half_widths(report), kept_word(report)
     epsilon, n_above = result.problem.epsilon, len(chosen.above)
@@ -239,6 +260,8 @@ def _table(report: Report, chosen: Shown) -> str:
             rows.append([left_words(report, row), side if total else "–", "", "", f"{total:,} in total"])
             continue
         mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
+        if report.is_partly_certified:
+            side = _standing(report, row)
         side = side if is_pulled or report.is_finished else unpulled_words(report)
         is_known = is_pulled and report.errors is not None
         width = mean_words(float(widths[row]), epsilon) if is_known else "–"

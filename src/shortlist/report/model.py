@@ -1,5 +1,6 @@
 """The content of a report, computed once, from a stored run or from a result alone."""
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from shortlist.session.state import RunState
 from shortlist.store.events import Record
 from shortlist.strategies import strategy_for, strategy_named
 
+_SHORT = (Stop.BUDGET, Stop.DEADLINE, Stop.PERSON)
 RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases are compared with the pulls made
 
 
@@ -43,7 +45,7 @@ class Report:
     result
         The result, or the interim result.
     state
-        One of: certified, screened, unproved, suspended, stopped (the budget was used up), open.
+        One of: certified, screened, unproved, suspended, stopped (by a budget, a deadline or a person), open.
     promise
         What the strategy guarantees once it has ended; None if nothing is proved for it.
     cap
@@ -87,6 +89,11 @@ class Report:
     def is_finished(self) -> bool:
         """Whether the strategy ended by its own rule."""
         return self.state in {"certified", "screened", "unproved"}
+
+    @property
+    def is_partly_certified(self) -> bool:
+        """Whether the run has not ended, but something is certified."""
+        return not self.is_finished and math.isfinite(self.result.certified_epsilon)
 
     @cached_property
     def order(self) -> IntArray:
@@ -159,7 +166,7 @@ def report_of_history(
     """Return a report on the state of a run; see `report_of_run`."""
     result, suspended = history.result, history.suspended
     state = "suspended" if suspended is not None and not history.is_final else _state(result)
-    if state == "open" and stop is Stop.BUDGET:
+    if state == "open" and stop in _SHORT:
         state = "stopped"
     return Report(
         result=result,
@@ -181,7 +188,9 @@ def report_of_history(
 def _state(result: Result) -> str:
     if result.stop is Stop.CERTIFIED:
         return "certified" if result.is_answer else "screened"
-    return {Stop.UNPROVED: "unproved", Stop.BUDGET: "stopped"}.get(result.stop, "open")
+    if result.stop is Stop.UNPROVED:
+        return "unproved"
+    return "stopped" if result.stop in _SHORT else "open"
 
 
 def _promise(result: Result) -> Guarantee | None:

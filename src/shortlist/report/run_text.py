@@ -9,6 +9,7 @@ from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.text import result_text
 from shortlist.report.text_format import day, iso, moment
+from shortlist.report.verdict import status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
@@ -85,6 +86,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "n_tickets": len(round.tickets),
             "n_open": round.n_missing,
             "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
+            "certificate": history.certified.to_dict(),
             "suspended": None if history.suspended is None else history.suspended.reason,
             "waiting": None if history.waiting is None else history.waiting.reason,
             "settings": history.settings,
@@ -136,6 +138,7 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
         parts.append(Text(f"Ended{ended}."))
     else:
         parts += [Text(words) for words in (_pulls(history), *_round(history, log.now()))]
+        parts.append(_so_far(history))
     if history.suspended is not None:
         parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
     if history.waiting is not None and not history.is_final:
@@ -164,6 +167,15 @@ def _pulls(history: RunState) -> str:
     if history.problem.has_lower_bound:
         said += f"; lower bound {lower_bound(history.problem).words}"
     return f"{said}."
+
+
+def _so_far(history: RunState) -> Text:
+    """Return what is certified before the end."""
+    found = history.certified
+    if found.guarantee is None:
+        return Text(found.sentence)
+    leading = ", ".join(found.selected[:_MOST]) + (", ..." if len(found.indices) > _MOST else "")
+    return Text(f"Best so far: {leading}. {found.sentence} {status_words(found)}", style="green")
 
 
 def _round(history: RunState, now: float) -> list[str]:

@@ -27,8 +27,14 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
     ]
     if len(result.indices):
         parts += [_selected(result, true_means), Text()]
-    if result.guarantee is None:
-        parts.append(Text("No guarantee. " + result.stop.value, style="yellow"))
+    if result.guarantee is None and result.certified_epsilon < math.inf:
+        parts += [Text(result.so_far, style="green"), Text(result.stop.value, style="yellow")]
+    elif result.guarantee is None:
+        parts.append(
+            Text(
+                "No guarantee. " + " ".join(filter(None, [result.stop.value, result.so_far])), style="yellow"
+            )
+        )
     else:
         parts.append(Text(result.guarantee.sentence, style="green"))
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."

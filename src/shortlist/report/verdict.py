@@ -1,8 +1,10 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
+from shortlist.certificates import Certificate
 from shortlist.report.model import Report
 from shortlist.report.text_format import large
 from shortlist.report.worker_text import counted
+from shortlist.strategies import strategy_for
 
 MOST_NAMED = 5  # arms named in the headline
 
@@ -11,7 +13,7 @@ LABELS = {
     "screened": "Screened, not selected",
     "unproved": "Not proved",
     "suspended": "Suspended",
-    "stopped": "Stopped: budget used up",
+    "stopped": "Stopped early",
     "open": "Not finished",
 }
 """The label of each state."""
@@ -24,6 +26,11 @@ def headline(report: Report) -> str:
     of = f"{k:,} of {counted(n, 'arm')}"
     if report.state == "certified" and k == n:
         return f"All {counted(n, 'arm')} selected: no measurement was needed"
+    if report.is_partly_certified:
+        within = f"to within {result.certified_epsilon:g}"
+        if result.certified_epsilon > result.problem.epsilon:
+            within += f", not yet {result.problem.epsilon:g}"
+        return f"{of} certified {within}"
     return {
         "certified": f"{of} selected",
         "screened": f"{of} kept: a screen, not yet a selection",
@@ -41,9 +48,8 @@ def kept_word(report: Report) -> str:
 
 def names_arms(report: Report) -> bool:
     """Return whether the names of the selected arms follow the headline."""
-    return (
-        report.state in {"certified", "unproved"} and 0 < len(report.result.indices) < report.result.problem.n
-    )
+    is_known = report.state in {"certified", "unproved"} or report.is_partly_certified
+    return is_known and 0 < len(report.result.indices) < report.result.problem.n
 
 
 def certificate(report: Report) -> str:
@@ -52,13 +58,30 @@ def certificate(report: Report) -> str:
     if result.guarantee is not None:
         less = "" if result.is_answer else " This is weaker than requested."
         return f"{result.guarantee.sentence}{less}"
+    if report.is_partly_certified and result.certificate is not None:
+        return f"{result.certificate.sentence} {status_words(result.certificate)}"
     if report.is_finished or promise is None:
         return "This selection has no guarantee: no proof covers this strategy. Use another one."
+    if strategy_for(result.strategy, result.problem).certificate is not None:
+        return f"Nothing is certified yet. At the end the guarantee will be: {promise.sentence}"
     return (
         f"Nothing is certified yet: the guarantee of {result.strategy} holds once it has ended by its own "
         f"rule, and not if you stop it when the results look good. The guarantee will then be: "
         f"{promise.sentence}"
     )
+
+
+def status_words(certificate: Certificate) -> str:
+    """Return how many arms are in, open and out, as a sentence."""
+    n_in, n_open, n_out = (certificate.statuses.count(status) for status in ("in", "open", "out"))
+    return (
+        f"To within {certificate.problem.epsilon:g}, {counted(n_in, 'arm')} {_is(n_in)} in, {n_open:,} "
+        f"{_is(n_open)} open, and {n_out:,} {_is(n_out)} out: not needed for a right answer."
+    )
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def basis(report: Report) -> str:

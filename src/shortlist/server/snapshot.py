@@ -66,6 +66,7 @@ def _one(report: Report, arm: int) -> dict[str, Any]:
         "mean": _number(arms.means[arm]),
         "error": _number(error),
         "pulls": int(arms.pulls[arm]),
+        "status": arms.statuses[arm],
     }
 
 
