@@ -55,7 +55,7 @@ def bounds(case: Case) -> Bounds:
     problem = found.problem
     own = characteristic_bound(problem, found.means)
     scale = 2 * float(problem.variances.sum()) / problem.epsilon**2
-    worst = float(sl.lower_bound(problem))
+    worst = float(sl.lower_bound(problem) or 0.0)
     left_open = frozenset(
         Task(case.name, noise, name)
         for noise in NOISES

@@ -1,8 +1,9 @@
-"""Questions by the word for their noise, as files and logs have it."""
+"""Questions by the word for their noise, as files and logs have it; and their lower bounds."""
 
 from typing import Any
 
 import shortlist as sl
+from shortlist.bounds import LowerBound
 from shortlist.rewards import rewards_of
 
 
@@ -18,3 +19,10 @@ def unknown(
 ) -> sl.Problem:
     """Return a problem with Gaussian rewards of unknown variances."""
     return sl.Problem(m, epsilon, delta, n=n, rewards=sl.Gaussian(pilot=pilot), **about)
+
+
+def bound_of(problem: sl.Problem) -> LowerBound:
+    """Return the lower bound of a problem for which one is proved."""
+    bound = sl.lower_bound(problem)
+    assert bound is not None
+    return bound

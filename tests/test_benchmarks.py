@@ -14,6 +14,7 @@ from benchmarks.pulls_report import Row, figures
 import shortlist as sl
 from shortlist.rewards import KINDS
 from shortlist.simulation import is_bad
+from tests.questions import bound_of
 
 NAMES = ["n10-m1-equal", "n10-m3-slippage-delta-.1"]
 STRATEGIES = ["wnelim", "uniform", "lucb", "bechhofer"]
@@ -81,7 +82,7 @@ def test_the_summary_shows_means_and_ratios(folder: Path) -> None:
     (line,) = re.findall(r"^\| uniform \| sub-gaussian \| 10 \| .*$", text.split("## ")[1], re.MULTILINE)
     columns = [word.strip() for word in line.strip("|").split("|")]
     assert columns[3] == f"{uniform:,.0f} ± 0"
-    assert columns[5] == f"{uniform / sl.lower_bound(found.problem):,.2f}"
+    assert columns[5] == f"{uniform / bound_of(found.problem):,.2f}"
     assert columns[7] == f"{uniform / wnelim:.3f}"
     assert re.search(r"^Commit [0-9a-f]{12}( \(dirty\))?;|^Commit unknown", text, re.MULTILINE)
     assert "## Geometric means of the ratio to wnelim" in text

@@ -541,14 +541,40 @@ def test_shares_are_1_where_a_mean_is_as_good_as_it_can_be(goal: str) -> None:
     assert shares == ([0.0, 0.25, 1.0] if goal == "maximise" else [1.0, 0.75, 0.0])
 
 
-def test_no_lower_bound_is_claimed_for_rewards_within_bounds() -> None:
+def test_the_guarantee_says_that_rewards_are_0_or_1() -> None:
     coins = sl.Problem(1, 0.3, 0.2, n=2, rewards=sl.Bernoulli())
-    with pytest.raises(sl.InvalidProblem, match="no lower bound is proved"):
-        sl.lower_bound(coins)
-    planned = sl.plan(coins)
-    assert planned.best.strategy == "race"
-    assert not planned.lower_bound
+    assert sl.plan(coins).best.strategy == "race"
     result = sl.select(lambda arm, count, rng: (rng.random(count) < 0.2 + 0.6 * arm) * 1.0, coins)
-    assert (result.selected, result.optimality) == (("arm-1",), "")
+    assert result.selected == ("arm-1",)
     assert "and are 0 or 1" in str(result.guarantee)
     assert "section 35" in str(result.guarantee)
+
+
+NOT_BOUNDED_BELOW = {
+    "0 or 1": sl.Problem(1, 0.3, 0.2, n=2, rewards=sl.Bernoulli()),
+    "within bounds": sl.Problem(1, 0.3, 0.2, n=2, rewards=sl.Bounded(0, 2)),
+    "variances and bounds": sl.Problem(1, 0.3, 0.2, [0.25, 0.25], bounds=(0, 1)),
+    "variances, 0 or 1": sl.Problem(1, 0.3, 0.2, [0.25, 0.25], rewards="bernoulli"),
+    "unknown variances": sl.Problem(1, 0.3, 0.2, n=2, rewards=sl.Gaussian()),
+}
+
+
+@pytest.mark.parametrize("kind", NOT_BOUNDED_BELOW)
+def test_no_lower_bound_is_claimed_where_none_is_proved(kind: str) -> None:
+    asked = NOT_BOUNDED_BELOW[kind]
+    assert sl.lower_bound(asked) is None
+    planned = sl.plan(asked)
+    assert (planned.lower_bound, planned.gap) == (None, None)
+    assert [planned.gap_of(row) for row in planned.rows] == [None] * len(planned.rows)
+    assert "any algorithm" not in planned.why.lower()
+    assert planned.to_dict()["lower_bound"] is planned.to_dict()["gap"] is None
+    result = sl.Session(asked).result
+    assert (result.lower_bound, result.gap, result.optimality) == (None, None, "")
+    assert result.to_dict()["lower_bound"] is result.to_dict()["gap"] is None
+
+
+@pytest.mark.parametrize("kind", NOT_BOUNDED_BELOW)
+def test_selecting_all_arms_needs_0_pulls_whatever_the_rewards(kind: str) -> None:
+    everything = NOT_BOUNDED_BELOW[kind].changed(m=2)
+    assert sl.lower_bound(everything) == 0.0
+    assert sl.plan(everything).gap == sl.Session(everything).result.gap == 1.0

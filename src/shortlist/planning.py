@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 from shortlist.bounds import LowerBound, lower_bound
-from shortlist.bounds.lower import Terms
 from shortlist.certificates import Guarantee, Ledger, Scope
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
@@ -72,12 +71,13 @@ class Plan:
     rows
         One per strategy: the best one, then others that can be recommended, by increasing worst case.
     lower_bound
-        The number of pulls below which no algorithm can stay on every instance.
+        The number of pulls below which no algorithm can stay on every instance; None if no bound is proved
+        for this kind of rewards.
     """
 
     problem: Problem
     rows: tuple[Row, ...]
-    lower_bound: LowerBound
+    lower_bound: LowerBound | None
 
     def __getitem__(self, strategy: str) -> Row:
         for row in self.rows:
@@ -95,18 +95,19 @@ class Plan:
         return self.rows[0]
 
     @property
-    def gap(self) -> float:
-        """The worst case of the best strategy as a multiple of the lower bound; infinite if unknown."""
-        if self.best.worst_case_pulls is None:
-            return math.inf
-        return self.lower_bound.gap(self.best.worst_case_pulls or 0)
+    def gap(self) -> float | None:
+        """The worst case of the best strategy as a multiple of the lower bound; None if there is no bound."""
+        return self.gap_of(self.best)
 
     def gap_of(self, row: Row) -> float | None:
         """Return the worst case of a strategy as a multiple of the lower bound.
 
-        None if it has no worst case, or does not guarantee the m best arms, which the bound is about.
+        None if there is no lower bound, or if the strategy has no worst case or does not guarantee the m best
+        arms, which the bound is about.
         """
-        return self.lower_bound.gap(row.worst_case_pulls or 0) if row.is_certified else None
+        if self.lower_bound is None or not row.is_certified:
+            return None
+        return self.lower_bound.gap(row.worst_case_pulls or 0)
 
     @property
     def why(self) -> str:
@@ -128,9 +129,10 @@ class Plan:
                 said += f", but usually more than {best.strategy}"
         if not self.lower_bound:
             return f"{said}."
+        factor = gap_words(self.lower_bound.gap(pulls))
         return (
-            f"{said}. {self.lower_bound.meaning.capitalize()}, so at most a factor of {gap_words(self.gap)} "
-            f"could be saved in the worst case."
+            f"{said}. {self.lower_bound.meaning.capitalize()}, so at most a factor of {factor} could be "
+            f"saved in the worst case."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,12 +142,7 @@ class Plan:
             "best": self.best.strategy,
             "gap": _finite(self.gap),
             "why": self.why,
-            "lower_bound": {
-                "pulls": self.lower_bound.pulls,
-                "name": self.lower_bound.name,
-                "candidates": dict(self.lower_bound.candidates),
-                "terms": vars(self.lower_bound.terms),
-            },
+            "lower_bound": None if self.lower_bound is None else _bound_dict(self.lower_bound),
             "strategies": [
                 {
                     "strategy": row.strategy,
@@ -203,20 +200,13 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
     if budget is not None:
         return _for_budget(problem, budget, vary)
     if not checked(problem).knows_variances:
-        return Plan(problem, _rows_for_unknown(problem), bound_of(problem))
-    return Plan(problem, _rows(problem), bound_of(problem))
-
-
-def bound_of(problem: Problem) -> LowerBound:
-    """Return the lower bound of a problem; 0 if none is proved for its kind of rewards."""
-    if problem.has_lower_bound:
-        return lower_bound(problem)
-    return LowerBound({"nothing is proved": 0.0}, Terms(0.0, 0.0, 0.0))
+        return Plan(problem, _rows_for_unknown(problem), lower_bound(problem))
+    return Plan(problem, _rows(problem), lower_bound(problem))
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:
     """Return the plan whose best strategy stays within a budget, which some strategy can satisfy."""
-    return Plan(problem, _rows(problem, budget), bound_of(problem))
+    return Plan(problem, _rows(problem, budget), lower_bound(problem))
 
 
 def best_strategy(problem: Problem) -> str:
@@ -336,6 +326,15 @@ def _usual_pulls(row: Row) -> float:
 def gap_words(gap: float) -> str:
     """Return a multiple as text."""
     return f"{gap:.3g}" if gap < 1000 else f"{gap:,.0f}"
+
+
+def _bound_dict(bound: LowerBound) -> dict[str, Any]:
+    return {
+        "pulls": bound.pulls,
+        "name": bound.name,
+        "candidates": dict(bound.candidates),
+        "terms": vars(bound.terms),
+    }
 
 
 def _finite(value: float | None) -> float | None:

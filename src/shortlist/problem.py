@@ -151,9 +151,10 @@ class Problem:
     def has_lower_bound(self) -> bool:
         """Whether a lower bound on pulls is proved for this kind of rewards.
 
-        The proofs use Gaussian instances. They say nothing about rewards of which only bounds are known.
+        The proofs use Gaussian instances with known variances. They say nothing about algorithms that need
+        to be right only for rewards within bounds. If all arms are selected, the bound is 0 for all rewards.
         """
-        return self.knows_variances and not self.is_bounded
+        return self.m == self.n or (self.knows_variances and self.bounds is None)
 
     @property
     def width(self) -> float:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.bounds import LowerBound
+from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Certificate, Guarantee
 from shortlist.errors import NoGuarantee
-from shortlist.planning import bound_of, gap_words
+from shortlist.planning import gap_words
 from shortlist.problem import Problem
 
 P = TypeVar("P", Guarantee, Certificate)
@@ -132,25 +132,29 @@ class Result:
         return self.certificate.sentence
 
     @cached_property
-    def lower_bound(self) -> LowerBound:
-        """The pulls below which no algorithm can stay on every instance; 0 if no bound is proved."""
-        return bound_of(self.problem)
+    def lower_bound(self) -> LowerBound | None:
+        """The pulls below which no algorithm can stay on every instance.
+
+        None if no bound is proved for this kind of rewards.
+        """
+        return lower_bound(self.problem)
 
     @property
-    def gap(self) -> float:
-        """The pulls made as a multiple of the lower bound.
+    def gap(self) -> float | None:
+        """The pulls made as a multiple of the lower bound; None if there is no bound.
 
         The bound is for the worst instance. On an easier one an adaptive strategy may stay below it.
         """
-        return self.lower_bound.gap(self.n_pulls)
+        return None if self.lower_bound is None else self.lower_bound.gap(self.n_pulls)
 
     @property
     def optimality(self) -> str:
-        """A sentence that compares the run with the lower bound; empty if no measurement was needed."""
+        """A sentence that compares the run with the lower bound; empty if there is none, or it is 0."""
         if not self.lower_bound:
             return ""
-        said = f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(self.gap)} times that"
-        if self.gap < 1:
+        gap = self.lower_bound.gap(self.n_pulls)
+        said = f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(gap)} times that"
+        if gap < 1:
             said += ", which is possible if its means are easier than the worst case, or by chance"
         return f"{said}."
 
@@ -182,8 +186,8 @@ class Result:
             "n_scored": self.n_scored,
             "n_reissued": self.n_reissued,
             "problem": self.problem.to_dict(),
-            "lower_bound": self.lower_bound.pulls,
-            "gap": None if math.isinf(self.gap) else self.gap,
+            "lower_bound": None if self.lower_bound is None else self.lower_bound.pulls,
+            "gap": None if self.gap is None or math.isinf(self.gap) else self.gap,
             "arms": [
                 {"name": self.problem.name(arm), "pulls": pulls, "mean": _number(mean), "status": status}
                 for arm, (pulls, mean, status) in enumerate(

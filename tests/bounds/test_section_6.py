@@ -18,6 +18,7 @@ from tests.bounds.brute import (
     random_variances,
     uniform_weights,
 )
+from tests.questions import bound_of
 
 
 def shaped(seed: int) -> sl.Problem:
@@ -144,4 +145,4 @@ def test_theorem_6_1_the_bound_is_of_the_order_of_the_three_terms(seeds: range) 
     for problem in map(shaped, seeds):
         terms = sl.complexity(problem)
         assert sum(three_values(problem)) >= terms.total / 3
-        assert sl.lower_bound(problem) >= terms.total / 5
+        assert bound_of(problem) >= terms.total / 5

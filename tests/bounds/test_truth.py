@@ -17,6 +17,7 @@ from shortlist.arrays import FloatArray
 from shortlist.bounds.exact import exact_dual
 from shortlist.strategies import strategy_named
 from tests.bounds.brute import kl, random_variances
+from tests.questions import bound_of
 
 DELTAS = [1e-6, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.49, 0.55, 0.7, 0.85]
 EPSILON = 1e-5  # so small that pulls need not be rounded up to whole ones
@@ -26,7 +27,7 @@ DENSITY = norm.pdf(POINTS) * (POINTS[1] - POINTS[0])
 
 def least_pulls(variances: FloatArray, m: int, delta: float) -> float:
     """Return the bound, times epsilon^2."""
-    bound = sl.lower_bound(sl.Problem(m=m, epsilon=EPSILON, delta=delta, variances=variances))
+    bound = bound_of(sl.Problem(m=m, epsilon=EPSILON, delta=delta, variances=variances))
     return bound.pulls * EPSILON**2
 
 
@@ -186,7 +187,7 @@ def test_two_arms_that_differ_need_no_more_than_their_own_sequential_test(delta:
     """
     for one, other in ((1.0, 1.0), (2.0, 7.0)):
         asked = sl.Problem(m=1, epsilon=EPSILON, delta=delta, variances=[one, other])
-        found = sl.lower_bound(asked).candidates
+        found = bound_of(asked).candidates
         information = kl(1 - delta, delta)
         swap = found["swaps"] * EPSILON**2
         assert swap <= (math.sqrt(one) + math.sqrt(other)) ** 2 / 2 * information
@@ -198,7 +199,7 @@ def test_two_arms_that_differ_need_no_more_than_their_own_sequential_test(delta:
 
 def test_two_arms_need_nothing_to_be_right_half_the_time() -> None:
     for delta in (0.5, 0.6, 0.99):
-        assert sl.lower_bound(sl.Problem(m=1, epsilon=0.1, delta=delta, variances=[1.0, 4.0])) == 0.0
+        assert bound_of(sl.Problem(m=1, epsilon=0.1, delta=delta, variances=[1.0, 4.0])) == 0.0
 
 
 # --- whole pulls ----------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def test_without_noise_one_pull_of_each_arm_is_enough(n: int, m: int) -> None:
     """Guess as often as delta allows; else pull each arm once."""
     for delta in DELTAS:
         share = min(1.0, delta / (1 - 1 / math.comb(n, m)))
-        bound = sl.lower_bound(sl.Problem(m=m, epsilon=1.0, delta=delta, variances=[1e-20] * n))
+        bound = bound_of(sl.Problem(m=m, epsilon=1.0, delta=delta, variances=[1e-20] * n))
         assert bound <= n * (1 - share) + 1e-12
         assert bound >= n * (1 - share) - 2
 
@@ -246,7 +247,7 @@ def test_no_bound_exceeds_a_certified_worst_case(seeds: range) -> None:
         problem = any_problem(seed)
         costs = certified(problem)
         assert set(costs) >= {"wnelim", "vmedelim", "medelim-max", "adapted-medelim"}
-        bound = sl.lower_bound(problem)
+        bound = bound_of(problem)
         assert bound <= min(costs.values()), f"seed {seed}"
         assert exact_dual(problem).value <= min(costs.values()), f"seed {seed}"
         assert max(bound.terms.v1, bound.terms.v2, bound.terms.v3) <= bound.pulls * (1 + 1e-9), f"seed {seed}"

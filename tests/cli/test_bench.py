@@ -7,6 +7,7 @@ import pytest
 
 import shortlist as sl
 from tests.cli.calling import Calls
+from tests.questions import bound_of
 
 SMALL = ("-n", "8", "-m", "2", "--epsilon", "0.5", "--replications", "4")
 
@@ -15,7 +16,7 @@ def test_pulls_are_shown_as_multiples_of_the_lower_bound_the_least_first(call: C
     done = call("bench", *SMALL, "--strategy", "wnelim", "--strategy", "single-stage", "--instance", "equal")
     assert done.status == 0
     problem = sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 8)
-    bound = sl.lower_bound(problem).pulls
+    bound = bound_of(problem).pulls
     gaps = {
         name: (sl.plan(problem)[name].worst_case_pulls or 0) / bound for name in ("wnelim", "single-stage")
     }
@@ -39,7 +40,7 @@ def test_figures_are_those_of_simulate(call: Calls) -> None:
     again = sl.simulate(problem, found.means, "race", replications=4)
     assert one["mean_pulls"] == again.pulls.mean()
     assert (one["errors"], one["replications"], one["instance"]) == (again.errors, 4, "slippage")
-    assert one["gap"] == pytest.approx(again.pulls.mean() / sl.lower_bound(problem).pulls)
+    assert one["gap"] == pytest.approx(again.pulls.mean() / bound_of(problem).pulls)
 
 
 def test_by_default_every_strategy_with_a_cap_plays_four_instances(call: Calls) -> None:

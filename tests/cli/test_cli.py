@@ -152,6 +152,15 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies.names())
 
 
+def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -> None:
+    file = tmp_path / "coins.toml"
+    file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n')
+    said = run("plan", str(file)).out
+    assert "No lower bound is proved for rewards of this kind." in said
+    assert "x bound" not in said
+    assert json.loads(run("plan", str(file), "--json").out)["lower_bound"] is None
+
+
 @pytest.mark.parametrize(
     ("vary", "found"), [("epsilon", "smallest"), ("delta", "smallest"), ("m", "largest")]
 )

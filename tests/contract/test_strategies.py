@@ -12,6 +12,7 @@ from shortlist.arrays import FloatArray
 from shortlist.strategies import strategy_named
 from shortlist.strategies.protocol import Moments
 from tests.playing import fitting, gaussian_rewards, play, same
+from tests.questions import bound_of
 
 pytestmark = pytest.mark.parametrize("name", sl.strategies.names())
 
@@ -242,7 +243,7 @@ def test_it_takes_the_rounds_of_the_plan_and_no_fewer_pulls_than_any_algorithm_m
         and row.guarantee.scope is sl.certificates.Scope.TOP_M
         and row.worst_case_pulls
     ):
-        assert row.worst_case_pulls >= sl.lower_bound(problem)
+        assert row.worst_case_pulls >= bound_of(problem)
 
 
 def test_the_ledger_spends_at_most_delta(name: str) -> None:

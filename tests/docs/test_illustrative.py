@@ -23,6 +23,7 @@ from shortlist.bounds.swap import swaps
 from shortlist.instances import illustrative_classes
 from shortlist.plot.illustrative_numbers import DELTA, KS, Row, lower, meeting, row, screening
 from shortlist.strategies import medelim, vmedelim, wnelim
+from tests.questions import bound_of
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPT = ROOT / "examples" / "illustrative_example.py"
@@ -131,7 +132,7 @@ def row_from_arms(k: int) -> Row:
     terms = np.array([found.confidence, found.homogeneous, found.heterogeneous]) * epsilon**2
     orders = (terms.sum(), total * (entropy - math.log(DELTA)), total * (ln_m - math.log(DELTA)))
     pulls = (
-        sl.lower_bound(problem).pulls,
+        bound_of(problem).pulls,
         wnelim.closed_form_pulls(problem),
         vmedelim.worst_case_pulls(problem),
     )
@@ -256,7 +257,7 @@ def test_what_the_page_says_about_constants() -> None:
     assert max(ratios, key=lambda k: ratios[k]) == 5
     assert f"`k = {meeting()}`, with `2^{meeting() ** 2:,}` arms" in PAGE
     problem = sl.instances.illustrative(4).problem
-    needed = math.floor(sl.lower_bound(problem))
+    needed = math.floor(bound_of(problem))
     said = (round(wnelim.closed_form_pulls(problem)), wnelim.WNELIM.worst_case_pulls(problem), needed)
     assert [f"{pulls:,}" in PAGE for pulls in said] == [True] * 3
 

@@ -13,7 +13,7 @@ from tools.figures import EPSILONS, FIGURES, FOLDER, drilling
 import shortlist as sl
 from shortlist.plot.story import geometric
 from tests.plot.test_drawing import words
-from tests.questions import known
+from tests.questions import bound_of, known
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = " ".join((ROOT / "docs" / "figures.md").read_text(encoding="utf-8").split())
@@ -126,7 +126,7 @@ def test_growth_is_drawn_as_it_is_and_as_the_page_says(name: str, over: str, as_
 
 
 def test_the_lower_bound_rises_beyond_a_tenth_of_all_arms() -> None:
-    bounds = [sl.lower_bound(sl.Problem(m, 0.1, 0.05, np.ones(1000))) for m in (100, 177, 298)]
+    bounds = [bound_of(sl.Problem(m, 0.1, 0.05, np.ones(1000))) for m in (100, 177, 298)]
     assert bounds[0] > bounds[1] < bounds[2]
     assert bounds[2].name == "swaps"
 

@@ -298,8 +298,9 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: OpenRun) -> None:
     page.fill("#bounds", "1 3")
     page.fill("#arms", 'name,scale\nold,0.5\n"new, improved",0.5\n<b>third</b>,1')
     expect(spot(page, "#arms-read")).to_have_text("3 arms, scales from 0.5 to 1")
-    asked = sl.Problem(m=1, epsilon=0.3, delta=0.1, variances=[0.25, 0.25, 1], goal="minimise")
+    asked = asked.changed(delta=0.1, bounds=(1, 3))
     expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
+    expect(spot(page, "#plan-bound")).to_contain_text("no lower bound is proved")
     expect(spot(page, "#plan-error")).to_be_hidden()
     expect(spot(page, "#plan-rows tr").first).to_contain_text(sl.plan(asked).best.strategy)
     link = page.url

@@ -90,6 +90,12 @@ FAULTS = (
         "groups[-1] = (groups[-1][0] + float(count), top)",
     ),
     Fault(
+        "bounds: that of Gaussian rewards is claimed for rewards within bounds",
+        "problem.py",
+        "(self.knows_variances and self.bounds is None)",
+        "(self.knows_variances and not self.is_bounded)",
+    ),
+    Fault(
         "plan: screens pass for selections",
         "planning.py",
         "elif guarantee.scope is Scope.SCREENING:",

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 from shortlist.bounds.classes import Classes
-from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem, checked
 
 _ROUNDING = 1 - 1e-12  # allows for the rounding errors of any bound, so that none is overstated
@@ -104,8 +103,11 @@ class LowerBound(float):
         return f"LowerBound({self.pulls!r}, name={self.name!r})"
 
 
-def lower_bound(problem: Problem) -> LowerBound:
+def lower_bound(problem: Problem) -> LowerBound | None:
     """Return the number of pulls that every valid algorithm needs on some instance of a problem.
+
+    None if no bound is proved for this kind of rewards: if they lie within bounds, or if their variances are
+    unknown. It is 0 if all arms are selected.
 
     Examples
     --------
@@ -117,9 +119,7 @@ def lower_bound(problem: Problem) -> LowerBound:
     ------
     [ZT22] Section 6 for the dual bounds; the others are proved in `docs/theory.md`.
     """
-    if checked(problem).is_bounded:
-        raise InvalidProblem("no lower bound is proved for rewards of which only bounds are known.")
-    return _found(problem)
+    return _found(problem) if checked(problem).has_lower_bound else None
 
 
 @lru_cache(maxsize=8)  # following a run computes the bound of one problem many times

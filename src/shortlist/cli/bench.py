@@ -105,14 +105,14 @@ def _played(
 
 
 def _write(output: Path, outcomes: "dict[str, list[Simulation]]") -> None:
-    from shortlist.planning import bound_of
+    from shortlist.bounds import lower_bound
 
     with output.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for instance, simulations in outcomes.items():
             for one in simulations:
-                bound = bound_of(one.problem).pulls
+                bound = "" if (found := lower_bound(one.problem)) is None else found.pulls
                 rows = zip(one.pulls.tolist(), one.is_error.tolist(), strict=True)
                 for number, (pulls, is_error) in enumerate(rows):
                     writer.writerow([instance, one.strategy, number, pulls, int(is_error), bound])

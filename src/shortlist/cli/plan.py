@@ -29,9 +29,9 @@ def command(
 
     The table shows for every strategy the maximum number of pulls, that number as a multiple of the lower
     bound ("x bound"), the maximum number of rounds, and what proves its answer. The lower bound holds for
-    every algorithm under worst-case means. Nothing is measured, so FILE needs no [measure] section. --budget
-    asks the reverse question: what can this many pulls certify? The exit status is 3 if the budget is too
-    small to certify anything.
+    every algorithm under worst-case means; for rewards within bounds none is proved. Nothing is measured, so
+    FILE needs no [measure] section. --budget asks the reverse question: what can this many pulls certify?
+    The exit status is 3 if the budget is too small to certify anything.
 
     \b
       shortlist plan examples/drilling.toml

@@ -28,7 +28,7 @@ class SpentData:
     wnelim, vmedelim
         The worst cases of the paper's two algorithms.
     lower_bound
-        The number that no algorithm can promise to stay below on every instance.
+        The number that no algorithm can promise to stay below on every instance; None if none is proved.
     """
 
     n_pulls: int
@@ -53,7 +53,7 @@ def spent_data(result: Result, cap: int | None = None) -> SpentData:
         cap=most[result.strategy] if cap is None else cap,
         wnelim=most["wnelim"],
         vmedelim=most["vmedelim"],
-        lower_bound=result.lower_bound.pulls or None,
+        lower_bound=float(result.lower_bound or 0) or None,
     )
 
 
@@ -61,7 +61,8 @@ def spent(result: Result, *, ax: "Axes | None" = None, cap: int | None = None) -
     """Return axes that compare the pulls of a run with its cap, WNElim, V-MedElim and the lower bound.
 
     The lower bound is for the worst means: on an easier instance an adaptive strategy may stay below it. With
-    unknown variances there is no lower bound, and no worst case before the pilot.
+    unknown variances there is no lower bound, and no worst case before the pilot. For rewards within bounds
+    there is no lower bound either.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class Curves:
     pulls
         By strategy, its largest number of pulls at each value; NaN if it does not guarantee the answer.
     lower_bound
-        The number of pulls that every algorithm needs on some instance.
+        The number of pulls that every algorithm needs on some instance; NaN where no bound is proved.
     """
 
     over: str
@@ -54,7 +54,7 @@ class Curves:
             "over": self.over,
             "values": self.values.tolist(),
             "worst_case_pulls": {name: _numbers(pulls) for name, pulls in self.pulls.items()},
-            "lower_bound": self.lower_bound.tolist(),
+            "lower_bound": _numbers(self.lower_bound),
         }
 
 
@@ -65,7 +65,7 @@ def worst_cases(
     rows, bounds = [], []
     for problem in problems:
         rows.append([certified_pulls(name, problem) for name in names])
-        bounds.append(lower_bound(problem).pulls)
+        bounds.append(np.nan if (bound := lower_bound(problem)) is None else bound.pulls)
     table = np.array(rows, dtype=np.float64).reshape(len(bounds), len(names))
     by_name = dict(zip(names, table.T, strict=True))
     return Curves(over, np.array(values, dtype=np.float64), by_name, np.array(bounds))

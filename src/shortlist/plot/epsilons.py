@@ -112,7 +112,7 @@ def epsilon_data(
         ]
         for name in names
     }  # fmt: skip
-    known = [one for one in asked if one.has_lower_bound]
+    bounds = [bound.pulls for one in asked if (bound := lower_bound(one)) is not None]
     return EpsilonData(
         epsilons=values,
         delta=problem.delta,
@@ -126,7 +126,7 @@ def epsilon_data(
             )
             for name, runs in found.items()
         },
-        lower_bound=np.array([lower_bound(one).pulls for one in known]) if known else None,
+        lower_bound=np.array(bounds) if bounds else None,
     )
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from shortlist.planning import bound_of
+from shortlist.bounds import lower_bound
 from shortlist.simulation import Simulation
 
 Outcomes = Mapping[str, Sequence[Simulation]]
@@ -44,7 +44,7 @@ def bench_dict(outcomes: Outcomes) -> list[dict[str, Any]]:
             "mean_pulls": float(one.pulls.mean()),
             "standard_error": _standard_error(one),
             "lower_bound": _bound(one),
-            "gap": float(one.pulls.mean()) / _bound(one) if _bound(one) else None,
+            "gap": float(one.pulls.mean()) / bound if (bound := _bound(one)) else None,
             "errors": one.errors,
             "error_rate_limit_95": one.error_rate_limit(),
             "is_guaranteed": one.guarantee is not None,
@@ -64,11 +64,12 @@ def _cells(outcomes: Outcomes) -> dict[str, dict[str, Simulation]]:
 
 
 def _gap(one: Simulation) -> float:
-    return float(one.pulls.mean()) / max(_bound(one), 1.0)
+    return float(one.pulls.mean()) / max(_bound(one) or 0.0, 1.0)
 
 
-def _bound(one: Simulation) -> float:
-    return bound_of(one.problem).pulls
+def _bound(one: Simulation) -> float | None:
+    bound = lower_bound(one.problem)
+    return None if bound is None else bound.pulls
 
 
 def _standard_error(one: Simulation) -> float:
@@ -93,7 +94,8 @@ def _words(gap: float) -> str:
 def _notes(outcomes: Outcomes) -> list[str]:
     every = [one for simulations in outcomes.values() for one in simulations]
     first = every[0]
-    bounds = ", ".join(f"{instance} {_bound(some[0]):,.0f}" for instance, some in outcomes.items() if some)
+    found = {instance: _bound(some[0]) or 0.0 for instance, some in outcomes.items() if some}
+    bounds = ", ".join(f"{instance} {bound:,.0f}" for instance, bound in found.items())
     notes = [
         f"Mean pulls of {len(first.pulls)} runs each, as multiples of the lower bound: {bounds}.",
         f"Gaussian rewards, seed {first.seed}. One star per wrong answer, at most three.",

@@ -45,7 +45,8 @@ def _bound_entries(report: Report) -> list[tuple[str, float, str]]:
     """Return label, number and kind of each known bound in ascending order; the pulls made come first."""
     result = report.result
     made = "this run" if report.is_finished else "this run so far"
-    entries = [("lower bound", result.lower_bound.pulls, "floor"), (made, float(result.n_pulls), "made")]
+    bound = float(result.lower_bound or 0)
+    entries = [("lower bound", bound, "floor"), (made, float(result.n_pulls), "made")]
     if report.cap is not None:
         entries.append(("this run at most", float(report.cap), "cap"))
     for name, pulls in report.rivals.items():
@@ -68,9 +69,10 @@ def _bounds_legend(report: Report) -> str:
             "pulls on average. On easier ones a run may stay below it."
         )
     else:
-        said.append("No lower bound is proved for this kind of rewards.")
+        said.append("No lower bound is proved for rewards of this kind.")
     if result.is_answer and result.lower_bound:
-        said.append(f"The optimality gap of this run is {gap_words(result.gap)}.")
+        gap = gap_words(result.lower_bound.gap(result.n_pulls))
+        said.append(f"The optimality gap of this run is {gap}.")
     beyond = [_STRATEGY_NAMES[name] for name, pulls in report.rivals.items() if pulls is None]
     if beyond:
         said.append(f"The worst case of {' and '.join(beyond)} is too large to compute.")

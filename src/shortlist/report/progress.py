@@ -46,8 +46,8 @@ def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> 
 
     def words(now: Driven) -> str:
         if not bound:  # may take a second to compute
-            asked = now.problem
-            bound.append(f"lower bound {lower_bound(asked).words}" if asked.has_lower_bound else "")
+            found = lower_bound(now.problem)
+            bound.append("" if found is None else f"lower bound {found.words}")
         rate = (now.n_made - before) / max(clock() - start, 1e-9)
         cap = now.worst_case_pulls
         done = f"{now.n_made:,} pulls" if cap is None else f"{now.n_made:,} of at most {cap:,} pulls"

@@ -81,7 +81,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "version": history.began.version,
             "n_events": log.n_events,
             "worst_case_pulls": history.worst_case_pulls,
-            "lower_bound": lower_bound(history.problem).pulls if history.problem.has_lower_bound else None,
+            "lower_bound": None if (bound := lower_bound(history.problem)) is None else bound.pulls,
             "round": round.number,
             "n_tickets": len(round.tickets),
             "n_open": round.n_missing,
@@ -164,8 +164,8 @@ def _pulls(history: RunState) -> str:
     said = f"{counted(history.n_pulls, 'pull')} made"
     if cap is not None:
         said += f", of at most {cap:,}"
-    if history.problem.has_lower_bound:
-        said += f"; lower bound {lower_bound(history.problem).words}"
+    if (bound := lower_bound(history.problem)) is not None:
+        said += f"; lower bound {bound.words}"
     return f"{said}."
 
 

@@ -86,7 +86,8 @@ def plan_text(plan: Plan) -> RenderableType:
         return _plan_before_the_pilot(plan)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
-    for heading in ("most pulls", "x bound", "most rounds"):
+    bound = plan.lower_bound
+    for heading in ("most pulls", *(("x bound",) if bound is not None else ()), "most rounds"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("proof, or why not", min_width=12)
     for row in plan.rows:
@@ -94,14 +95,15 @@ def plan_text(plan: Plan) -> RenderableType:
         table.add_row(
             row.strategy,
             "-" if row.worst_case_pulls is None else _large(row.worst_case_pulls),
-            "-" if gap is None else gap_words(gap),
+            *(("-" if gap is None else gap_words(gap),) if bound is not None else ()),
             "-" if row.rounds is None else f"{row.rounds:,}",
             Text((row.certificate or "").split(";")[0] if row.is_certified else row.note),
             style="bold" if row is plan.best else "" if row.is_certified else "dim",
         )
-    bound = plan.lower_bound
     parts: list[RenderableType] = [table, Text()]
-    if bound:
+    if bound is None:
+        parts.append(Text("No lower bound is proved for rewards of this kind.", style="bold"))
+    elif bound:
         parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
     return Group(*parts, *_promised(plan))

@@ -103,9 +103,9 @@ function link() {
 function draw(found) {
   get("plan-found").hidden = false;
   get("plan-why").textContent = found.why;
-  const bound = found.lower_bound.pulls;
+  const bound = found.lower_bound?.pulls ?? 0;
   const floor = bound > 0 ? `; any algorithm needs at least ${written(bound)} on average in its worst case` : "";
-  get("plan-bound").textContent = floor;
+  get("plan-bound").textContent = found.lower_bound ? floor : "; no lower bound is proved for rewards of this kind";
   const good = found.strategies.filter((/** @type {any} */ row) => row.is_certified);
   const others = found.strategies.filter((/** @type {any} */ row) => !row.is_certified);
   const caps = good.map((/** @type {any} */ row) => row.worst_case_pulls ?? 0);
