@@ -287,9 +287,10 @@ means = [0.2, 0.5, 0.8]
         (
             'n = 3\nrewards = "bernoulli"',
             "variances = [0.25, 0.25, 0.25]",
-            "bounds was [0.0, 1.0], is not given; rewards was bernoulli, is not given",
+            "noise was bernoulli, is sub-gaussian; bounds was [0.0, 1.0], is not given",
         ),
         ('kind = "simulated"', 'kind = "simulated"\nrewards = "bernoulli"', ""),
+        ('rewards = "bernoulli"', 'noise = "bernoulli"', ""),
         (
             'rewards = "bernoulli"',
             'bounds = [0.0, 1.0]\n[measure]\nrewards = "bernoulli"',
@@ -308,6 +309,22 @@ def test_what_holds_is_compared_and_not_what_is_written(
     done = call("run", "trial.toml")
     assert done.status == (2 if said else 0), done.err
     assert said in done.err
+
+
+@pytest.mark.parametrize("command", ["run", "begin"])
+def test_a_file_means_what_it_meant_when_its_run_began(call: Calls, command: str) -> None:
+    call.write("trial.toml", COINS)
+    before = sl.Problem(1, 0.5, 0.1, [0.25] * 3, rewards="bernoulli")  # what version 0.1.0 read there
+    with sl.Session(before, store=str(call.folder / "shortlist.db"), name="trial") as session:
+        most = session.worst_case_pulls
+    done = call(command, "trial.toml")
+    assert done.status == 0, done.err
+    assert (f"at most {most:,} pulls" if command == "run" else "exists already") in done.out
+    with sl.Session.resume(str(call.folder / "shortlist.db"), "trial") as session:
+        assert session.problem == before
+    assert call(command, "trial.toml", "--name", "new").status == 0
+    with sl.Session.resume(str(call.folder / "shortlist.db"), "new") as session:
+        assert session.problem.rewards == sl.Bernoulli()
 
 
 def test_bounds_may_not_change_even_to_others_of_the_same_width(call: Calls) -> None:

@@ -248,7 +248,7 @@ OWN: dict[str, set[str]] = {name: set() for name in CASES} | {"training": {".py"
     [
         ("call-centre", ["2 experts", "3 seniors"]),
         ("training", ["rate 0.1, batch 16", "rate 0.03, batch 4"]),
-        ("ab-test", ["free trial"]),
+        ("ab-test", ["free trial", "free trial and photo"]),
         ("inventory", ["(18,53)", "(17,54)"]),
     ],
 )

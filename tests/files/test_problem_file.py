@@ -369,7 +369,12 @@ def test_bounds_give_every_arm_the_same_variance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "p"),
-    [("", 0.5), ("at_most = 0.1\n", 0.1), ("at_least = 0.9\n", 0.9), ("at_least = 0.2\n", 0.5)],
+    [
+        ("at_most = 0.5\n", 0.5),
+        ("at_most = 0.1\n", 0.1),
+        ("at_least = 0.9\n", 0.9),
+        ("at_least = 0.2\n", 0.5),
+    ],
 )
 def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits: str, p: float) -> None:
     mean = 0.95 if "0.9" in limits else 0.05
@@ -384,6 +389,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
     assert known(found).variances == pytest.approx([expected] * 2)
     assert found.rewards == found.problem.declared_rewards == "bernoulli"
     assert found.problem.bounds == (0.0, 1.0)
+    assert not found.problem.is_bounded
 
 
 @pytest.mark.parametrize(
@@ -398,7 +404,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("bounds = 1\nn = 2\n", "two numbers"),
         ("bounds = ['0', '1']\nn = 2\n", "real numbers"),
         ("variances = [1, 1]\nscales = [1, 1]\nbounds = [0, 1]\n", "exactly once"),
-        ("bounds = [0, 1]\nrewards = 'bernoulli'\nn = 2\n", "exactly once"),
+        ("bounds = [0, 2]\nrewards = 'bernoulli'\nn = 2\n", "every reward is 0 or 1, but `bounds` is [0, 2]"),
         ("rewards = 'poisson'\nn = 2\n", "must be one of: bernoulli"),
         ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
         ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
@@ -715,17 +721,21 @@ def test_a_simulation_needs_the_true_variances_once(tmp_path: Path, text: str, s
 
 BARE = "[problem]\nm = 1\nepsilon = 0.2\ndelta = 0.1\n"
 COINS = '[measure]\nkind = "simulated"\nmeans = [0.2, 0.5, 0.9]\n'
+COINS_NEAR = COINS.replace("0.9", "0.01")
 
 
 @pytest.mark.parametrize(
     ("entries", "rewards"),
     [
+        ('rewards = "bernoulli"\nn = 3\n', sl.Bernoulli()),
+        ('rewards = "bernoulli"\nnoise = "sub-gaussian"\nn = 3\n', sl.Bernoulli()),
+        ('rewards = "bernoulli"\nbounds = [0, 1]\nn = 3\n', sl.Bernoulli()),
         ('noise = "bernoulli"\nn = 3\n', sl.Bernoulli()),
         ('noise = "bounded"\nbounds = [0, 1]\nnames = ["a", "b", "c"]\n', sl.Bounded()),
         ('noise = "bounded"\nbounds = [-1, 3]\nn = 3\n', sl.Bounded(-1, 3)),
     ],
 )
-def test_rewards_within_bounds_are_declared_by_their_noise(
+def test_rewards_within_bounds_are_declared_without_variances(
     tmp_path: Path, entries: str, rewards: sl.Bounded
 ) -> None:
     found = read(tmp_path, BARE + entries + COINS)
@@ -734,6 +744,12 @@ def test_rewards_within_bounds_are_declared_by_their_noise(
     result = sl.select(found.source, found.problem, seed=3)
     assert result.strategy == "race"
     assert result.indices.tolist() == [2]
+
+
+def test_coins_of_stated_variances_have_these(tmp_path: Path) -> None:
+    listed = read(tmp_path, BARE + 'rewards = "bernoulli"\nvariances = [0.25, 0.25, 0.2]\n' + COINS_NEAR)
+    assert known(listed).variances.tolist() == [0.25, 0.25, 0.2]
+    assert (listed.problem.is_binary, listed.problem.is_bounded) == (True, False)
 
 
 @pytest.mark.parametrize(

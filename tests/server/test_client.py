@@ -511,6 +511,14 @@ def test_a_worker_elsewhere_is_never_taken_for_a_process_of_this_machine() -> No
     assert words("http@lab") == "http@lab"
 
 
+def test_a_run_about_0_or_1_keeps_its_variances_over_http(client: Client) -> None:
+    before = sl.Problem(m=1, epsilon=0.5, delta=0.2, variances=[0.25] * 3, rewards="bernoulli")
+    client.begin(before, "coins of version 0.1.0")
+    now = sl.Problem(m=1, epsilon=0.5, delta=0.2, n=3, rewards=sl.Bernoulli())
+    assert client.begin(now, "coins of version 0.1.0").problem == before
+    assert client.begin(now, "coins of today").problem == now
+
+
 @pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(-1, 3)])
 def test_runs_about_rewards_within_bounds_work_over_http(client: Client, rewards: sl.Bounded) -> None:
     problem = sl.Problem(m=1, epsilon=0.25 * (rewards.high - rewards.low), delta=0.2, n=3, rewards=rewards)

@@ -239,10 +239,24 @@ def test_a_run_of_version_0_1_0_takes_the_bounds_of_its_file(tmp_path: Path) -> 
         assert session.problem.bounds is None
     with sl.Session(problem, "race", seed=3, store=store, name="bernoulli") as session:
         assert session.problem.is_binary
+        assert not session.problem.is_bounded, "the file meant the variance 1/4"
     with sl.Session.resume(store, "bernoulli") as session:
         ticket = session.ask()[0]
         with pytest.raises(sl.MeasurementFailed, match="declared to be 0 or 1"):
             session.tell(ticket, means=240.0)
+
+
+def test_a_run_about_0_or_1_keeps_the_variances_that_it_began_with() -> None:
+    _, store = begun(BINARY)
+    now = BINARY.changed(rewards=sl.Bernoulli(), n=2)
+    assert sl.Session(now, "wnelim", store=store).problem == BINARY
+    assert sl.Session(now, "wnelim", store=store, name="new").problem == now
+    _, other = begun(sl.Problem(1, 0.3, 0.1, [0.25, 0.2], names=["a", "b"], rewards="bernoulli"))
+    for changed, before in ((now.changed(epsilon=0.2), store), (now, other)):
+        with pytest.raises(ChangedRun):
+            sl.Session(changed, "wnelim", store=before)
+    with pytest.raises(ChangedRun, match="noise was bernoulli, is sub-gaussian"):
+        sl.Session(BINARY, "wnelim", store=store, name="new")
 
 
 def test_a_log_without_bounds_has_no_trace_of_them() -> None:

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "resume: a file has today's meaning in a run begun with another",
+        "session/question_changes.py",
+        "return before if before.digest == digest else problem",
+        "return problem",
+    ),
+    Fault(
+        "resume: rewards of 0 or 1 are taken for those of any other variances",
+        "session/question_changes.py",
+        "found = [] if began.problem.digest == problem.digest else",
+        "found = [] if began.problem.digest == problem.digest or problem.is_binary else",
+    ),
+    Fault(
         "session: a pilot's variances told in the order of arrival",
         "session/state.py",
         "self.spreads[places] = variances",

@@ -9,6 +9,7 @@ from shortlist.client.remote_run import RemoteRun
 from shortlist.client.transport import Connection
 from shortlist.problem import Problem, checked
 from shortlist.run_urls import path_of
+from shortlist.session.question_changes import as_begun
 
 _PLANNING = 300.0  # seconds: a plan for many arms takes long
 
@@ -105,6 +106,7 @@ class Client:
         given = {"reissue": reissue, "reproducible": reproducible or None}
         wish |= {key: value for key, value in given.items() if value is not None}
         begun = self._connection.post("/runs", wish)
+        problem = as_begun(problem, begun["problem"]["digest"])
         check_digest(problem, begun["problem"])
         about = (begun["strategy"], begun["seed"], begun["code"])
         return RemoteRun(self._connection, name, problem, *about)

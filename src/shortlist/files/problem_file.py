@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 _REQUIRED = {"m", "epsilon", "delta"}
 _LONG_KEY = re.compile(r"(?m)(?:^|[\[{,])[ \t]*(?:[\w-]+[ \t]*\.[ \t]*){32}")
-_STATED = ("variances", "scales", "rewards", "at_least", "at_most", "pilot", "variance", "scale")
+_STATED = ("variances", "scales", "rewards", "at_least", "at_most", "pilot")
 _NUMBERS = "Write numbers like 5, 0.25 or 1e-6."
 PROBLEM_KEYS = {
     *_REQUIRED,
@@ -188,6 +188,9 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
     kind = one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES)
+    if kind == "sub-gaussian" and _stated(asked, columns) == ["rewards"]:
+        kind = one_of(asked["rewards"], "rewards", ("bernoulli",))
+        asked = {key: value for key, value in asked.items() if key != "rewards"}
     if kind in BOUNDED:
         return _bounded(asked, columns, kind), columns
     if kind == UNKNOWN:
@@ -225,14 +228,19 @@ def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> 
 
 def _bounded(asked: dict[str, Any], columns: Columns, noise: str) -> Problem:
     """Return a question about rewards of which only bounds are known."""
-    stated = [key for key in _STATED if key in asked] + [key for key in _STATED if key in columns.entries]
-    if stated:
+    if stated := _stated(asked, columns):
         raise InvalidProblem(
             f'`noise` is "{noise}": the race finds out by itself how much rewards vary; omit `{stated[0]}`.'
         )
     rewards = bounded_rewards(noise, asked.get("bounds"))
     n, bounds = n_arms(asked, columns), asked.get("bounds")
     return Problem(**_common(asked, columns), n=n, rewards=rewards, bounds=bounds)
+
+
+def _stated(asked: dict[str, Any], columns: Columns) -> list[str]:
+    """Return the entries and columns that say how rewards vary, apart from bounds."""
+    listed = [key for key in ("variance", "scale") if key in columns.entries]
+    return [key for key in _STATED if key in asked] + listed
 
 
 def _kind(text: dict[str, Any]) -> object:

@@ -44,7 +44,6 @@ def provenance(report: Report) -> list[tuple[str, str]]:
 
 def question_words(problem: Problem) -> str:
     """Return the question with all its parameters."""
-    asked = problem.to_dict()
     best = "best" if problem.goal == "maximise" else "smallest"
     best = best if problem.m == 1 else f"{problem.m:,} {best}"
     they = "it leads" if problem.m == 1 else "they lead"
@@ -53,9 +52,9 @@ def question_words(problem: Problem) -> str:
         "gaussian-unknown": "Gaussian rewards with unknown variances",
         "gaussian": "Gaussian rewards with exactly the stated variances",
         "sub-gaussian": "sub-Gaussian rewards with at most the stated variances",
-    }[asked["noise"]]
+    }.get(problem.noise, "rewards")
     if problem.bounds is not None:
-        noise += f", declared to {declared(problem)}"
+        noise += f"{'' if problem.is_bounded else ','} declared to {declared(problem)}"
     return (
         f"the {best} of {counted(problem.n, 'arm')}{zone}; epsilon {problem.epsilon:g}, delta "
         f"{problem.delta:g}; {noise}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shortlist.problem import Problem
+from shortlist.rewards import Bernoulli
 from shortlist.store.events import Began
 
 _PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal", "bounds", "rewards")
@@ -17,6 +18,7 @@ def changes_of_question(
 
     `reissue` is compared as well, unless it is None.
     """
+    problem = as_begun(problem, began.problem.digest)
     found = [] if began.problem.digest == problem.digest else _changes_of_problem(began.problem, problem)
     if strategy not in {began.asked_for, began.strategy}:
         found.append(_change("strategy", began.asked_for, strategy))
@@ -25,6 +27,18 @@ def changes_of_question(
     if reissue not in (None, began.reissue):
         found.append(_change("reissue", began.reissue, reissue))
     return found
+
+
+def as_begun(problem: Problem, digest: str) -> Problem:
+    """Return a question as the stored run with this digest means it, if that is what it once meant.
+
+    ``rewards = "bernoulli"`` in a problem file meant 0/1 rewards of the largest variance, 1/4, before it
+    meant ``Bernoulli()``. A run keeps the meaning that it began with.
+    """
+    if not isinstance(problem.rewards, Bernoulli):
+        return problem
+    before = problem.changed(rewards="bernoulli")
+    return before if before.digest == digest else problem
 
 
 def changes_of_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
