@@ -182,6 +182,17 @@ class Problem:
             )
         return self.rewards.variances
 
+    def variances_at(self, means: FloatArray, pulls: IntArray) -> FloatArray:
+        """Return the variances as stated or, for rewards within bounds, the largest that these means allow.
+
+        Rewards of 0 or 1 have exactly that variance. As in the race, two more rewards are counted, one at
+        either bound, since a mean at a bound does not prove that rewards never vary.
+        """
+        if not self.is_bounded:
+            return self.variances
+        shares = (self.shares(self.merits(means)) * pulls + 1) / (pulls + 2)
+        return self.width**2 * shares * (1 - shares)
+
     @property
     def noise(self) -> str:
         """The kind of rewards as written to files and logs (sub-gaussian, gaussian or gaussian-unknown)."""

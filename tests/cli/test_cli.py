@@ -152,6 +152,17 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies.names())
 
 
+@pytest.mark.parametrize("kind", [sl.Bernoulli(), sl.Bounded()])
+def test_built_in_instances_are_planned_with_rewards_within_bounds(run: InProcess, kind: sl.Bounded) -> None:
+    word = "bernoulli" if kind == sl.Bernoulli() else "bounded"
+    found = json.loads(
+        run("plan", "--instance", "equal", "-n", "6", "-m", "2", "--rewards", word, "--json").out
+    )
+    asked = sl.Problem(2, 0.1, 0.05, n=6, rewards=kind)
+    assert found == json.loads(json.dumps(sl.plan(asked).to_dict()))
+    assert "--rewards has no effect here" in run("plan", DRILLING, "--rewards", word).err
+
+
 def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -> None:
     file = tmp_path / "coins.toml"
     file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n')

@@ -174,6 +174,17 @@ def test_the_variance_shown_is_that_of_all_pulls_of_the_arm() -> None:
     assert f"arm-0 has a sample variance of {variance:.3g}, far" in seen(found, "variance")
 
 
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(0, 5)])
+def test_variances_are_not_compared_where_none_are_declared(rewards: sl.Bounded) -> None:
+    asked = sl.Problem(2, 0.5, 0.05, n=20, rewards=rewards)
+    found = diagnosed(lambda _, count, rng: rewards.high * (rng.random(count) < 0.05), asked, pulls=200)
+    assert found.is_healthy
+    assert severities(found)["variance"] == "ok"
+    assert "times the largest possible; a run adapts to it." in seen(found, "variance")
+    share = float(seen(found, "variance").split("about ")[1].split()[0])
+    assert share == pytest.approx(4 * 0.05 * 0.95, abs=0.08)
+
+
 def test_the_noise_of_one_arm_alone_may_be_too_large() -> None:
     found = diagnosed(lambda arm, count, rng: (1 + 2 * (arm == 10)) * sound(arm, count, rng))
     assert "arm-10 has a sample variance" in seen(found, "variance")

@@ -8,6 +8,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.report.model import Report, report_of_result
+from shortlist.report.page import page
 from shortlist.report.rows import MOST_ROWS, Left, shown
 from shortlist.report.run_warnings import findings_of
 from tests.report import samples
@@ -143,6 +144,35 @@ def test_noise_beyond_the_stated_is_found() -> None:
 def test_noise_far_below_the_stated_is_a_hint() -> None:
     (words,) = variation(0.2)
     assert words.endswith("If smaller ones are true, stating them saves pulls.")
+
+
+def coins(drift: float = 0.0) -> Report:
+    """Return the report on a run about rare successes, whose rates may drift."""
+    asked = sl.Problem(1, 0.05, 0.1, n=6, rewards=sl.Bernoulli())
+    session, rng = fresh(asked), np.random.default_rng(3)
+    while len(tickets := session.asked):
+        rates = 0.02 + 0.02 * tickets.arms + drift * (tickets.round % 2)
+        session.tell(tickets, means=rng.binomial(tickets.counts, rates) / tickets.counts)
+    return report_of(session)
+
+
+def test_rare_successes_vary_as_their_means_imply_and_not_as_the_largest_variance() -> None:
+    assert coins().findings == ()
+    (words,) = (one.words for one in coins(drift=0.3).findings)
+    assert "as those of independent rewards can. Rewards drift, or depend on each other" in words
+
+
+def test_standard_errors_of_rewards_within_bounds_follow_from_the_means() -> None:
+    found = coins()
+    assert found.errors is not None
+    means, pulls = found.result.arms.means, found.result.arms.pulls
+    rates = (means * pulls + 1) / (pulls + 2)
+    assert found.errors == pytest.approx(np.sqrt(rates * (1 - rates) / pulls))
+    assert "from the observed means" in page(found)
+    assert "vary as those of independent rewards" in page(found)
+    assert "stated variances" not in page(found)
+    data = sl.plot.arms_data(found.result)
+    assert sorted(data.errors) == pytest.approx(sorted(2 * found.errors))
 
 
 def test_rewards_that_repeat_are_found() -> None:

@@ -323,6 +323,34 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: OpenRun) -> None:
     expect(spot(page, "#begin-error")).to_contain_text("trial / one")
 
 
+@pytest.mark.parametrize(
+    ("kind", "bounds", "rewards"),
+    [
+        ("bernoulli", "", sl.Bernoulli()),
+        ("bernoulli", "0/1", sl.Bernoulli()),
+        ("bounded", "0 5", sl.Bounded(0, 5)),
+    ],
+)
+def test_a_run_about_rewards_within_bounds_is_planned_and_begun(
+    serving: Serving, tab: OpenRun, kind: str, bounds: str, rewards: sl.Bounded
+) -> None:
+    page = tab(f"{serving.url}/plan")
+    page.select_option("#noise", kind)
+    page.fill("#bounds", bounds)
+    page.fill("#epsilon", "0.25")
+    asked = sl.Problem(3, 0.25, 0.05, n=10, rewards=rewards)
+    expect(spot(page, "#arms-read")).to_have_text("10 arms")  # of the example, whatever their variances
+    expect(spot(page, "#plan-why")).to_have_text(sl.plan(asked).why)
+    page.fill("#arms", "old\nnew\nlatest")
+    page.fill("#m", "1")
+    page.fill("#name", f"within {kind} {bounds}".replace("/", "-"))
+    page.click("#begin button")
+    page.wait_for_url("**/runs/within*")
+    begun = serving.facts(f"/runs/{page.url.rsplit('/', 1)[1]}/question.json")
+    assert (begun["noise"], begun["names"]) == (kind, ["old", "new", "latest"])
+    assert begun["bounds"] == [rewards.low, rewards.high]
+
+
 READ = [
     ("number", ["0.5"], 0.5),
     ("number", [" -1e3 "], -1000),
@@ -353,6 +381,7 @@ READ = [
     ("arms", ["0,25\n0,5", False], {"variances": ["0,25", "0,5"]}),
     ("arms", ["old\nnew", True], {"names": ["old", "new"]}),
     ("arms", ["12", True], {"n": 12}),
+    ("arms", ["0.25 x 10", True], {"n": 10}),
     ("arms", ["", False], {"variances": []}),
 ]
 

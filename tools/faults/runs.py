@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "report: rare successes are held against the largest variance",
+        "problem.py",
+        "return self.width**2 * shares * (1 - shares)",
+        "return self.width**2 * shares**0 / 4",
+    ),
+    Fault(
+        "doctor: variances are compared where none are declared",
+        "doctor/spread.py",
+        "    if problem.is_bounded:\n        return _found(problem, squares)\n",
+        "",
+    ),
+    Fault(
         "resume: a file has today's meaning in a run begun with another",
         "session/question_changes.py",
         "return before if before.digest == digest else problem",

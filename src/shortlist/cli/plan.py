@@ -1,7 +1,7 @@
 """``shortlist plan``: the pulls that an answer takes, or what a budget can certify."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +9,9 @@ from shortlist.cli.options import is_given, json_option
 from shortlist.cli.output import print_json, show
 from shortlist.cli.questions import question, question_options
 from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from shortlist.problem import Problem
 
 
 @click.command("plan")
@@ -21,9 +24,22 @@ from shortlist.errors import InvalidProblem
     show_default=True,
     help="What to find with --budget: the smallest epsilon or delta, or the largest m.",
 )
+@click.option(
+    "--rewards",
+    type=click.Choice(["sub-gaussian", "bernoulli", "bounded"]),
+    default="sub-gaussian",
+    show_default=True,
+    help="For the instance: sub-Gaussian with its variances, 0 or 1, or anything between 0 and 1.",
+)
 @json_option("the plan")
 def command(
-    file: Path | None, instance: str | None, budget: int | None, vary: str, as_json: bool, **numbers: Any
+    file: Path | None,
+    instance: str | None,
+    budget: int | None,
+    vary: str,
+    rewards: str,
+    as_json: bool,
+    **numbers: Any,
 ) -> None:
     """Show how many pulls an answer will take, before anything is measured.
 
@@ -37,6 +53,7 @@ def command(
       shortlist plan examples/drilling.toml
       shortlist plan examples/drilling.toml --budget 20000
       shortlist plan --instance equal -n 50 -m 3 --epsilon 0.2 --json
+      shortlist plan --instance equal -n 4 -m 1 --epsilon 0.01 --rewards bernoulli
     """
     from shortlist.planning import plan as planned
     from shortlist.report.text import plan_text
@@ -44,6 +61,8 @@ def command(
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
     problem = question(file, instance, numbers)
+    if is_given("rewards"):
+        problem = _with_rewards(problem, file, rewards)
     found = planned(problem, budget, vary=vary)
     if as_json:
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
@@ -55,3 +74,12 @@ def command(
         click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found))
+
+
+def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":
+    """Return the question of a built-in instance with rewards of another kind."""
+    from shortlist.rewards import BOUNDED
+
+    if file is not None:
+        raise InvalidProblem("--rewards has no effect here: the file says what rewards are. Omit it.")
+    return problem.changed(rewards=BOUNDED[rewards]()) if rewards in BOUNDED else problem

@@ -23,11 +23,13 @@ class _Squares(NamedTuple):
 
 
 def spread(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
-    """Test whether observed variances contradict the declared ones."""
+    """Test whether observed variances contradict the declared ones; if none are, say how large they are."""
     squares = {one.arm: _squares(one) for one in tried if one.trials}
     squares = {arm: found for arm, found in squares.items() if found.freedom and found.total > 0}
     if not squares:
         return []
+    if problem.is_bounded:
+        return _found(problem, squares)
     return _above(problem, squares) or _below(problem, squares)
 
 
@@ -39,6 +41,15 @@ def _squares(one: ArmTrials) -> _Squares:
     inside = [(summary.count - 1, summary.variance) for summary in summaries if summary.variance is not None]
     freedom = len(summaries) - 1 + sum(size for size, _ in inside)
     return _Squares(between + sum(size * variance for size, variance in inside), freedom)
+
+
+def _found(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
+    """Say how large variances are where none are declared: a run adapts to them."""
+    freedom = sum(found.freedom for found in squares.values())
+    largest = bounded(*(problem.bounds or (0.0, 1.0)), 1)[0]
+    share = sum(found.total for found in squares.values()) / freedom / largest
+    seen = f"The sample variance is about {share:.2g} times the largest possible; a run adapts to it."
+    return [Finding("ok", "variance", seen)]
 
 
 def _above(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:

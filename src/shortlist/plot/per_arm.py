@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 def arms(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axes":
     """Return axes with the observed mean of each arm and the cut between the m best and the others.
 
-    Lines are two standard errors long on each side, from the stated variances. They are for orientation and
-    not part of the guarantee. The shaded zone reaches from the m-th best observed mean to epsilon worse. If
-    there are more than `most` arms, those far from the cut are summarised.
+    Lines are two standard errors long on each side, from the stated variances or, for rewards within bounds,
+    from the observed means. They are for orientation and not part of the guarantee. The shaded zone reaches
+    from the m-th best observed mean to epsilon worse. If there are more than `most` arms, those far from the
+    cut are summarised.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def arms(result: Result, *, ax: "Axes | None" = None, most: int = MOST) -> "Axes
         _spans(axes, data)
         _rows(axes, data, result)
         better = "smaller is better" if result.problem.goal == "minimise" else "larger is better"
-        whiskers = "± 2 standard errors by the stated variances, for orientation"
+        source = "observed means" if result.problem.is_bounded else "stated variances"
+        whiskers = f"± 2 standard errors by the {source}, for orientation"
         whiskers = "" if np.isnan(data.errors).all() else f"\n{whiskers}"
         axes.set_xlabel(f"observed mean reward ({better}){whiskers}")
         _legend(axes, data, result)

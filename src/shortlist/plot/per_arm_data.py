@@ -115,7 +115,7 @@ def _errors(result: Result) -> FloatArray:
     if not problem.knows_variances:
         return np.full(problem.n, np.nan)
     with np.errstate(divide="ignore"):
-        errors = 2 * np.sqrt(problem.variances / pulls)
+        errors = 2 * np.sqrt(problem.variances_at(result.arms.means, pulls) / pulls)
     return np.where(pulls > 0, errors, np.nan)
 
 

@@ -233,7 +233,8 @@ def _legend(report: Report) -> str:
         said += " Grey bands: the range of the means of arms that are not shown individually."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
-    source = "the pilot" if problem.to_dict()["noise"] == "gaussian-unknown" else "the stated variances"
+    source = "the stated variances" if problem.knows_variances else "the pilot"
+    source = "the observed means" if problem.is_bounded else source
     return (
         f"{said} Intervals are two standard errors (SE) to each side, from {source}. They are for "
         f"orientation and not part of the guarantee; intervals that leave the picture are cut off."

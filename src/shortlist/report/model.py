@@ -53,7 +53,8 @@ class Report:
     rivals
         The worst cases of the paper's algorithms, by name; None if too large to compute.
     errors
-        The standard error of each arm's mean, from stated variances or those of a pilot; None if unknown.
+        The standard error of each arm's mean, from stated variances or those of a pilot, or for
+        rewards within bounds from their means; None if unknown.
     rounds, origin
         None for a result without a stored run.
     suspended
@@ -217,12 +218,13 @@ def _rivals(result: Result) -> dict[str, int | None]:
 
 
 def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray | None:
-    variances = result.problem.variances if result.problem.knows_variances else spreads
+    means, pulls = result.arms.means, result.arms.pulls
+    variances = result.problem.variances_at(means, pulls) if result.problem.knows_variances else spreads
     if variances is None:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors: FloatArray = np.sqrt(variances / result.arms.pulls)
-    return np.where(result.arms.pulls > 0, errors, np.nan)
+        errors: FloatArray = np.sqrt(variances / pulls)
+    return np.where(pulls > 0, errors, np.nan)
 
 
 def _pilot_variances(history: RunState) -> FloatArray | None:

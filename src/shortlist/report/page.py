@@ -163,13 +163,18 @@ def _effort(report: Report) -> str:
     return _section("Cost", _pair(bounds_figure(report) + rounds_figure(report)))
 
 
+def _expected(report: Report) -> str:
+    is_bounded = report.result.problem.is_bounded
+    return "those of independent rewards" if is_bounded else "the stated variances imply"
+
+
 def _health(report: Report) -> str:
     if not report.findings:
         body = "<p>No warnings: no conflicts between answers, no scored failures"
         body += (
             "."
             if report.rounds is None
-            else ", and means that vary as the stated variances imply, as far as that can be tested."
+            else f", and means that vary as {_expected(report)}, as far as that can be tested."
         )
         return _section("Health", body + "</p>")
     items = ""

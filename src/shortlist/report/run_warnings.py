@@ -110,28 +110,33 @@ def _scored(result: Result, history: RunState | None) -> list[Finding]:
         said += f" as {', '.join(f'{score:g}' for score in scores[:_FEW])}"
         last = plain_name(history.scored[-1].reason, 300)
         said += f"; reason of the last one: {last}"
-    words = f"{said}. The guarantee applies to rewards so defined: their variances must be the stated ones."
-    return [Finding(True, words)]
+    of = "their variances must be the stated ones"
+    of = "a failed pull has this reward" if result.problem.is_bounded else of
+    return [Finding(True, f"{said}. The guarantee applies to rewards so defined: {of}.")]
 
 
 def _variation(history: RunState) -> list[Finding]:
-    """Warn if the means of an arm vary between rounds more, or much less, than the stated variances allow."""
+    """Warn if the means of an arm vary between rounds more, or much less, than the stated variances allow.
+
+    For rewards within bounds, the variances are the largest that their means allow.
+    """
     problem = history.problem
     rounds = [round for round in history.rounds if round.n_missing == 0 and len(round.tickets)]
     if not problem.knows_variances or len(rounds) < 2:
         return []
-    means = history.result.arms.means
+    means, pulls = history.result.arms.means, history.result.arms.pulls
+    variances = problem.variances_at(means, pulls)
     squares, n_batches = 0.0, np.zeros(problem.n, dtype=np.int64)
     for round in rounds:
         arms = round.tickets.arms
-        apart = (round.means - means[arms]) ** 2 * round.tickets.counts / problem.variances[arms]
+        apart = (round.means - means[arms]) ** 2 * round.tickets.counts / variances[arms]
         squares += float(apart.sum())
         n_batches[arms] += 1
     freedom = int(np.maximum(n_batches - 1, 0).sum())
-    return _judged(squares, freedom) if freedom >= 10 else []
+    return _judged(squares, freedom, is_bounded=problem.is_bounded) if freedom >= 10 else []
 
 
-def _judged(squares: float, freedom: int) -> list[Finding]:
+def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
     from scipy.special import gammainc, gammaincc  # noqa: PLC0415
 
     ratio = squares / freedom
@@ -145,6 +150,10 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
             )
         ]
     if ratio > _MORE and gammaincc(freedom / 2, squares / 2) < _RARE:
+        if is_bounded:
+            words = f"{said} as those of independent rewards can. Rewards drift, or depend on each other; "
+            words += "the guarantee holds in neither case. Run `shortlist doctor` to find out."
+            return [Finding(True, words)]
         return [
             Finding(
                 True,
@@ -152,7 +161,7 @@ def _judged(squares: float, freedom: int) -> list[Finding]:
                 f"guarantee holds in neither case. Run `shortlist doctor` to find out.",
             )
         ]
-    if ratio < _LESS and gammainc(freedom / 2, squares / 2) < _RARE:
+    if not is_bounded and ratio < _LESS and gammainc(freedom / 2, squares / 2) < _RARE:
         words = f"{said} as the stated variances allow. If smaller ones are true, stating them saves pulls."
         return [Finding(False, words)]
     return []
@@ -167,8 +176,6 @@ def _thin(result: Result) -> list[Finding]:
     means = (
         "The mean of one selected arm is based" if n == 1 else f"The means of {n:,} selected arms are based"
     )
-    words = (
-        f"{means} on fewer than {_THIN} pulls. Given the stated variances that was enough to decide, but it "
-        f"is a rough estimate."
-    )
+    that = "That" if result.problem.is_bounded else "Given the stated variances that"
+    words = f"{means} on fewer than {_THIN} pulls. {that} was enough to decide, but it is a rough estimate."
     return [Finding(False, words)]

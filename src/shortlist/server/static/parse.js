@@ -60,7 +60,8 @@ export function arms(text, isUnknown) {
 
 /** @param {string[]} lines */
 function unknownArms(lines) {
-  if (lines.length === 1 && /^\d+$/.test(lines[0].trim())) return { n: Number(lines[0]) };
+  const many = lines.length === 1 && /^(?:\S+\s*[x×*]\s*)?(\d+)$/.exec(lines[0].trim()); // 10, or 0.25 x 10
+  if (many) return { n: Number(many[1]) };
   const names = lines.map((line) => row(line)[0].trim());
   return { names: ["name", "arm"].includes(names[0]?.toLowerCase()) ? names.slice(1) : names };
 }

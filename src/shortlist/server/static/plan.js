@@ -7,6 +7,7 @@ const PAUSE = 250; // milliseconds after the last key before a request is sent
 const LONGEST_LINK = 4000; // maximum number of characters of the arms in a URL
 const FIELDS = ["m", "epsilon", "delta", "goal", "noise", "guarantee", "bounds", "arms"];
 const NUMBERS = ["m", "epsilon", "delta"];
+const WITHOUT_VARIANCES = ["gaussian-unknown", "bernoulli", "bounded"];
 const LONGEST_BAR = 2.5; // multiple of the best; longer bars are cut off
 
 /** @param {string} id @returns {any} */
@@ -42,8 +43,9 @@ function question() {
   /** @type {Record<string, any>} */
   const asked = Object.fromEntries(NUMBERS.map((key) => [key, number(get(key).value)]));
   for (const key of ["goal", "noise", "guarantee"]) asked[key] = get(key).value;
-  const isUnknown = asked.noise === "gaussian-unknown";
-  return { ...asked, ...bounds(get("bounds").value), ...arms(get("arms").value, isUnknown) };
+  const declared = bounds(get("bounds").value);
+  if (asked.noise === "bernoulli") delete declared.rewards; // it is the same
+  return { ...asked, ...declared, ...arms(get("arms").value, WITHOUT_VARIANCES.includes(asked.noise)) };
 }
 
 async function plan() {
