@@ -71,6 +71,8 @@ class Result:
         The number of pulls, and of batches.
     arms
         The measurements of every arm.
+    n_fed
+        The number of pulls that were measured elsewhere and fed to the run.
     n_scored
         The number of pulls that failed, and count as the value chosen for failures.
     n_reissued
@@ -90,6 +92,7 @@ class Result:
     n_pulls: int
     n_rounds: int
     arms: Arms
+    n_fed: int = 0
     n_scored: int = 0
     n_reissued: int = 0
     certificate: Certificate | None = None
@@ -112,7 +115,8 @@ class Result:
         """The cost of the run, as a sentence."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
-        said = f"{pulls} in {rounds} by {self.strategy}, seed {self.seed}."
+        fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
+        said = f"{pulls}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
         return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
 
     @property
@@ -183,6 +187,7 @@ class Result:
             "seed": self.seed,
             "n_pulls": self.n_pulls,
             "n_rounds": self.n_rounds,
+            "n_fed": self.n_fed,
             "n_scored": self.n_scored,
             "n_reissued": self.n_reissued,
             "problem": self.problem.to_dict(),

@@ -33,16 +33,16 @@ def test_more_is_certified_with_more_pulls_and_all_of_it_at_the_end() -> None:
         problem = question(kind, 10, 3, 0.05, 0.1)
         means, state = np.linspace(0.2, 0.8, 10), rules.init(problem, ())
         found = []
-        assert rules.certificate is not None
+        assert rules.anytime is not None
         while not isinstance(state, Done):
             batch = rules.ask(state)
-            found.append(rules.certificate(state))
+            found.append(rules.anytime.certificate(state))
             state = rules.tell(state, Moments(rng.binomial(batch.counts, means[batch.arms]) / batch.counts))
         epsilons = [one.epsilon for one in found]
         assert epsilons[0] == math.inf
         assert found[0].guarantee is None
         assert 0.1 < epsilons[-1] < 0.2 < epsilons[len(epsilons) // 3] < 0.8
-        end = rules.certificate(state)
+        end = rules.anytime.certificate(state)
         assert end.is_answer
         assert 0 < end.epsilon <= 0.1
         assert sorted(end.indices) == sorted(state.selected) == [7, 8, 9]

@@ -24,6 +24,7 @@ LAYERS = [
     "planning",
     "result",
     "measure",
+    "totals",
     "session",
     "execution",
     "files",

@@ -97,9 +97,11 @@ class BoundedEvidence:
     above: Tilts
 
     @classmethod
-    def of(cls, n: int, m: int, delta: float, epsilon: float) -> "BoundedEvidence":
-        """Return the evidence for the m best of n arms."""
-        return _bounded_evidence(n, m, delta, epsilon)
+    def of(
+        cls, n: int, m: int, delta: float, epsilon: float, *, scale: float | None = None
+    ) -> "BoundedEvidence":
+        """Return the evidence for the m best of n arms; `scale` is the epsilon that tilts are chosen for."""
+        return _bounded_evidence(n, m, delta, epsilon, scale or epsilon)
 
     def enough(self) -> int:
         """Return the pulls with which, if two arms have as many or more each, the larger mean settles a pair.
@@ -166,6 +168,6 @@ def _counted(logs: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=32)
-def _bounded_evidence(n: int, m: int, delta: float, epsilon: float) -> BoundedEvidence:
-    tilts = (Tilts.of(scale * epsilon) for scale in (SCALE_BELOW, SCALE_ABOVE))
+def _bounded_evidence(n: int, m: int, delta: float, epsilon: float, scale: float) -> BoundedEvidence:
+    tilts = (Tilts.of(times * scale) for times in (SCALE_BELOW, SCALE_ABOVE))
     return BoundedEvidence(epsilon, Prices.of(n, m, delta), *tilts)

@@ -108,19 +108,23 @@ class Prices:
             needed: FloatArray = np.log1p(-np.exp(given)) - np.log1p(np.exp(self.discount + given))
         return needed
 
-    def enough(self) -> float:
-        """Return the information at which, if both arms have it, the larger mean settles any pair."""
-        return least_enough(self._is_enough, 1.0, 2.0)
+    def enough(self, finer: float = 1.0) -> float:
+        """Return the information at which, if both arms have it, the larger mean settles any pair.
 
-    def _is_enough(self, information: float, n_cells: int = 2000) -> bool:
+        If epsilon was made smaller after the tilts were chosen, `finer` is the square of its ratio to the
+        first one.
+        """
+        return least_enough(lambda information: self._is_enough(information, finer), 1.0, 2.0)
+
+    def _is_enough(self, information: float, finer: float = 1.0, n_cells: int = 2000) -> bool:
         """Return whether equal means are settled for every cut between them and epsilon above them.
 
         Within a cell the evidence below is smallest at the lower end, and the evidence above at the upper
         end.
         """
         cuts, amount = np.linspace(0.0, 1.0, n_cells + 1), np.array(information)
-        below = log_evidence(cuts, amount, PRIOR_BELOW) - self.below
-        above = log_evidence(1.0 - cuts, amount, PRIOR_ABOVE) - self.above
+        below = log_evidence(cuts, amount, finer * PRIOR_BELOW) - self.below
+        above = log_evidence(1.0 - cuts, amount, finer * PRIOR_ABOVE) - self.above
         return bool((below[:-1] >= self.still_needed(above[1:])).all())
 
 

@@ -27,7 +27,7 @@ def command(run: str, where: str, as_json: bool) -> None:
 
     with reading(where) as store:
         log = look_at(store, run)
-    n_rounds, history = len(log.history.rounds) - 1, log.history
+    n_rounds, history = log.history.n_rounds, log.history
     found = {
         "run": run,
         "n_events": log.n_events,

@@ -73,6 +73,7 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
         arms=Arms(
             np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means), statuses
         ),
+        n_fed=data.get("n_fed", 0),
         n_scored=data["n_scored"],
         n_reissued=n_reissued,
         certificate=certified and assuming_no_choice(certified, n_reissued),

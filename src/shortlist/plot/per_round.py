@@ -69,7 +69,8 @@ def rounds_data(session: Session | RunState) -> RoundsData:
     history = session.history if isinstance(session, Session) else session
     if not isinstance(history, RunState):
         raise InvalidProblem(f"`session` is {session!r}; it must be a shortlist.Session.")
-    *whole, last = history.rounds
+    *before, last = history.rounds
+    whole = [one for one in before if not one.is_replaced]
     is_told = last.is_told
     arms = [len(one.tickets) for one in whole]
     pulls = [int(one.tickets.counts.sum()) for one in whole]

@@ -239,7 +239,7 @@ def _pilot_variances(history: RunState) -> FloatArray | None:
 
 
 def _rounds(history: RunState) -> Rounds:
-    rounds = [round for round in history.rounds if len(round.tickets)]
+    rounds = [round for round in history.rounds if len(round.tickets) and not round.is_replaced]
     n_whole = sum(round.n_missing == 0 for round in rounds)
     arms = np.array([len(round.tickets) for round in rounds], dtype=np.int64)
     pulls = np.array([int(round.tickets.counts[round.is_told].sum()) for round in rounds], dtype=np.int64)

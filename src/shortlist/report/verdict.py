@@ -62,7 +62,7 @@ def certificate(report: Report) -> str:
         return f"{result.certificate.sentence} {status_words(result.certificate)}"
     if report.is_finished or promise is None:
         return "This selection has no guarantee: no proof covers this strategy. Use another one."
-    if strategy_for(result.strategy, result.problem).certificate is not None:
+    if strategy_for(result.strategy, result.problem).anytime is not None:
         return f"Nothing is certified yet. At the end the guarantee will be: {promise.sentence}"
     return (
         f"Nothing is certified yet: the guarantee of {result.strategy} holds once it has ended by its own "

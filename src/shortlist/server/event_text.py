@@ -14,12 +14,16 @@ from shortlist.store import (
     Conflict,
     Ended,
     Event,
+    Fed,
     Leased,
+    Narrowed,
     Record,
     Released,
     Scored,
+    Stopped,
     Suspended,
     Told,
+    Withdrawn,
 )
 
 _LONGEST = 300  # characters of a line
@@ -64,6 +68,17 @@ def _words(event: Event, history: RunState) -> str:
             return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
         case Suspended():
             return f"measuring {'stopped' if event.until is None else 'waits'}: {event.reason}"
+        case Stopped():
+            why = f": {event.why}" if event.why else ""
+            return f"{worker_words(event.by)} asked all drivers to stop{why}"
+        case Narrowed():
+            return f"the run goes on with epsilon {event.epsilon:g}"
+        case Fed():
+            rows = counted(len(event.arms), "row")
+            return f"{worker_words(event.worker)} fed {rows}, {_pulls(event.counts.sum())}"
+        case Withdrawn():
+            name = plain_name(history.problem.name(event.arm))
+            return f"{worker_words(event.by)} withdrew the answer {event.mean:g} for {name}: {event.why}"
         case Ended():
             return f"the run ended, with {counted(len(event.selected), 'arm')} selected"
 

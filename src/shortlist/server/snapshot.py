@@ -270,7 +270,7 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     cap = history.worst_case_pulls
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made"]
     if history.is_final:
-        return f"{said[0]} in {counted(len(history.rounds) - 1, 'round')}"
+        return f"{said[0]} in {counted(history.n_rounds, 'round')}"
     round = history.round
     pilot = ", the pilot" if round.tickets.needs_variances else ""
     said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")

@@ -51,6 +51,7 @@ def _told(
 ) -> list[Event]:
     """Return the events for answers to whole tickets of a round, by their positions."""
     _check_bounds(history, given)
+    _refuse_replaced(round)
     arms, means, variances = round.tickets.arms[places], given.means, given.variances
     known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
     is_new = np.isnan(known)
@@ -76,6 +77,14 @@ def _conflicts(
     """Return the events for second answers that differ from the first, which are kept."""
     rows = zip(arms.tolist(), kept.tolist(), refused.tolist(), strict=True)
     return [Conflict(round.number, arm, first, second, worker) for arm, first, second in rows]
+
+
+def _refuse_replaced(round: Round) -> None:
+    if round.is_replaced:
+        raise NotAsked(
+            f"the tickets of round {round.number} are no longer wanted: results were fed before anybody had "
+            f"taken one. Ask for tickets again."
+        )
 
 
 def _check_bounds(history: RunState, given: Answers) -> None:
@@ -154,6 +163,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
         return _told(history, round, places, given, np.isin(calls.arms, given.again))
     _check_scored_calls(history, calls, given.scored)
     _check_bounds(history, given)
+    _refuse_replaced(round)
     order = np.argsort(numbers)
     numbers, places = numbers[order], places[order]
     means, variances = given.means[order], given.variances[order]

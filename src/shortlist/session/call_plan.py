@@ -240,6 +240,13 @@ class PartialAnswers:
         np.add.at(self.n_pulls, places, self.call_plan.parts(numbers).counts)
         np.subtract.at(self._n_missing, places, 1)
 
+    def forget(self, places: IntArray) -> None:
+        """Remove the answers to all calls of some tickets."""
+        numbers = np.arange(self.call_plan.n_calls)
+        numbers = numbers[np.isin(self.call_plan.places(numbers), places)]
+        self.means[numbers] = self.variances[numbers] = np.nan
+        self.n_pulls[places], self._n_missing[places] = 0, self.call_plan.n_by_ticket[places]
+
     def whole(
         self, numbers: IntArray, means: FloatArray, variances: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray]:

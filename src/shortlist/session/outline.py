@@ -24,7 +24,9 @@ from shortlist.store.sql import SqlStore
 
 _FEW = 50  # records kept in memory while reading, to avoid reading them again
 _UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
-_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged"})  # not needed for a list
+_SILENT = frozenset(
+    {"leased", "released", "conflict", "scored", "arranged", "stopped"}
+)  # not needed for a list
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ def outline_of(log: RunLog) -> Outline:
     """Return the progress of a run whose log has been read."""
     history = log.history
     return Outline(
-        *(log.run, history.began, history.n_pulls, len(history.rounds) - 1),
+        *(log.run, history.began, history.n_pulls + history.n_fed, history.n_rounds),
         *(history.is_final, history.suspended is not None),
         *(log.began_at, log.changed_at, log.ended_at),
     )

@@ -24,6 +24,17 @@ from shortlist.rewards import SubGaussian
 from shortlist.session import leases
 from shortlist.session.answer_input import Answers
 from shortlist.session.answers import events_for_calls, events_for_tickets
+from shortlist.session.feeding import (
+    FedCount,
+    FedRows,
+    checked_text,
+    counted_rows,
+    events_for_rows,
+    labels_of,
+    narrowing,
+    refuse_feeding,
+    withdrawal,
+)
 from shortlist.session.holders import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
@@ -35,14 +46,17 @@ from shortlist.store import (
     Conflict,
     Event,
     MemoryStore,
+    Narrowed,
     Record,
     Scored,
+    Stopped,
     Suspended,
     Told,
     Where,
     open_store,
 )
 from shortlist.tickets import Ticket, Tickets
+from shortlist.totals import Totals
 
 DAY = 86_400.0  # seconds
 _LONGEST = 1e10  # seconds; three centuries
@@ -133,11 +147,19 @@ class Session:
         self._settle()
 
     def _compare(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
-        """Refuse to resume with another question. Bounds that the log lacks are added to it."""
+        """Refuse to resume with another question; a smaller epsilon, and bounds, are added to the log."""
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
             self._log.append(lambda history, _: declaration(self.name, history, problem))
+        if narrowing(self._history, problem) is not None:
+            self._refuse_changes(problem.changed(epsilon=self.problem.epsilon), strategy, seed, reissue)
+            self._log.append(lambda history, _: self._narrowed(history, problem))
         self._refuse_changes(problem, strategy, seed, reissue)
+
+    @staticmethod
+    def _narrowed(history: RunState, problem: Problem) -> list[Event]:
+        epsilon = narrowing(history, problem)
+        return [] if epsilon is None else [Narrowed(epsilon)]
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
@@ -255,6 +277,11 @@ class Session:
     def n_made(self) -> int:
         """The number of pulls answered, including those of incomplete tickets."""
         return self._history.n_made
+
+    @property
+    def n_stops(self) -> int:
+        """How often all drivers were asked to stop, as far as is known."""
+        return self._history.n_stops
 
     @property
     def asked(self) -> Tickets:
@@ -408,6 +435,108 @@ class Session:
         events = self._log.append(lambda history, _: events_for_tickets(history, answers))
         self._settle()
         return events
+
+    def feed(
+        self,
+        arms: str | int | Sequence[str | int] | IntArray,
+        counts: int | Sequence[int] | IntArray,
+        means: float | Sequence[float] | FloatArray | None = None,
+        sample_variances: float | Sequence[float] | FloatArray | None = None,
+        *,
+        successes: int | Sequence[int] | IntArray | None = None,
+        label: str | Sequence[str] | None = None,
+        block: str | None = None,
+        worker: str = "",
+    ) -> Certificate:
+        """Add results that were measured elsewhere, of any size and for any arms; return what is certified.
+
+        They count at once or, if tickets of this round were given out already, together with that round. The
+        certificate then names what it assumes of such results. Strategies that certify nothing before their
+        end refuse them.
+
+        Parameters
+        ----------
+        arms
+            The arms, by name or number; an arm may occur repeatedly.
+        counts
+            The number of rewards in each row.
+        means, successes
+            The mean of each row's rewards or, for rewards of 0 or 1, how many were 1.
+        sample_variances
+            Their sample variances, if known.
+        label
+            A label for all rows, or one for each, such as a date. A row with the same arm, label and numbers
+            as an earlier one changes nothing; with other numbers it replaces the earlier one, on the record.
+            Without labels, all rows add up.
+        block
+            What the rows have in common, such as a day.
+        worker
+            Who feeds them; recorded in the log.
+
+        Examples
+        --------
+        >>> from shortlist import Bernoulli, Problem
+        >>> variants = Problem(m=1, epsilon=0.01, delta=0.05, names=["A", "B"], rewards=Bernoulli())
+        >>> session = Session(variants, "race")
+        >>> found = session.feed(["A", "B"], [9000, 9000], successes=[270, 360], label="monday")
+        >>> found = session.feed(["A", "B"], [9000, 9000], successes=[270, 360], label="monday")
+        >>> session.result.n_pulls, found.selected
+        (18000, ('B',))
+        """
+        self.feed_rows(self.fed_rows(arms, counts, means, sample_variances, successes, label, block, worker))
+        return self.certified
+
+    def fed_rows(
+        self,
+        arms: Any,
+        counts: Any,
+        means: Any = None,
+        sample_variances: Any = None,
+        successes: Any = None,
+        label: Any = None,
+        block: str | None = None,
+        worker: str = "",
+    ) -> FedRows:
+        """Return results that were measured elsewhere, validated; see `feed`."""
+        refuse_feeding(self._history)
+        given = Totals.of(self.problem, arms, counts, means, sample_variances, successes)
+        sizes = np.atleast_1d(np.asarray(counts, dtype=np.float64))
+        labels = np.array(labels_of(label, len(sizes)), dtype=object)[sizes > 0]  # empty rows say nothing
+        worker = worker and checked_worker(worker)
+        return FedRows(given, tuple(labels.tolist()), checked_text(block or "", "block"), worker)
+
+    def feed_rows(self, rows: FedRows) -> FedCount:
+        """Add validated results; return how many rows were new, known, and corrections."""
+        known: list[tuple[str, int]] = []
+
+        def decide(history: RunState, _: float) -> list[Event]:
+            known[:] = history.fed
+            return events_for_rows(history, rows)
+
+        events = self._log.append(decide)
+        self._settle()
+        return counted_rows(known, rows, events)
+
+    def withdraw(self, round: int, arm: int, why: str, *, by: str = "") -> None:
+        """Take the answer to a ticket back, on the record, before its round is decided.
+
+        The ticket is open again afterwards. Never withdraw an answer because you do not like its value.
+
+        Raises
+        ------
+        NotAsked
+            If there is no such answer, or later rounds depend on it already.
+        """
+        why, by = checked_text(why, "why"), by and checked_worker(by)
+        self._log.append(lambda history, _: withdrawal(history, round, arm, why, by))
+
+    def stop(self, why: str = "", *, by: str = "") -> None:
+        """Ask all drivers of this run to stop: they finish what they are measuring, and save it.
+
+        Drivers that start later are not affected.
+        """
+        why, by = checked_text(why, "why"), by and checked_worker(by)
+        self._log.append(lambda *_: [Stopped(by, why)])
 
     def still_open(self, worker: str | None = None) -> tuple[Tickets, BoolArray]:
         """Return all tickets of the current round, and which of them are open.

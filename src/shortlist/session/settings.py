@@ -142,6 +142,9 @@ def declaration(run: str, history: RunState, problem: Problem) -> list[Event]:
             told = np.flatnonzero(round.is_told)
             _check_means(problem, round.tickets.take(told), round.means[told])
         _check_means(problem, history.answered, history.answered_means)
+        for (_, arm), row in history.fed.items():
+            one = Summaries(np.array([row.count]), np.array([row.mean]), np.array([np.nan]))
+            check_summaries(problem, np.array([arm]), one)
     except FinalFailure as error:
         raise ChangedRun(
             f"run {run!r} has an answer that was recorded before the bounds, and violates them: "

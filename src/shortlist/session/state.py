@@ -15,6 +15,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.errors import CorruptLog, NotAsked
+from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
 from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
@@ -28,16 +29,22 @@ from shortlist.store.events import (
     Conflict,
     Ended,
     Event,
+    Fed,
     Leased,
+    Narrowed,
     Released,
     Scored,
+    Stopped,
     Suspended,
     Told,
+    Withdrawn,
 )
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
+from shortlist.totals import MEASURED_ELSEWHERE
 
+NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
 """The settings key that declares that measuring a ticket again gives the same rewards."""
 
@@ -59,6 +66,8 @@ class Round:
         The answers to single calls of tickets; None if there are none.
     is_logged
         Whether the log already contains the tickets of this round.
+    is_replaced
+        Whether another round took its place, since results were fed before anybody had one of its tickets.
     reissue
         Whether a ticket may go to another worker when its lease expires.
     """
@@ -70,7 +79,7 @@ class Round:
         self.n_missing = len(tickets)
         self.leases = Leases(len(tickets))
         self.parts: PartialAnswers | None = None
-        self.is_logged = False
+        self.is_logged = self.is_replaced = False
         self._order = np.argsort(tickets.arms)
 
     def copy(self) -> "Round":
@@ -124,12 +133,40 @@ class Round:
         variances = np.full(len(tickets), np.nan) if told.variances is None else told.variances
         return Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
 
+    def withdraw(self, places: IntArray) -> None:
+        """Forget answers to tickets."""
+        self.means[places] = np.nan
+        if self.spreads is not None:
+            self.spreads[places] = np.nan
+        if self.parts is not None:
+            self.parts.forget(places)
+        self.n_missing += len(places)
+
     def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
         """Record answers to tickets that had none."""
         self.means[places] = means
         if self.spreads is not None and variances is not None:
             self.spreads[places] = variances
         self.n_missing -= len(places)
+
+
+@dataclass(frozen=True)
+class FedRow:
+    """Results of one arm that were not asked for."""
+
+    count: int
+    mean: float
+    block: str
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A row of fed results that was replaced by another one with the same label."""
+
+    arm: int
+    label: str
+    before: FedRow
+    after: FedRow
 
 
 @dataclass(frozen=True)
@@ -152,6 +189,8 @@ class RunState:
     ----------
     began
         The question, the strategy and the seed.
+    rules
+        The strategy.
     rounds
         All rounds; the last one is current.
     settings
@@ -165,6 +204,14 @@ class RunState:
     suspended, waiting
         Why a driver stopped last, and why one waits before a retry, if no answer arrived since; otherwise
         None.
+    fed, corrections
+        Fed results with a label, by label and arm; and those that were replaced.
+    n_fed
+        The number of fed rewards, including those that count with the current round.
+    withdrawn
+        Answers that were taken back before their round was decided.
+    n_stops
+        How often all drivers were asked to stop.
     n_again
         The number of answered tickets that were issued to a second worker, or measured or tried more than
         once.
@@ -173,9 +220,9 @@ class RunState:
     def __init__(self, began: Began) -> None:
         self.began = began
         self.problem = began.problem
-        self._rules = strategy_for(began.strategy, self.problem)
-        self.state: Any = self._rules.init(self.problem, ())
-        self.worst_case_pulls = self._rules.worst_case_pulls(self.problem)
+        self.rules = strategy_for(began.strategy, self.problem)
+        self.state: Any = self.rules.init(self.problem, ())
+        self.worst_case_pulls = self.rules.worst_case_pulls(self.problem)
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
         self.scored: list[Scored] = []
@@ -185,7 +232,13 @@ class RunState:
         self.waiting: Suspended | None = None
         self.is_ended = False
         self.n_pulls = self.n_partial = 0
-        self.n_again = 0
+        self.n_again = self.n_stops = self.n_fed = 0
+        self.fed: dict[tuple[str, int], FedRow] = {}
+        self.corrections: list[Correction] = []
+        self.withdrawn: list[Withdrawn] = []
+        self._late: list[tuple[IntArray, IntArray, FloatArray]] = []  # fed, and counted with this round
+        self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
+        self._fed_sums = np.zeros(self.problem.n)
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._sums = np.zeros(self.problem.n)
         self.rounds: list[Round] = []
@@ -200,9 +253,16 @@ class RunState:
         other = copy(self)
         other.rounds = [*self.rounds[:-1], self.round.copy()]
         other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]
-        other._scored = [*self._scored]
+        other._scored, other._late, other.withdrawn = [*self._scored], [*self._late], [*self.withdrawn]
+        other.fed, other.corrections = self.fed.copy(), [*self.corrections]
+        other._fed_pulls, other._fed_sums = self._fed_pulls.copy(), self._fed_sums.copy()
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of complete rounds."""
+        return sum(not round.is_replaced for round in self.rounds[:-1])
 
     @property
     def n_made(self) -> int:
@@ -217,7 +277,7 @@ class RunState:
     @property
     def is_final(self) -> bool:
         """Whether the strategy has ended by its own rule."""
-        return bool(self._rules.verdict(self.state).is_final)
+        return bool(self.rules.verdict(self.state).is_final)
 
     def ending(self) -> list[Event]:
         """Return the end event, if the strategy has ended and the log does not contain it yet."""
@@ -298,6 +358,14 @@ class RunState:
                 self.waiting = event
             case Suspended():
                 self.suspended, self.waiting = event, None
+            case Stopped():
+                self.n_stops += 1
+            case Narrowed():
+                self._narrow(event.epsilon)
+            case Fed():
+                self._feed(event)
+            case Withdrawn():
+                self._withdraw(event)
             case Ended():
                 self._compare_end(event)
             case Leased() | Released():
@@ -305,15 +373,90 @@ class RunState:
             case _:
                 raise CorruptLog(f"the log contains a {type(event).__name__} event at an invalid position.")
 
+    def _narrow(self, epsilon: float) -> None:
+        """Go on with a smaller epsilon: the question is the same otherwise."""
+        if self.rules.anytime is None or not 0 < epsilon < self.problem.epsilon:
+            raise CorruptLog(f"the log contains a change of epsilon to {epsilon} that is not possible.")
+        self._ask_instead(self.problem.changed(epsilon=epsilon))
+        if self.problem.m < self.problem.n:
+            self._change_state(self.rules.anytime.narrow(self.state, epsilon))
+
+    def _feed(self, fed: Fed) -> None:
+        """Add results that were not asked for, at once or, if this round has begun, together with it."""
+        labels = fed.labels or ("",) * len(fed.arms)
+        rows = zip(fed.arms.tolist(), fed.counts.tolist(), fed.means.tolist(), labels, strict=True)
+        deltas: list[tuple[int, int, float]] = []
+        for arm, count, mean, label in rows:
+            row = FedRow(count, mean, fed.block)
+            before = self.fed.get((label, arm)) if label else None
+            if before is not None:
+                self.corrections.append(Correction(arm, label, before, row))
+                deltas.append((arm, -before.count, -before.count * before.mean))
+            if label:
+                self.fed[label, arm] = row
+            deltas.append((arm, count, count * mean))
+        columns = zip(*deltas, strict=True)
+        arms, counts = (np.array(next(columns), dtype=np.int64) for _ in range(2))
+        sums = np.array(next(columns))
+        self.n_fed += int(counts.sum())
+        np.add.at(self._fed_pulls, arms, counts)
+        np.add.at(self._fed_sums, arms, sums)
+        self.suspended = self.waiting = None
+        if self.problem.m == self.problem.n:
+            return
+        self._late.append((arms, counts, self.problem.merits(sums)))
+        if not self.round.is_logged:
+            self._change_state(self._with_late(self.state))
+
+    def _with_late(self, state: Any) -> Any:
+        """Return the strategy's state with fed results that were not counted yet."""
+        for added in self._late:
+            state = self.rules.anytime.add(state, *added)  # type: ignore[union-attr]
+        self._late = []
+        return state
+
+    def _change_state(self, state: Any) -> None:
+        """Set the strategy's state. If nobody had a ticket of this round, another one takes its place."""
+        self.state = state
+        if self.rules.cap_from is not None:
+            self.worst_case_pulls = self.rules.cap_from(self.state) or self.worst_case_pulls
+        self.is_ended = self.is_ended and self.is_final
+        batch, asked = self.rules.ask(state), self.round.tickets
+        is_same = np.array_equal(batch.arms, asked.arms) and np.array_equal(batch.counts, asked.counts)
+        if self.round.is_logged or is_same:
+            return
+        if len(asked):
+            self.round.is_replaced = True
+        else:
+            self.rounds.pop()  # the run had ended
+        self._open_round()
+
+    def _withdraw(self, withdrawn: Withdrawn) -> None:
+        """Take the answer to a ticket back."""
+        round = self.round
+        if withdrawn.round != round.number:
+            raise CorruptLog(f"the log takes an answer of round {withdrawn.round} back, which was decided.")
+        place = round.places(np.array([withdrawn.arm]))
+        if not round.is_told[place].all():
+            raise CorruptLog(f"the log takes an answer of round {withdrawn.round} back that is not there.")
+        round.withdraw(place)
+        self.n_pulls -= int(round.tickets.counts[place].sum())
+        self.scored = [one for one in self.scored if (one.ticket.round, one.ticket.arm) != _key(withdrawn)]
+        self.withdrawn.append(withdrawn)
+
+    def _ask_instead(self, problem: Problem) -> None:
+        """Change the question, in the log's first event and in all tickets as well."""
+        self.problem = problem
+        self.began = replace(self.began, problem=problem)
+        self.rounds = [copy(round) for round in self.rounds]  # copies of this state have them as well
+        for round in self.rounds:
+            round.tickets = replace(round.tickets, problem=problem)
+
     def _declare(self, declared: Bounded) -> None:
         """Apply bounds that were declared after the run started: the question is the same, with bounds."""
         if not self.problem.knows_variances:
             raise CorruptLog("the log contains bounds, but the variances are unknown.")
-        self.problem = self.problem.changed(bounds=declared.bounds, rewards=declared.rewards)
-        self.began = replace(self.began, problem=self.problem)
-        self.rounds = [copy(round) for round in self.rounds]  # copies of this state have them as well
-        for round in self.rounds:
-            round.tickets = replace(round.tickets, problem=self.problem)
+        self._ask_instead(self.problem.changed(bounds=declared.bounds, rewards=declared.rewards))
 
     def _count(self, gathered: list[Told], leases: list[Leased]) -> None:
         """Apply leases and count answers of the current round."""
@@ -408,7 +551,7 @@ class RunState:
         self.round.leases.note(self.round.places(arms, is_repeating=True), workers, sizes, until)
 
     def _open_round(self) -> None:
-        batch: Batch = self._rules.ask(self.state)
+        batch: Batch = self.rules.ask(self.state)
         number, first_pulls = len(self.rounds), self._pulls[batch.arms]
         self.rounds.append(
             Round(
@@ -420,9 +563,9 @@ class RunState:
     def _close_round(self) -> None:
         round = self.round
         asked, merits = round.tickets, self.problem.merits(round.means)
-        self.state = self._rules.tell(self.state, Moments(merits, round.spreads))
-        if self._rules.cap_from is not None:
-            self.worst_case_pulls = self._rules.cap_from(self.state) or self.worst_case_pulls
+        self.state = self._with_late(self.rules.tell(self.state, Moments(merits, round.spreads)))
+        if self.rules.cap_from is not None:
+            self.worst_case_pulls = self.rules.cap_from(self.state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts
         self._sums[asked.arms] += asked.counts * round.means
         round.parts = None
@@ -440,7 +583,7 @@ class RunState:
         round.is_logged = True
 
     def _compare_end(self, ended: Ended) -> None:
-        verdict = self._rules.verdict(self.state)
+        verdict = self.rules.verdict(self.state)
         if not verdict.is_final or not np.array_equal(np.sort(verdict.selected), np.sort(ended.selected)):
             raise _diverged("the run ended with other arms", self.began)
         self.is_ended = True
@@ -448,7 +591,7 @@ class RunState:
     @property
     def selected(self) -> IntArray:
         """The selected arms, in no particular order; none before the end."""
-        selected: IntArray = self._rules.verdict(self.state).selected
+        selected: IntArray = self.rules.verdict(self.state).selected
         return selected
 
     @property
@@ -469,12 +612,20 @@ class RunState:
         """What is certified by the rounds that are complete."""
         if self._certified is None or self._certified[0] is not self.state:
             self._certified = self.state, self._certificate()
-        return assuming_no_choice(self._certified[1], self.n_reissued)
+        found = assuming_no_choice(self._certified[1], self.n_reissued)
+        for assumption in self._assumptions:
+            found = found.provided(assumption)
+        return found
+
+    @property
+    def _assumptions(self) -> list[str]:
+        """What a guarantee assumes because of what people did by hand."""
+        return [MEASURED_ELSEWHERE] * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
 
     def _certificate(self) -> Certificate:
-        problem, rules = self.problem, self._rules
-        if rules.certificate is not None and problem.m < problem.n:
-            return rules.certificate(self.state)
+        problem, rules = self.problem, self.rules
+        if rules.anytime is not None and problem.m < problem.n:
+            return rules.anytime.certificate(self.state)
         promise = rules.guarantee(problem)
         if promise is None or not promise.answers(problem):
             return Certificate.of_nothing(problem, f"The strategy {rules.name} certifies no selection.")
@@ -488,7 +639,9 @@ class RunState:
     def result(self) -> Result:
         """The result so far."""
         is_final, n_reissued, certified = self.is_final, self.n_reissued, self.certified
-        promise = self._rules.guarantee(self.problem) if is_final else None
+        promise = self.rules.guarantee(self.problem) if is_final else None
+        for assumption in self._assumptions:
+            promise = promise and promise.provided(assumption)
         stop = Stop.OPEN
         if is_final:
             stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
@@ -501,9 +654,10 @@ class RunState:
             indices=best_first(selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise and assuming_no_choice(promise, n_reissued),
-            n_pulls=self.n_pulls,
-            n_rounds=len(self.rounds) - 1,
+            n_pulls=self.n_pulls + self.n_fed,
+            n_rounds=self.n_rounds,
             arms=arms,
+            n_fed=self.n_fed,
             n_scored=sum(scored.ticket.count for scored in self.scored),
             n_reissued=n_reissued,
             certificate=certified,
@@ -511,7 +665,7 @@ class RunState:
 
     def _measured(self) -> Arms:
         """Return means and pulls of every arm, including answers of the current round."""
-        pulls, sums = self._pulls.copy(), self._sums.copy()
+        pulls, sums = self._pulls + self._fed_pulls, self._sums + self._fed_sums
         places = np.flatnonzero(self.round.is_told)
         told = self.round.tickets.take(places)
         pulls[told.arms] += told.counts
@@ -528,6 +682,10 @@ def _places(round: Round, told: Told) -> IntArray:
         return round.places(told.arms, is_repeating=True)
     except NotAsked:
         raise _unfit(told) from None
+
+
+def _key(withdrawn: Withdrawn) -> tuple[int, int]:
+    return withdrawn.round, withdrawn.arm
 
 
 def _unfit(told: Told | Answered) -> CorruptLog:

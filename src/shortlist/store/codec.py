@@ -30,11 +30,15 @@ from shortlist.store.events import (
     Conflict,
     Ended,
     Event,
+    Fed,
     Leased,
+    Narrowed,
     Released,
     Scored,
+    Stopped,
     Suspended,
     Told,
+    Withdrawn,
 )
 from shortlist.store.packing import packed, packed_text, unpacked, unpacked_text
 from shortlist.tickets import Ticket
@@ -62,6 +66,10 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
     "told": (Told, ("round", "worker"), ("arms", "means", "variances")),
     "conflict": (Conflict, ("round", "arm", "kept", "refused", "worker"), ()),
     "suspended": (Suspended, ("reason", "worker"), ()),
+    "stopped": (Stopped, ("by", "why"), ()),
+    "narrowed": (Narrowed, ("epsilon",), ()),
+    "fed": (Fed, ("labels", "block", "worker"), ("arms", "counts", "means", "variances")),
+    "withdrawn": (Withdrawn, ("round", "arm", "mean", "why", "by"), ()),
     "ended": (Ended, (), ("selected",)),
 }
 """The plain fields and the arrays of each kind of event. Two more kinds are encoded separately."""
@@ -138,8 +146,7 @@ def _event(kind: str, body: bytes) -> Event:
     event, _, names = _KINDS[kind]
     for name in names:
         head[name], start = unpacked(body, start)
-    if "again" in head:
-        head["again"] = tuple(head["again"])
+    head |= {name: tuple(head[name]) for name in ("again", "labels") if name in head}
     return event(**head)
 
 

@@ -155,6 +155,49 @@ class Suspended:
     until: float | None = None
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """A person asked all drivers of the run to stop; those that start later do not."""
+
+    by: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """The run goes on with a smaller epsilon."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fed:
+    """Results that were not asked for: the numbers of rewards of some arms, and their means.
+
+    A row with a label replaces an earlier row of the same arm with the same label. Unlabelled rows, whose
+    labels are empty, always add to the others. `block` names what the rows have in common, such as a day.
+    """
+
+    arms: IntArray
+    counts: IntArray
+    means: FloatArray
+    variances: FloatArray | None = None
+    labels: tuple[str, ...] = ()
+    block: str = ""
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """The answer to a ticket that was taken back before its round was decided, and why."""
+
+    round: int
+    arm: int
+    mean: float
+    why: str
+    by: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Ended:
     """The end of the strategy by its own rule, with the numbers of the selected arms."""
@@ -174,6 +217,10 @@ Event: TypeAlias = (
     | Conflict
     | Scored
     | Suspended
+    | Stopped
+    | Narrowed
+    | Fed
+    | Withdrawn
     | Ended
 )
 

@@ -12,9 +12,10 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 import numpy as np
 
 from shortlist.arrays import BoolArray
-from shortlist.certificates import Certificate, Guarantee
+from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
+    Anytime,
     Batch,
     Done,
     Lanes,
@@ -56,12 +57,12 @@ def strategy(
     usual_share: float = 1.0,
     is_baseline: bool = False,
     cap_from: Callable[[S], int | None] | None = None,
-    certificate: Callable[[S | Done], Certificate] | None = None,
+    anytime: Anytime[S | Done] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
-    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open. With m = n
-    there is no certificate before the end: the run has ended.
+    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open. What it can
+    do at any moment is for single runs only, and not for m = n, where a run has ended before it began.
     """
 
     def first(problem: Problem) -> S | Done:
@@ -111,7 +112,7 @@ def strategy(
         usual_share=usual_share,
         is_baseline=is_baseline,
         cap_from=None if cap_from is None else cap_of,
-        certificate=certificate,
+        anytime=anytime,
     )
 
 

@@ -85,6 +85,26 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Anytime(Generic[S]):
+    """What a strategy can do at any moment, because its certificate holds at all moments.
+
+    Attributes
+    ----------
+    certificate
+        ``certificate(state)`` returns what is certified so far.
+    add
+        ``add(state, arms, counts, sums)`` returns the state after rewards that were not asked for: their
+        numbers and sums, which are negative where earlier ones are taken back. An arm may occur repeatedly.
+    narrow
+        ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
+    """
+
+    certificate: Callable[[S], Certificate]
+    add: Callable[[S, IntArray, IntArray, FloatArray], S]
+    narrow: Callable[[S, float], S]
+
+
+@dataclass(frozen=True)
 class Strategy(Generic[S]):
     """One algorithm: how it decides and what it promises.
 
@@ -113,8 +133,8 @@ class Strategy(Generic[S]):
         only the choice among certified strategies, never a guarantee.
     is_baseline
         Whether it is there only to be compared with others.
-    certificate
-        ``certificate(state)`` returns what is certified so far, if that is known before the end; else None.
+    anytime
+        What it can do at any moment, if it certifies something before its end; otherwise None.
     """
 
     name: str
@@ -133,7 +153,7 @@ class Strategy(Generic[S]):
     usual_share: float = 1.0
     is_baseline: bool = False
     cap_from: Callable[[S], int | None] | None = None
-    certificate: Callable[[S], Certificate] | None = None
+    anytime: Anytime[S] | None = None
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

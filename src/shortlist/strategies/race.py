@@ -46,7 +46,7 @@ from shortlist.certificates.certificate import Certificate, certificate_of, guar
 from shortlist.certificates.settled import open_outsiders
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Batch, Done, Moments
+from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
 from shortlist.strategies.race_aims import Arms, aims
 from shortlist.strategies.race_course import Course, course
 
@@ -124,8 +124,40 @@ def ask(state: Open) -> Batch:
 
 def tell(state: Open, told: Moments) -> Open | Done:
     """Return the next state: contenders climb further, or no outsider is open."""
-    state = _pooled(state, told.means)
-    problem = state.course.problem
+    return _decided(_pooled(state, told.means))
+
+
+def add(state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray) -> Open | Ended:
+    """Return the state after rewards that were not asked for, or were taken back."""
+    before = state.last if isinstance(state, Ended) else state
+    pulls, totals = before.pulls.copy(), before.means * before.pulls
+    np.add.at(pulls, arms, counts)
+    np.add.at(totals, arms, sums)
+    means = np.divide(totals, pulls, out=np.zeros_like(totals), where=pulls > 0)
+    return _decided(_updated(before, before.course, pulls, means))
+
+
+def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
+    """Return the state of a race that goes on with a smaller epsilon; an open batch stays as it is."""
+    before = state.last if isinstance(state, Ended) else state
+    finer = course(before.course.problem.changed(epsilon=epsilon), before.course.scale)
+    after = _updated(before, finer, before.pulls, before.means)
+    return _decided(after) if isinstance(state, Ended) else after
+
+
+def _updated(state: Open, plan: Course, pulls: IntArray, means: FloatArray) -> Open:
+    """Return the state with other totals, or on another course."""
+    state = replace(state, course=plan, caution=CAUTION, n_pulls=int(pulls.sum()), pulls=pulls, means=means)
+    unit = plan.unit if plan.evidence is None else _units(state, pulls, means)
+    return replace(state, unit=unit, rungs=plan.reached(pulls, unit))
+
+
+def _decided(state: Open) -> Open | Ended:
+    """Return the state with its next batch, or the end of the race."""
+    problem, first = state.course.problem, state.course.first
+    if (state.pulls < first).any():  # arms that were measured elsewhere, but too little to be compared
+        arms = np.flatnonzero(state.pulls < first)
+        return replace(state, arms=arms, counts=first[arms] - state.pulls[arms])
     while True:
         for caution in (_caution(problem.n), 0.0):
             incumbents = largest(state.means - caution * _spreads(state), problem.m)
@@ -142,14 +174,16 @@ def tell(state: Open, told: Moments) -> Open | Done:
         state = _raised(state)
 
 
-def certificate(state: Open | Ended) -> Certificate:
+def certified(state: Open | Ended) -> Certificate:
     """Return what is certified so far; the epsilon of the problem once the race has ended, or less."""
     totals = state.last if isinstance(state, Ended) else state
     problem = totals.course.problem
     if not isinstance(state, Ended):
-        return certificate_of(problem, totals.pulls, totals.means)
+        return certificate_of(problem, totals.pulls, totals.means, scale=totals.course.scale)
     at_end = Certificate.at_end(problem, state.selected, guarantee_by_cuts(problem))
-    found = certificate_of(problem, totals.pulls, totals.means, selected=state.selected)
+    found = certificate_of(
+        problem, totals.pulls, totals.means, selected=state.selected, scale=totals.course.scale
+    )
     return found if found.is_answer else at_end
 
 
@@ -346,6 +380,7 @@ RACE = lanes.strategy(
     guarantee=guarantee_by_cuts,
     worst_case_pulls=lambda problem: course(problem).worst_case_pulls,
     n_rounds=_n_rounds,
-    certificate=certificate,  # type: ignore[arg-type]
+    anytime=Anytime(certified, add, narrow),  # type: ignore[arg-type]
+    cap_from=lambda state: state.course.worst_case_pulls,
     usual_share=0.355,  # measured; with fewer than a dozen arms the race by levels is shorter
 )

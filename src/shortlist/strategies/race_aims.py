@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.cut import PRIOR_ABOVE, least_deviation
+from shortlist.certificates.cut import least_deviation
 from shortlist.strategies.race_course import DISCOUNTS, Rungs
 
 N_PLACES = 12  # candidate cuts, from just below the best outsider to nearly epsilon above incumbents
@@ -84,8 +84,8 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
     around = cuts[:, None] + AROUND
     information = ladder.information[wanted][:, :, None]
     deviations = gaps[:, None] - (around[:, None, :] - 1.0)
-    logs = np.log(2) - 0.5 * np.log1p(information / PRIOR_ABOVE)
-    logs = logs + (information * deviations) ** 2 / (2 * (information + PRIOR_ABOVE))  # approximately
+    logs = np.log(2) - 0.5 * np.log1p(information / ladder.prior_above)
+    logs = logs + (information * deviations) ** 2 / (2 * (information + ladder.prior_above))  # approximately
     above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
     places = ladder.places(above[:, 1:] - ladder.prices.above)
     thresholds = (around[:, None, :-1] - ladder.reaches[:, places].transpose(1, 0, 2)).min(axis=2)

@@ -42,6 +42,8 @@ class Rungs:
     clearances
         By rung and one of DISCOUNTS: how far above the cut minus epsilon an incumbent's mean must lie; the
         first column is for no help from outsiders.
+    prior_above
+        The prior information of evidence above a cut.
     """
 
     prices: Prices
@@ -50,6 +52,7 @@ class Rungs:
     targets: FloatArray
     reaches: FloatArray
     clearances: FloatArray
+    prior_above: float
 
     def above(self, gaps: FloatArray, rungs: IntArray, cuts: FloatArray) -> FloatArray:
         """Return the smallest relative evidence of incumbents above cuts; on a rung, the lowest has it."""
@@ -57,7 +60,7 @@ class Rungs:
         np.minimum.at(lowest, rungs, gaps)
         some = np.flatnonzero(lowest < np.inf)
         deviations = lowest[some, None] - (cuts - 1.0)
-        logs = log_evidence(deviations, self.information[some, None], PRIOR_ABOVE)
+        logs = log_evidence(deviations, self.information[some, None], self.prior_above)
         least: FloatArray = logs.min(axis=0) - self.prices.above
         return least
 
@@ -98,6 +101,8 @@ class Course:
         The number of pulls with which each arm has reached the top.
     excess
         How many pulls beyond that all arms together may take.
+    scale
+        The epsilon for which evidence is tightest: the first that was asked for.
     evidence
         For rewards within bounds: what decides when a pair is settled, instead of the rungs.
     """
@@ -107,6 +112,7 @@ class Course:
     unit: FloatArray
     enough: IntArray
     excess: int
+    scale: float
     evidence: BoundedEvidence | None = None
 
     @property
@@ -133,33 +139,38 @@ class Course:
 
 
 @lru_cache(maxsize=32)
-def rungs(n: int, m: int, delta: float) -> Rungs:
-    """Return the rungs for the m best of n arms."""
+def rungs(n: int, m: int, delta: float, finer: float = 1.0) -> Rungs:
+    """Return the rungs for the m best of n arms; `finer` is as in `Prices.enough`."""
     prices = Prices.of(n, m, delta)
-    enough = prices.enough()
-    top = max(1, round(math.log(enough / FIRST) / math.log(STEP)))
+    below, above = finer * PRIOR_BELOW, finer * PRIOR_ABOVE
+    enough = prices.enough(finer)
+    top = max(1, round(math.log(enough / (finer * FIRST)) / math.log(STEP)))
     information = enough * STEP ** np.arange(-top, BEYOND + 1.0)
     targets = np.linspace(-prices.discount - 1.0, 0.0, N_PRICES)
-    reaches = deviation_for(prices.below + targets, information[:, None], PRIOR_BELOW)
+    reaches = deviation_for(prices.below + targets, information[:, None], below)
     nothing = np.full((len(information), 1), -np.inf)
     needed = prices.above - prices.discount * np.array(DISCOUNTS)
-    clearances = deviation_for(needed, information[:, None], PRIOR_ABOVE)
-    return Rungs(prices, information, top, targets, np.hstack([reaches, nothing]), clearances)
+    clearances = deviation_for(needed, information[:, None], above)
+    return Rungs(prices, information, top, targets, np.hstack([reaches, nothing]), clearances, above)
 
 
 @lru_cache(maxsize=8)
-def course(problem: Problem) -> Course:
-    """Return the course of a race, whose worst case is, if possible, no more than naive elimination takes."""
-    ladder = rungs(problem.n, problem.m, problem.delta)
+def course(problem: Problem, scale: float | None = None) -> Course:
+    """Return the course of a race, whose worst case is, if possible, no more than naive elimination takes.
+
+    `scale` is the epsilon that was asked for first, if not the problem's.
+    """
+    scale = scale or problem.epsilon
+    ladder = rungs(problem.n, problem.m, problem.delta, (problem.epsilon / scale) ** 2)
     top = ladder.information[ladder.top]
     unit, evidence = problem.variances / problem.epsilon**2, None
     if problem.is_bounded:
         share = problem.epsilon / problem.width
-        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, share)
+        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, share, scale=scale / problem.width)
         unit = np.full(problem.n, evidence.enough() / top)
     enough = whole_pulls(unit.shape, lambda block: top * unit[block], "The race")
     total = int(enough.sum())
     spare = max(0, int(wnelim.closed_form_pulls(problem)) - total)
     excess = min(int(EXCESS * total), spare)
     countable(total + excess, "The race")
-    return Course(problem, ladder, unit, enough, excess, evidence)
+    return Course(problem, ladder, unit, enough, excess, scale, evidence)

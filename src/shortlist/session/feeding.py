@@ -1,0 +1,154 @@
+"""What people do by hand beyond answering tickets: feed results measured elsewhere, take an answer back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.checks import shortened
+from shortlist.errors import InvalidProblem, NotAsked
+from shortlist.problem import MOST_PULLS, Problem
+from shortlist.session.state import FedRow, RunState
+from shortlist.store import Event, Fed, Withdrawn
+from shortlist.totals import Totals
+
+_MOST_LETTERS = 200  # of a label, a block or a reason
+
+
+@dataclass(frozen=True, eq=False)
+class FedRows:
+    """Validated rows of results that were measured elsewhere.
+
+    Attributes
+    ----------
+    totals
+        The arms, and the numbers and means of their rewards.
+    labels
+        A label for each row; rows with an empty one always add to the others.
+    block
+        What the rows have in common, such as a day.
+    worker
+        Who fed them.
+    """
+
+    totals: Totals
+    labels: tuple[str, ...]
+    block: str = ""
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class FedCount:
+    """How many fed rows were new, known already, and corrections of earlier ones."""
+
+    new: int
+    known: int
+    corrected: int
+
+
+def labels_of(given: object, n: int) -> tuple[str, ...]:
+    """Return a label for each of n rows: the same for all, or one each."""
+    if given is None:
+        return ("",) * n
+    labels = [given] * n if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    if len(labels) != n or not all(isinstance(one, str) for one in labels):
+        raise InvalidProblem(f"`label` is {shortened(given)}; it must be a text, or a list with one per row.")
+    return tuple(checked_text(one, "label") for one in labels)
+
+
+def checked_text(given: object, name: str) -> str:
+    """Return a short text."""
+    if not isinstance(given, str) or len(given) > _MOST_LETTERS or not given.isprintable():
+        raise InvalidProblem(
+            f"`{name}` is {shortened(given)}; it must be a text of at most {_MOST_LETTERS} printable letters."
+        )
+    return given
+
+
+def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
+    """Return the event for rows that are new or correct earlier ones; none if all are known.
+
+    Raises
+    ------
+    InvalidProblem
+        If the strategy certifies nothing for results that it did not ask for, or a label occurs twice.
+    """
+    refuse_feeding(history)
+    totals = rows.totals
+    keys = list(zip(rows.labels, totals.arms.tolist(), strict=True))
+    labelled = [key for key in keys if key[0]]
+    if len(set(labelled)) < len(labelled):
+        label, arm = next(key for key in labelled if labelled.count(key) > 1)
+        raise InvalidProblem(
+            f"there are two rows of {history.problem.name(arm)} with the label {label!r}. A row replaces an "
+            f"earlier one with the same label: add their numbers up, or give them different labels."
+        )
+    found = zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
+    is_new = np.array(
+        [history.fed.get(key) != FedRow(count, mean, rows.block) for key, count, mean in found], dtype=bool
+    )
+    if not is_new.any():
+        return []
+    if float(totals.counts.sum(dtype=np.float64)) + history.n_fed + history.n_pulls > MOST_PULLS:
+        raise InvalidProblem("the run would have more than 2**53 rewards; no more can be counted exactly.")
+    places = np.flatnonzero(is_new)
+    spreads = totals.variances[places]
+    return [
+        Fed(
+            totals.arms[places],
+            totals.counts[places],
+            totals.means[places],
+            None if np.isnan(spreads).all() else spreads,
+            tuple(rows.labels[place] for place in places.tolist()),
+            rows.block,
+            rows.worker,
+        )
+    ]
+
+
+def refuse_feeding(history: RunState) -> None:
+    """Raise InvalidProblem if a run cannot use results that it did not ask for."""
+    if history.rules.anytime is None:
+        raise InvalidProblem(
+            f"the strategy {history.began.strategy} certifies nothing for results that it did not ask for. "
+            f"Start a run with the strategy race, which does."
+        )
+
+
+def counted_rows(before: Sequence[tuple[str, int]], rows: FedRows, events: Sequence[Event]) -> FedCount:
+    """Return how many rows were new, known or corrections, given the labelled rows known before."""
+    known = set(before)
+    fed = [event for event in events if isinstance(event, Fed)]
+    keys = [key for event in fed for key in zip(event.labels, event.arms.tolist(), strict=True)]
+    corrected = sum(key in known for key in keys)
+    return FedCount(len(keys) - corrected, len(rows.labels) - len(keys), corrected)
+
+
+def narrowing(history: RunState, problem: Problem) -> float | None:
+    """Return the smaller epsilon of a question that is the same otherwise; None if it is not."""
+    before = history.problem
+    if history.rules.anytime is None or not problem.epsilon < before.epsilon:
+        return None
+    return problem.epsilon if before.changed(epsilon=problem.epsilon).digest == problem.digest else None
+
+
+def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> list[Event]:
+    """Return the event that takes the answer to a ticket back.
+
+    Raises
+    ------
+    NotAsked
+        If there is no such answer, or its round was decided already.
+    """
+    asked = history.find(round)
+    place = asked.places(np.array([arm]))
+    name = history.problem.name(arm)
+    if round != history.round.number:
+        raise NotAsked(
+            f"round {round} was decided with the answer for {name}, and later rounds depend on it. It can no "
+            f"longer be withdrawn. To go on without it, begin another run with the same file, and tell it the "
+            f"answers up to that round (`shortlist export`, then `shortlist tell`)."
+        )
+    if not asked.is_told[place].all():
+        raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")
+    return [Withdrawn(round, arm, float(asked.means[place][0]), why, by)]

@@ -1,0 +1,186 @@
+"""Results that were measured elsewhere: how many rewards of which arm, and their mean; what they certify."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates import Certificate
+from shortlist.certificates.certificate import certificate_of
+from shortlist.checks import is_whole, listed, real_numbers, shortened
+from shortlist.errors import InvalidProblem
+from shortlist.measure import Summaries, check_summaries
+from shortlist.problem import MOST_PULLS, Problem, checked
+
+MEASURED_ELSEWHERE = (
+    "what was measured next was chosen by what was seen before, all results are included, none of them is "
+    "still to come for what is counted, and each arm has the same mean throughout"
+)
+"""What is assumed of results that Shortlist did not ask for."""
+
+_ROUNDING = 1e-6  # of a number of successes computed from a mean
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Results of some arms, each of which may occur repeatedly; they match the problem.
+
+    Attributes
+    ----------
+    arms, counts
+        The arms, and the number of rewards of each.
+    means, variances
+        The mean and the sample variance of these rewards; NaN for an unknown variance.
+    """
+
+    arms: IntArray
+    counts: IntArray
+    means: FloatArray
+    variances: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        arms: Any,
+        counts: Any,
+        means: Any = None,
+        sample_variances: Any = None,
+        successes: Any = None,
+    ) -> "Totals":
+        """Return results as given by a person or a program; see `certify` and `Session.feed`.
+
+        Raises
+        ------
+        InvalidProblem
+            If they are not numbers of rewards and means, or an arm does not exist.
+        FinalFailure
+            If they violate the declared bounds.
+        """
+        places = _arms(problem, arms)
+        sizes = _whole(counts, "counts", len(places))
+        if (means is None) == (successes is None):
+            raise InvalidProblem("give either `means` or `successes`, one for each of the `counts`.")
+        values = _means(problem, sizes, means, successes)
+        spreads = np.full(len(places), np.nan)
+        if sample_variances is not None:
+            spreads = _numbers(sample_variances, "sample_variances", len(places))
+        is_some = sizes > 0
+        if not (np.isfinite(values) | ~is_some).all() or (spreads < 0).any() or np.isinf(spreads).any():
+            raise InvalidProblem("`means` and `sample_variances` must be finite, and variances not negative.")
+        found = cls(places[is_some], sizes[is_some], values[is_some], spreads[is_some])
+        check_summaries(problem, found.arms, Summaries(found.counts, found.means, found.variances))
+        if float(found.counts.sum(dtype=np.float64)) > MOST_PULLS:
+            raise InvalidProblem("there are more than 2**53 rewards; no more can be counted exactly.")
+        return found
+
+
+def certify(
+    problem: Problem,
+    counts: Sequence[int] | IntArray,
+    means: Sequence[float] | FloatArray | None = None,
+    sample_variances: Sequence[float] | FloatArray | None = None,
+    *,
+    successes: Sequence[int] | IntArray | None = None,
+) -> Certificate:
+    """Return what results that you have already certify: the m best arms, and to within which epsilon.
+
+    You may look as often as you like, and decide by what you see what to measure next and when to stop. Each
+    statement is about all moments, and all of them together are true with probability 1 - delta.
+
+    Parameters
+    ----------
+    problem
+        The question. Its variances must be known, or bounds of its rewards. Fix it before you look: its
+        epsilon is the one for which the certificate is sharpest.
+    counts
+        The number of rewards of each arm, in the order of the problem's arms; 0 is allowed.
+    means
+        The mean reward of each arm; any number where there is no reward.
+    sample_variances
+        Sample variances; they are checked against the bounds, if there are any, and not used otherwise.
+    successes
+        Instead of `means`, for rewards of 0 or 1: how many were 1.
+
+    Examples
+    --------
+    >>> from shortlist import Bernoulli
+    >>> variants = Problem(m=1, epsilon=0.01, delta=0.05, names=["A", "B", "C"], rewards=Bernoulli())
+    >>> found = certify(variants, counts=[9000, 9000, 9000], successes=[270, 360, 495])
+    >>> found.selected, found.epsilon, found.statuses
+    (('C',), 0.0, ('out', 'out', 'in'))
+    """
+    problem = checked(problem)
+    if not problem.knows_variances:
+        raise InvalidProblem(
+            "nothing can be certified from totals if variances are unknown. Give `variances`, or the kind of "
+            "rewards: shortlist.Bernoulli() or shortlist.Bounded(low, high)."
+        )
+    given = Totals.of(problem, np.arange(problem.n), counts, means, sample_variances, successes)
+    pulls, values = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
+    pulls[given.arms], values[given.arms] = given.counts, given.means
+    return certificate_of(problem, pulls, problem.merits(values)).provided(MEASURED_ELSEWHERE)
+
+
+def _arms(problem: Problem, given: Any) -> IntArray:
+    """Return arms, given by number or by name."""
+    names: Mapping[str, int] = (
+        {problem.name(arm): arm for arm in range(problem.n)} if _has_names(given) else {}
+    )
+    found = []
+    for arm in [given] if isinstance(given, str) or is_whole(given) else listed(given):
+        number = names.get(arm, -1) if isinstance(arm, str) else int(arm) if is_whole(arm) else -1
+        if not 0 <= number < problem.n:
+            raise InvalidProblem(
+                f"there is no arm {shortened(arm)}; arms are given by their names, or numbered from 0 to "
+                f"{problem.n - 1}."
+            )
+        found.append(number)
+    return np.array(found, dtype=np.int64)
+
+
+def _has_names(given: Any) -> bool:
+    return isinstance(given, str) or (
+        hasattr(given, "__iter__") and any(isinstance(one, str) for one in given)
+    )
+
+
+def _numbers(given: Any, name: str, n: int) -> FloatArray:
+    values = real_numbers([given] if isinstance(given, int | float) else given, name)
+    if values.shape != (n,):
+        raise InvalidProblem(f"`{name}` has {values.size} entries; give one for each of the {n} arms.")
+    return values
+
+
+def _whole(given: Any, name: str, n: int) -> IntArray:
+    values = _numbers(given, name, n)
+    is_right = (values >= 0) & (values <= MOST_PULLS) & (values == np.floor(values))
+    if not is_right.all():
+        wrong = float(values[np.argmin(is_right)])
+        raise InvalidProblem(f"`{name}` contains {wrong:g}; it must contain whole numbers from 0 on.")
+    return values.astype(np.int64)
+
+
+def _means(problem: Problem, counts: IntArray, means: Any, successes: Any) -> FloatArray:
+    """Return means, given as such or as numbers of successes."""
+    if successes is not None:
+        if not problem.is_binary:
+            raise InvalidProblem("`successes` are for rewards of 0 or 1; give `means`.")
+        hits = _whole(successes, "successes", len(counts))
+        if (hits > counts).any():
+            place = int(np.argmax(hits > counts))
+            raise InvalidProblem(f"there are {hits[place]:,} successes in {counts[place]:,} rewards.")
+        return hits / np.maximum(counts, 1)
+    values = _numbers(means, "means", len(counts))
+    if problem.is_binary and problem.bounds == (0.0, 1.0):
+        hits = np.where(counts > 0, values * counts, 0.0)
+        is_whole_number = np.abs(hits - np.round(hits)) <= _ROUNDING * np.maximum(counts, 1)
+        if not is_whole_number.all():
+            place = int(np.argmin(is_whole_number))
+            raise InvalidProblem(
+                f"{counts[place]:,} rewards of 0 or 1 cannot have the mean {values[place]:g}: that would be "
+                f"{hits[place]:g} successes. Give `successes`, or more digits."
+            )
+    return values
