@@ -23,6 +23,7 @@ from shortlist.rewards import Bernoulli, Bounded, Gaussian, SubGaussian
 from shortlist.session import Session
 from shortlist.simulation import simulate
 from shortlist.store import open_store
+from shortlist.totals import certify
 from shortlist.variance_groups import entropy, heterogeneity
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "SubGaussian",
     "Summary",
     "__version__",
+    "certify",
     "complexity",
     "drive",
     "entropy",

@@ -63,13 +63,17 @@ class Totals:
         sizes = _whole(counts, "counts", len(places))
         if (means is None) == (successes is None):
             raise InvalidProblem("give either `means` or `successes`, one for each of the `counts`.")
-        values = _means(problem, sizes, means, successes)
+        values = _means(sizes, means, successes)
         spreads = np.full(len(places), np.nan)
         if sample_variances is not None:
             spreads = _numbers(sample_variances, "sample_variances", len(places))
         is_some = sizes > 0
         if not (np.isfinite(values) | ~is_some).all() or (spreads < 0).any() or np.isinf(spreads).any():
             raise InvalidProblem("`means` and `sample_variances` must be finite, and variances not negative.")
+        if problem.is_binary:
+            _check_coins(sizes, values)
+        elif successes is not None:
+            raise InvalidProblem("`successes` are for rewards of 0 or 1; give `means`.")
         found = cls(places[is_some], sizes[is_some], values[is_some], spreads[is_some])
         check_summaries(problem, found.arms, Summaries(found.counts, found.means, found.variances))
         if float(found.counts.sum(dtype=np.float64)) > MOST_PULLS:
@@ -163,24 +167,25 @@ def _whole(given: Any, name: str, n: int) -> IntArray:
     return values.astype(np.int64)
 
 
-def _means(problem: Problem, counts: IntArray, means: Any, successes: Any) -> FloatArray:
+def _means(counts: IntArray, means: Any, successes: Any) -> FloatArray:
     """Return means, given as such or as numbers of successes."""
-    if successes is not None:
-        if not problem.is_binary:
-            raise InvalidProblem("`successes` are for rewards of 0 or 1; give `means`.")
-        hits = _whole(successes, "successes", len(counts))
-        if (hits > counts).any():
-            place = int(np.argmax(hits > counts))
-            raise InvalidProblem(f"there are {hits[place]:,} successes in {counts[place]:,} rewards.")
-        return hits / np.maximum(counts, 1)
-    values = _numbers(means, "means", len(counts))
-    if problem.is_binary and problem.bounds == (0.0, 1.0):
-        hits = np.where(counts > 0, values * counts, 0.0)
-        is_whole_number = np.abs(hits - np.round(hits)) <= _ROUNDING * np.maximum(counts, 1)
-        if not is_whole_number.all():
-            place = int(np.argmin(is_whole_number))
-            raise InvalidProblem(
-                f"{counts[place]:,} rewards of 0 or 1 cannot have the mean {values[place]:g}: that would be "
-                f"{hits[place]:g} successes. Give `successes`, or more digits."
-            )
-    return values
+    if successes is None:
+        return _numbers(means, "means", len(counts))
+    hits = _whole(successes, "successes", len(counts))
+    if (hits > counts).any():
+        place = int(np.argmax(hits > counts))
+        raise InvalidProblem(f"there are {hits[place]:,} successes in {counts[place]:,} rewards.")
+    found: FloatArray = hits / np.maximum(counts, 1)
+    return found
+
+
+def _check_coins(counts: IntArray, means: FloatArray) -> None:
+    """Refuse means that no rewards of 0 or 1 can have."""
+    hits = np.where(counts > 0, means, 0.0) * counts
+    is_possible = np.abs(hits - np.round(hits)) <= _ROUNDING * np.maximum(counts, 1)
+    if not is_possible.all():
+        place = int(np.argmin(is_possible))
+        raise InvalidProblem(
+            f"{counts[place]:,} rewards of 0 or 1 cannot have the mean {means[place]:g}: that would be "
+            f"{hits[place]:g} successes. Give `successes`, or more digits."
+        )

@@ -219,6 +219,57 @@ def test_tickets_are_reserved_renewed_and_given_back() -> None:
         assert client.get("/runs/trial.json").json()["suspended"] == "out of paper"
 
 
+PAGE = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
+
+
+def test_results_are_fed_corrected_and_certified() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "page", "question": PAGE, "strategy": "race"})
+        rows: list[dict[str, Any]] = [
+            {"arm": "A", "pulls": 5000, "successes": 100},
+            {"arm": 1, "pulls": 5000, "successes": 300},
+        ]
+        wish = {"rows": rows, "label": "monday", "worker": "ann"}
+        first = client.post("/runs/page/feed", json=wish).json()
+        assert first["rows"] == {"new": 2, "known": 0, "corrected": 0}
+        assert first["certificate"]["selected"] == ["B"]
+        assert first["arms"] == {"A": "out", "B": "in"}
+        assert client.post("/runs/page/feed", json=wish).json()["rows"]["known"] == 2
+        sheet = "variant,visitors,conversions\nA,5000,110\nB,5000,300\n"
+        again = client.post("/runs/page/feed", json={"sheet": sheet, "label": "monday"}).json()
+        assert again["rows"] == {"new": 0, "known": 1, "corrected": 1}
+        assert again["n_fed"] == 10_000
+        slip: dict[str, Any] = {"sheet": sheet.replace("5000,110", "5000,1100"), "label": "tuesday"}
+        refused = client.post("/runs/page/feed", json=slip)
+        assert "slip of the hand" in trouble_of(refused, 422)["message"]
+        assert client.post("/runs/page/feed", json=slip | {"insist": True}).json()["rows"]["new"] == 2
+        both = {"rows": [rows[0] | {"mean": 0.02}]}
+        for wrong in ({}, {"rows": rows, "sheet": sheet}, both, {"sheet": "x"}):
+            assert client.post("/runs/page/feed", json=wrong).status_code == 422
+        seen = client.get("/runs/page.json").json()
+        assert seen["certificate"].startswith("With probability at least 95 %")
+        assert client.get("/runs/page/result.json").json()["n_fed"] == 20_000
+
+
+def test_an_answer_is_withdrawn_a_slip_refused_and_drivers_are_stopped() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "trial", "question": QUESTION, "strategy": "race"})
+        tickets = client.post("/runs/trial/ask", json={"worker": "a"}).json()["tickets"]
+        told = [{"ticket": one["ticket"], "mean": 0.5} for one in tickets]
+        client.post("/runs/trial/tell", json={"worker": "a", "answers": told[:1]})
+        wish = {"ticket": told[0]["ticket"], "why": "wrong scale", "by": "a"}
+        assert client.post("/runs/trial/withdraw", json=wish).status_code == 200
+        assert client.post("/runs/trial/withdraw", json=wish).status_code == 409
+        assert client.post("/runs/trial/tell", json={"worker": "a", "answers": told}).json()["taken"] == 3
+        (one, *_) = client.post("/runs/trial/ask", json={"worker": "a"}).json()["tickets"]
+        far = {"worker": "a", "answers": [{"ticket": one["ticket"], "mean": 1e4}]}
+        assert client.post("/runs/trial/tell", json=far | {"careful": True}).status_code == 422
+        assert client.post("/runs/trial/tell", json=far).json()["taken"] == 1
+        assert client.get("/runs/trial/round.json").json()["n_stops"] == 0
+        assert client.post("/runs/trial/stop", json={"why": "enough"}).status_code == 200
+        assert client.get("/runs/trial/round.json").json()["n_stops"] == 1
+
+
 def test_tickets_issued_or_tried_again_are_named_and_may_be_kept_from_it() -> None:
     with Caller(create_app(MemoryStore())) as client:
         for name, more in (("trial", {}), ("kept", {"reissue": False}), ("sure", {"reproducible": True})):

@@ -530,3 +530,39 @@ def test_runs_about_rewards_within_bounds_work_over_http(client: Client, rewards
     assert there.selected == here.selected == ("arm-2",)
     assert there.n_pulls == here.n_pulls
     assert run.status()["lower_bound"] is None
+
+
+def test_a_remote_run_is_fed_stopped_and_taken_back(client: Client, request: Any) -> None:
+    problem = sl.Problem(m=1, epsilon=0.05, delta=0.1, names=["A", "B"], rewards=sl.Bernoulli())
+    run = client.begin(problem, request.node.name, strategy="race")
+    here = sl.Session(problem, "race")
+    rows: list[dict[str, Any]] = [
+        {"arm": "A", "pulls": 40, "successes": 30},
+        {"arm": 1, "pulls": 60, "successes": 30},
+    ]
+    found = run.feed(rows)
+    alone = here.feed(["A", "B"], [40, 60], successes=[30, 30])
+    assert found["certificate"]["epsilon"] == alone.epsilon
+    assert is_same(run.result(), here.result)
+    tickets = run.ask(worker="ann")
+    run.tell(tickets[0], means=0.0, worker="ann")
+    run.withdraw(f"{run.code}-r{tickets.round}-a{tickets[0].arm}", "wrong", by="ann")
+    assert run.round()["n_open"] == len(tickets)
+    run.stop("enough", by="ann")
+    assert run.round()["n_stops"] == 1
+
+
+def test_a_driver_on_another_machine_ends_when_the_run_is_stopped(client: Client, request: Any) -> None:
+    problem = sl.Problem(m=1, epsilon=0.01, delta=0.1, variances=[1.0] * 3)
+    run = client.begin(problem, request.node.name, strategy="race")
+    calls: list[int] = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        calls.append(arm)
+        if len(calls) == 5:
+            run.stop("enough")
+        return rng.normal(0.0, 1.0, count)
+
+    result = sl.drive(run.session(), measure, pulls_per_call=1000)
+    assert result.stop is sl.Stop.PERSON
+    assert 5 <= len(calls) < 1000

@@ -16,11 +16,15 @@ from shortlist.store import (
     Conflict,
     Ended,
     Event,
+    Fed,
     Leased,
+    Narrowed,
     Released,
     Scored,
+    Stopped,
     Suspended,
     Told,
+    Withdrawn,
 )
 from shortlist.tickets import Ticket
 from tests.questions import known, unknown
@@ -70,6 +74,11 @@ ONE_OF_EACH: dict[str, Event] = {
     "conflict": Conflict(3, 4, 0.1, -0.0, "w"),
     "scored": Scored(TICKET, -0.0, "it failed:\n\0 and \udcff"),
     "suspended": Suspended("no 'more' food", "w\u2028"),
+    "stopped": Stopped("ann@lab", "good enough"),
+    "narrowed": Narrowed(1 / 3),
+    "fed": Fed(arms(2, 0), arms(2**40, 1), np.array([0.1, -0.0]), None, ("mon", "mön"), "week 1", "ann"),
+    "fed, without labels": Fed(arms(1), arms(5), np.array([1 / 3]), np.array([0.2])),
+    "withdrawn": Withdrawn(3, 1, -0.0, "wrong 'scale'", "ann"),
     "ended": Ended(arms(1, 2, 5)),
     "ended, all": Ended(np.arange(10)),
 }

@@ -105,6 +105,7 @@ class Certificate:
             "epsilons": [_finite(epsilon) for epsilon in self.epsilons.tolist()],
             "asked": self.problem.epsilon,
             "sentence": self.sentence,
+            "assumption": None if self.guarantee is None else self.guarantee.assumption,
             "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},
         }
 

@@ -18,9 +18,11 @@ from shortlist.cli import (
     ask,
     begin,
     bench,
+    certify,
     copy,
     doctor,
     export,
+    feed,
     list,
     plan,
     plot,
@@ -32,8 +34,10 @@ from shortlist.cli import (
     serve,
     simulate,
     status,
+    stop,
     strategies,
     tell,
+    withdraw,
 )
 from shortlist.cli.exits import INTERRUPTED, TROUBLE, WRONG, status_of
 from shortlist.cli.options import VARIABLE
@@ -44,9 +48,11 @@ COMMANDS = [
     ask.command,
     begin.command,
     bench.command,
+    certify.command,
     copy.command,
     doctor.command,
     export.command,
+    feed.command,
     list.command,
     plan.command,
     plot.command,
@@ -58,8 +64,10 @@ COMMANDS = [
     serve.command,
     simulate.command,
     status.command,
+    stop.command,
     strategies.command,
     tell.command,
+    withdraw.command,
 ]
 
 
@@ -86,6 +94,8 @@ def shortlist() -> None:
       shortlist report drilling -o drilling.html   write a report to share
       shortlist plot arms drilling -o arms.svg     draw a figure of a run
       shortlist begin FILE, then ask and tell      measure by hand, with CSV files
+      shortlist begin FILE, then feed              add results as they come in
+      shortlist certify results.csv ...            what results that you have prove
       shortlist serve                              use all of this in a browser
     """
 

@@ -52,6 +52,7 @@ def command(
       shortlist begin trial.toml
       shortlist ask trial --worker ann --max 10 --csv > ann.csv
       shortlist tell trial ann.csv
+      shortlist feed landing-page monday.csv
     """
     from shortlist.files.problem_file import read_problem, read_reissue
     from shortlist.report.payloads import begun_dict
@@ -88,3 +89,6 @@ def command(
         )
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
+            if session.history.rules.anytime is not None:
+                click.echo("or, with results that come in by themselves:")
+                click.echo(f"  {next_command('feed', session.name, 'results.csv')}")

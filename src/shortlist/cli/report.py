@@ -11,7 +11,7 @@ import click
 
 from shortlist.cli.options import is_given, json_option, store_option
 from shortlist.cli.output import show_plain, write_whole
-from shortlist.cli.resuming import this_command
+from shortlist.cli.resuming import LIMITS, this_command
 from shortlist.cli.stores import look_at, reading, shown
 from shortlist.errors import InvalidProblem, ShortlistError
 
@@ -94,9 +94,9 @@ def reporting(session: "Session", output: Path | None) -> "Iterator[Callable[[Re
 
 def _write_session(session: "Session", output: Path, stop: "Stop | None") -> None:
     from shortlist.report.model import report_of_run
-    from shortlist.result import Stop
 
-    resume = "" if session.is_private else this_command("--budget" if stop is Stop.BUDGET else "")
+    limit, _ = LIMITS.get("" if stop is None else stop.name, ("", ""))
+    resume = "" if session.is_private else this_command(limit)
     report = report_of_run(session.name, session.history, session.records, resume=resume, stop=stop)
     write_report(report, output, as_json=output.suffix.lower() == ".json")
 

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from shortlist.execution.driven import Driven
 
 
+LIMITS = {
+    "BUDGET": ("--budget", ", without a budget or with a larger one"),
+    "DEADLINE": ("--deadline", ", without a deadline or with another one"),
+    "PERSON": ("", ""),
+}
+"""By reason why a run ended early: the option to leave out in order to resume, and what to say."""
+
+
 def this_command(without: str = "") -> str:
     """Return the current command line, quoted for the shell; without the option named, if any."""
     words, is_value = [*_program()], False
@@ -68,7 +76,7 @@ def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        said = f"The run had made {_pulls(session)} of {_most(session)}.{_advice(session)}"
+        said = f"The run had made {_pulls(session)} of {_most(session)}.{_so_far(session)}{_advice(session)}"
         click.echo(said, err=True)
         raise
     except MeasurementFailed as error:
@@ -97,6 +105,14 @@ def naming_another_run(name: str) -> Iterator[None]:
 
 def _advice(session: "Driven") -> str:
     return "" if session.is_private else f" To resume:\n  {this_command()}"
+
+
+def _so_far(session: "Driven") -> str:
+    """Return what is certified, unless that cannot be found out."""
+    with suppress(ShortlistError):
+        certified = session.result.certificate
+        return "" if certified is None else f" {certified.sentence}"
+    return ""
 
 
 def _pulls(session: "Driven") -> str:

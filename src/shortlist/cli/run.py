@@ -15,7 +15,7 @@ from shortlist.cli.options import Span, is_given, json_option, reissue_option, s
 from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
-from shortlist.cli.resuming import naming_another_run, saying_how_to_go_on, this_command
+from shortlist.cli.resuming import LIMITS, naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @store_option
 @server_options
 @click.option("--budget", type=click.IntRange(min=0), help="Maximum number of pulls.")
+@click.option("--deadline", type=Span(), metavar="TIME", help="Stop after this time: 90s, 15min, 2h.")
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Number of worker processes."
 )
@@ -79,6 +80,7 @@ def command(
     server: str | None,
     token_file: Path | None,
     budget: int | None,
+    deadline: float | None,
     workers: int,
     dask: str | None,
     no_reissue: bool,
@@ -106,15 +108,17 @@ def command(
       shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
       shortlist run examples/drilling.toml --server http://127.0.0.1:8765
 
+    If a run stops early, it says what is certified by then: the race knows that at every moment. With a
+    smaller epsilon in FILE a race goes on from where it is.
+
     Exit status: 0 the answer is certified, 2 the problem is invalid or differs from that of the stored run,
-    3 the budget was used up first or the answer is not proved, 4 a measurement, the store or the server
-    failed, 130 interrupted.
+    3 the budget, the deadline or `shortlist stop` ended it first, or the answer is not proved, 4 a
+    measurement, the store or the server failed, 130 interrupted.
     """
     from shortlist.execution import drive
     from shortlist.files.problem_file import read_problem_file
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text import result_text
-    from shortlist.result import Stop
     from shortlist.session.settings import NOTED
 
     if report_file is not None:
@@ -143,7 +147,7 @@ def command(
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
             how |= {"executor": executor, "progress": progress, "about": about}
             how |= {"reproducible": asked.reproducible, "retries": _retries(asked, retries, retry_pause)}
-            result = drive(session, asked.source, budget=budget, **how)
+            result = drive(session, asked.source, budget=budget, deadline=deadline, **how)
             ended(result)
     if as_json:
         print_json(result.to_dict())
@@ -151,10 +155,9 @@ def command(
         show(result_text(result, asked.means))
         if report_file is not None:
             show_plain(f"Report written to {report_file}.")
-    if result.stop is Stop.BUDGET and not session.is_private:
-        click.echo(
-            f"To resume, without a budget or with a larger one:\n  {this_command('--budget')}", err=True
-        )
+    if result.stop.name in LIMITS and not session.is_private:
+        option, words = LIMITS[result.stop.name]
+        click.echo(f"To resume{words}:\n  {this_command(option)}", err=True)
     sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 

@@ -28,10 +28,13 @@ _MOST_CONFLICTS = 10  # shown one by one
     type=click.Choice(["csv", "json"]),
     help="Format of FILE; by default detected from its name or first character.",
 )
+@click.option("--yes", is_flag=True, help="Accept answers that are far from earlier ones of their arms.")
 @worker_option
 @store_option
 @json_option("what was added")
-def command(run: str, file: Path, form: str | None, worker: str | None, where: str, as_json: bool) -> None:
+def command(
+    run: str, file: Path, form: str | None, yes: bool, worker: str | None, where: str, as_json: bool
+) -> None:
     """Add the answers in FILE to RUN; FILE is - for standard input.
 
     FILE is the output of `shortlist ask --csv` with one more column: `mean`, the mean of all pulls of the
@@ -44,9 +47,10 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
       [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
        {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
-    If anything in FILE is invalid, nothing is added, and the error names the line. Telling the same answer
-    again is harmless. If a ticket already has a different answer, that answer is kept, and the new one is
-    recorded as a conflict. Late answers are accepted.
+    If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
+    from all earlier ones of its arm is refused as a probable slip, unless --yes is given. Telling the same
+    answer again is harmless. If a ticket already has a different answer, that answer is kept, and the new
+    one is recorded as a conflict. Late answers are accepted.
 
     \b
       shortlist tell trial ann.csv
@@ -57,16 +61,19 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
     from shortlist.report.payloads import ended_dict, told_dict
     from shortlist.session import Session
     from shortlist.session.sheet_format import read_sheet
+    from shortlist.session.slips import refuse_slips
     from shortlist.session.tell_sheet import run_with_code, tell_sheet
 
     worker = who(worker)
-    data = _data(file)
+    data = data_of(file)
     name = "standard input" if str(file) == "-" else file
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
         session = Session.resume(store, run)
         try:
             entries = read_sheet(data, form or _form(file))
+            if not yes:
+                refuse_slips(session, entries)
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error} Nothing was added.") from None
         try:
@@ -80,7 +87,8 @@ def command(run: str, file: Path, form: str | None, worker: str | None, where: s
     _warn(session, told.conflicts)
 
 
-def _data(file: Path) -> bytes:
+def data_of(file: Path) -> bytes:
+    """Return the content of a file, or of standard input."""
     from shortlist.input_files import read_bytes, read_stdin
 
     try:

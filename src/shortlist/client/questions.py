@@ -9,7 +9,7 @@ from shortlist.certificates import Certificate, Guarantee
 from shortlist.errors import StoreTrouble
 from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
-from shortlist.result import Arms, Result, Stop, assuming_no_choice
+from shortlist.result import Arms, Result, Stop
 from shortlist.rewards import BOUNDED
 from shortlist.strategies import strategy_for
 
@@ -53,30 +53,26 @@ def check_digest(problem: Problem, data: dict[str, Any]) -> None:
 
 
 def result_from(problem: Problem, data: dict[str, Any]) -> Result:
-    """Return the result in a response; its guarantee is computed here."""
-    stop = Stop[data["stop"].upper()]
+    """Return the result in a response; its guarantee is computed here, what it assumes is as sent."""
+    stop, own = Stop[data["stop"].upper()], strategy_for(data["strategy"], problem).guarantee(problem)
+    pulls = [arm["pulls"] for arm in data["arms"]]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
-    own = strategy_for(data["strategy"], problem).guarantee(problem)
-    promise = own if stop is Stop.CERTIFIED else None
-    n_reissued = data.get("n_reissued", 0)
     statuses = tuple(arm.get("status") or "open" for arm in data["arms"])
-    certified = _certificate(problem, data.get("certificate"), statuses, own)
+    promise = own if stop is Stop.CERTIFIED else None
     return Result(
         problem=problem,
         strategy=data["strategy"],
         seed=data["seed"],
         indices=np.array(data["indices"], dtype=np.int64),
         stop=stop,
-        guarantee=promise and assuming_no_choice(promise, n_reissued),
+        guarantee=promise and replace(promise, assumption=data["guarantee"]["assumption"]),
         n_pulls=data["n_pulls"],
         n_rounds=data["n_rounds"],
-        arms=Arms(
-            np.array([arm["pulls"] for arm in data["arms"]], dtype=np.int64), np.array(means), statuses
-        ),
+        arms=Arms(np.array(pulls, dtype=np.int64), np.array(means), statuses),
         n_fed=data.get("n_fed", 0),
         n_scored=data["n_scored"],
-        n_reissued=n_reissued,
-        certificate=certified and assuming_no_choice(certified, n_reissued),
+        n_reissued=data.get("n_reissued", 0),
+        certificate=_certificate(problem, data.get("certificate"), statuses, own),
     )
 
 
@@ -89,6 +85,7 @@ def _certificate(
     indices, epsilon = np.array(data["indices"], dtype=np.int64), data["epsilon"]
     if own is None or not len(indices):
         return Certificate.of_nothing(problem, data["sentence"])
+    own = replace(own, assumption=data["assumption"])
     if epsilon is None:
         return Certificate.at_end(problem, indices, own)
     promise = replace(own, epsilon=epsilon)

@@ -239,6 +239,26 @@ class RemoteRun:
         wish: dict[str, Any] = {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()}
         self._post("suspend", wish | ({} if until is None else {"until": until}))
 
+    def stop(self, why: str = "", *, by: str | None = None) -> None:
+        """Ask all drivers of the run to stop; see `Session.stop`."""
+        self._post("stop", {"why": why} | ({"by": by} if by else {}))
+
+    def withdraw(self, ticket: str, why: str, *, by: str | None = None) -> None:
+        """Take the answer to a ticket back, before its round is decided; see `Session.withdraw`."""
+        self._post("withdraw", {"ticket": ticket, "why": why} | ({"by": by} if by else {}))
+
+    def feed(
+        self, rows: Sequence[dict[str, Any]], *, block: str = "", worker: str | None = None
+    ) -> dict[str, Any]:
+        """Add results that were measured elsewhere; see `Session.feed`.
+
+        A row has an ``arm``, by name or number, the number of ``pulls``, their ``mean`` or the number of
+        ``successes``, and a ``label``. Returns what is certified, as plain data.
+        """
+        wish = {"rows": [plain(row) for row in rows], "block": block, "worker": worker or _this_process()}
+        found: dict[str, Any] = self._post("feed", wish)
+        return found
+
     # --- reading --------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:

@@ -74,6 +74,12 @@ class RemoteSession:
         return n_made
 
     @property
+    def n_stops(self) -> int:
+        """How often all drivers were asked to stop, as far as is known here."""
+        n_stops: int = self._now.get("n_stops", 0)
+        return n_stops
+
+    @property
     def worst_case_pulls(self) -> int | None:
         """The maximum number of pulls of the strategy; None if unknown."""
         worst: int | None = self._now["worst_case_pulls"]
@@ -152,7 +158,7 @@ class RemoteSession:
     def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Send the answers to parts of tickets."""
         known = self.run.answer(answers, released=released)
-        self._now |= {key: known[key] for key in ("n_pulls", "n_made")}
+        self._now |= {key: known[key] for key in ("n_pulls", "n_made", "n_stops") if key in known}
         self._is_new = False
         self._is_stale |= known["round"] != self._tickets.round
 

@@ -1,6 +1,7 @@
 """The main loop: gets tickets from a session and measures them, with one worker or with many."""
 
 import math
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -47,6 +48,7 @@ def select(
     store: Where | None = None,
     name: str = "main",
     budget: int | None = None,
+    deadline: float | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
     turns: int | None = None,
@@ -82,7 +84,11 @@ def select(
         Where the run is stored, and its name there; see `Session`. If the run stops for any reason, call
         again to resume it; recorded answers are not measured again.
     budget
-        The maximum number of pulls. If the strategy needs more, the result has no guarantee.
+        The maximum number of pulls. If the strategy needs more, the result has the guarantee that is
+        certified by then, if any: see `Result.certificate`.
+    deadline
+        The maximum duration of this call in seconds: running measurements are finished, and no new ones
+        started. The result is as with a budget.
     executor
         Where to measure: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or
         the address of its scheduler; ``Processes(n)`` for n dedicated processes, which are replaced when
@@ -150,6 +156,7 @@ def select(
             session,
             measure,
             budget=budget,
+            deadline=deadline,
             executor=executor,
             pulls_per_call=pulls_per_call,
             turns=turns,
@@ -175,6 +182,7 @@ def drive(
     reproducible: bool = False,
     progress: Callable[[S], None] | None = None,
     about: dict[str, Any] | None = None,
+    deadline: float | None = None,
 ) -> Result:
     """Measure the tickets of a session until it is done, and return its result; see `select`.
 
@@ -183,7 +191,8 @@ def drive(
     immediately.
 
     If the session is in a store, or on a server (see `shortlist.client`), other processes may measure for the
-    same run at the same time. Tickets leased to others are left to them, and waited for.
+    same run at the same time. Tickets leased to others are left to them, and waited for. `Session.stop` ends
+    all of them.
 
     `about` describes the measurement, as plain data for JSON. It is recorded in the log, and the run can only
     be resumed with the same description.
@@ -196,6 +205,9 @@ def drive(
         If earlier rewards of this run were measured with other `pulls_per_call`, other `turns`, another
         block of a vectorised function, another score for failures, or another `about`.
     """
+    started = time.monotonic()
+    if deadline is not None and not (_is_number(deadline) and deadline >= 0):
+        raise InvalidProblem(f"`deadline` is {deadline!r}; it must be a number of seconds, or None.")
     source = source_of(measure)
     session.refresh()
     turns = _turns(turns, source, session.settings)
@@ -225,9 +237,16 @@ def drive(
         workers_for(executor, source) as workers,
     ):
         job = Scheduler(session, source, workers, policy, interrupt, worker, news)
+        n_stops = session.n_stops
+        interrupt.is_ordered = lambda: session.n_stops > n_stops
+        interrupt.due = math.inf if deadline is None else started + deadline
         while len(session.asked):
             round = session.asked.round
-            if not job.measure(budget):
+            is_enough = job.measure(budget)
+            if interrupt.is_wanted and not session.is_done:
+                stop = Stop.PERSON if interrupt.is_ordered() else Stop.DEADLINE
+                return replace(session.result, stop=stop)
+            if not is_enough:
                 return replace(session.result, stop=Stop.BUDGET)
             if session.asked.round == round:
                 job.patiently(partial(wait_for_others, session, interrupt, news))

@@ -1,9 +1,11 @@
 """Ctrl-C in two steps: the first stops a run cleanly, the second immediately."""
 
+import math
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -11,15 +13,32 @@ from types import FrameType
 
 @dataclass
 class Interrupt:
-    """Whether the user asked the run to stop."""
+    """Whether a driver shall stop: because of Ctrl-C, a deadline, or an order to all drivers of the run.
 
-    is_wanted: bool = False
+    Attributes
+    ----------
+    is_pressed
+        Whether Ctrl-C was pressed.
+    due
+        The deadline, on the monotonic clock.
+    is_ordered
+        Returns whether all drivers of the run were told to stop.
+    """
+
+    is_pressed: bool = False
+    due: float = math.inf
+    is_ordered: Callable[[], bool] = lambda: False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the driver shall finish what runs, and then stop."""
+        return self.is_pressed or time.monotonic() >= self.due or self.is_ordered()
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
         """Record the first request to stop; raise KeyboardInterrupt at the second."""
-        if self.is_wanted:
+        if self.is_pressed:
             raise KeyboardInterrupt
-        self.is_wanted = True
+        self.is_pressed = True
         sys.stderr.write(
             "\nStopping after the running measurements; press Ctrl-C again to quit immediately.\n"
         )

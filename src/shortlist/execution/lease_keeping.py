@@ -44,8 +44,10 @@ def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[]
     while session.n_made == before and time.monotonic() < end:
         time.sleep(pause)
         pause = min(2 * pause, 1.0)
-        if interrupt.is_wanted:
+        if interrupt.is_pressed:
             raise KeyboardInterrupt
+        if interrupt.is_wanted:
+            return
         session.refresh()
         if progress is not None:
             progress()

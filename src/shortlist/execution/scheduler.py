@@ -258,6 +258,7 @@ class _RoundScheduler:
             raise self.error
         if self.job.interrupt.is_wanted:
             self.job.workers.close(is_hurried=bool(self.job.hanging))  # others have finished their calls
+        if self.job.interrupt.is_pressed:
             raise KeyboardInterrupt
 
     def _note_broken_off(self) -> None:

@@ -1,7 +1,9 @@
 """The status of a stored run, for a terminal and as plain data: question, progress, workers."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -20,6 +22,7 @@ from shortlist.store import Began
 from shortlist.strategies import strategy_for
 
 _MOST = 5  # conflicts and scores shown individually
+_MOST_NAMED = 10
 
 
 def state_of(history: RunState) -> str:
@@ -162,6 +165,7 @@ def _origin(log: RunLog) -> str:
 def _pulls(history: RunState) -> str:
     cap = history.worst_case_pulls
     said = f"{counted(history.n_pulls, 'pull')} made"
+    said += f", {history.n_fed:,} fed" if history.n_fed else ""
     if cap is not None:
         said += f", of at most {cap:,}"
     if (bound := lower_bound(history.problem)) is not None:
@@ -174,8 +178,55 @@ def _so_far(history: RunState) -> Text:
     found = history.certified
     if found.guarantee is None:
         return Text(found.sentence)
-    leading = ", ".join(found.selected[:_MOST]) + (", ..." if len(found.indices) > _MOST else "")
-    return Text(f"Best so far: {leading}. {found.sentence} {status_words(found)}", style="green")
+    return Text(
+        f"Best so far: {_some(found.selected)}. {found.sentence} {status_words(found)}", style="green"
+    )
+
+
+def fed_lines(history: RunState) -> list[str]:
+    """Return what is certified after results were fed: what to drop, where to go on, what is assumed."""
+    found = history.certified
+    if found.guarantee is None:
+        return [found.sentence, *_next_words(history)]
+    dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
+    lines = [f"Best so far: {_some(found.selected)}.", f"{found.sentence} {status_words(found)}"]
+    if dropped and not found.is_answer:
+        lines.append(f"Can be dropped: {_some(dropped)}.")
+    lines += _next_words(history)
+    return [*lines, f"This assumes that {found.guarantee.assumption}."]
+
+
+def _next_words(history: RunState) -> list[str]:
+    """Return where the next rewards are best sought."""
+    asked = history.round.tickets
+    if not len(asked):
+        return ["The answer is certified: no more results are needed."]
+    shares = asked.counts / asked.counts.sum()
+    order = np.argsort(-shares, kind="stable")[:_MOST]
+    some = ", ".join(
+        f"{history.problem.name(int(asked.arms[one]))} {100 * shares[one]:.0f} %" for one in order
+    )
+    more = f", and {len(asked) - _MOST:,} more" if len(asked) > _MOST else ""
+    return [f"Next: {int(asked.counts.sum()):,} pulls, best divided among {some}{more}."]
+
+
+def fed_dict(history: RunState) -> dict[str, Any]:
+    """Return what is certified after results were fed, as plain data for JSON."""
+    asked, found = history.round.tickets, history.certified
+    names = [history.problem.name(arm) for arm in range(history.problem.n)]
+    return {
+        "certificate": found.to_dict(),
+        "arms": dict(zip(names, found.statuses, strict=True)),
+        "next": {
+            names[arm]: count for arm, count in zip(asked.arms.tolist(), asked.counts.tolist(), strict=True)
+        },
+        "n_fed": history.n_fed,
+        "is_done": history.is_final,
+    }
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 
 def _round(history: RunState, now: float) -> list[str]:

@@ -32,6 +32,7 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
     found = _reissued(result) + _scored(result, history)
     if history is not None:
         found += _waiting(history) + _conflicts(history) + _repeats(history)
+        found += _withdrawn(history) + _corrected(history)
         found += _variation(history) + _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
@@ -100,6 +101,35 @@ def _repeats(history: RunState) -> list[Finding]:
     return [Finding(False, words)]
 
 
+def _withdrawn(history: RunState) -> list[Finding]:
+    """List answers that were taken back."""
+    said = [
+        f"{plain_name(history.problem.name(one.arm))} in round {one.round}, {one.mean:g}: "
+        f"{plain_name(one.why, 200)} ({worker_words(one.by)})"
+        for one in history.withdrawn
+    ]
+    if not said:
+        return []
+    what = f"{counted(len(said), 'answer')} withdrawn: {'; '.join(_few(said))}."
+    return [Finding(True, f"{what} The guarantee assumes that none was withdrawn because of its value.")]
+
+
+def _corrected(history: RunState) -> list[Finding]:
+    """List fed results that were replaced."""
+    said = [
+        f"{plain_name(history.problem.name(one.arm))}, {plain_name(one.label, 60)}: {one.before.mean:g} of "
+        f"{one.before.count:,} became {one.after.mean:g} of {one.after.count:,}"
+        for one in history.corrections
+    ]
+    if not said:
+        return []
+    return [Finding(False, f"{counted(len(said), 'fed row')} corrected: {'; '.join(_few(said))}.")]
+
+
+def _few(said: list[str]) -> list[str]:
+    return said if len(said) <= _FEW else [*said[:_FEW], f"and {len(said) - _FEW:,} more"]
+
+
 def _scored(result: Result, history: RunState | None) -> list[Finding]:
     if not result.n_scored:
         return []
@@ -122,14 +152,18 @@ def _variation(history: RunState) -> list[Finding]:
     """
     problem = history.problem
     rounds = [round for round in history.rounds if round.n_missing == 0 and len(round.tickets)]
-    if not problem.knows_variances or len(rounds) < 2:
+    if not problem.knows_variances or len(rounds) + len(history.fed) < 2:
         return []
+    batches = [(round.tickets.arms, round.tickets.counts, round.means) for round in rounds]
+    batches += [
+        (np.array([arm]), np.array([row.count]), np.array([row.mean]))
+        for (_, arm), row in history.fed.items()
+    ]
     means, pulls = history.result.arms.means, history.result.arms.pulls
     variances = problem.variances_at(means, pulls)
     squares, n_batches = 0.0, np.zeros(problem.n, dtype=np.int64)
-    for round in rounds:
-        arms = round.tickets.arms
-        apart = (round.means - means[arms]) ** 2 * round.tickets.counts / variances[arms]
+    for arms, counts, seen in batches:
+        apart = (seen - means[arms]) ** 2 * counts / variances[arms]
         squares += float(apart.sum())
         n_batches[arms] += 1
     freedom = int(np.maximum(n_batches - 1, 0).sum())
@@ -140,7 +174,7 @@ def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
     from scipy.special import gammainc, gammaincc  # noqa: PLC0415
 
     ratio = squares / freedom
-    said = f"The means of the same arm vary from round to round {ratio:.2g} times as much"
+    said = f"The means of the same arm vary from batch to batch {ratio:.2g} times as much"
     if ratio < _NOTHING:
         return [
             Finding(

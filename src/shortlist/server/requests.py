@@ -151,9 +151,13 @@ class Failed(Strict):
 
 
 class Tell(Strict):
-    """Answers to tickets: all rewards of each, or their mean; in a pilot with the sample variance."""
+    """Answers to tickets: all rewards of each, or their mean; in a pilot with the sample variance.
+
+    If `careful`, answers that are far from all earlier ones of their arms are refused as probable slips.
+    """
 
     worker: Name
+    careful: bool = False
     answers: Annotated[list[Annotated[Any, _as(_ANSWER)]], Field(max_length=_MOST_ARMS)]
     scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
     again: Annotated[
@@ -224,6 +228,46 @@ class Suspend(Strict):
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
     worker: Name
     until: Annotated[float, Field(ge=0, le=1e11)] | None = None
+
+
+class StopWish(Strict):
+    """Who asks all drivers of a run to stop, and why."""
+
+    by: Name | None = None
+    why: Annotated[str, Field(max_length=200)] = ""
+
+
+class Withdraw(Strict):
+    """The ticket whose answer is taken back, why, and by whom."""
+
+    ticket: Annotated[str, Field(min_length=1, max_length=100)]
+    why: Annotated[str, Field(min_length=1, max_length=200)]
+    by: Name | None = None
+
+
+class FedRowWish(Strict):
+    """Results of one arm: its name or number, how many rewards, and their mean or how many were 1."""
+
+    arm: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0, le=MOST)]
+    pulls: Annotated[int, Field(ge=0, le=MOST)]
+    mean: float | None = None
+    successes: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    label: Annotated[str, Field(max_length=200)] = ""
+
+
+class Feed(Strict):
+    """Results that were measured elsewhere: `rows`, or a `sheet`, the text of a CSV file.
+
+    A row replaces an earlier one of its arm with the same label; `label` is for sheets without labels. Rows
+    of a sheet that are far from the earlier ones of their arms are refused as slips, unless `insist`.
+    """
+
+    rows: Annotated[list[FedRowWish], Field(max_length=10_000)] = []
+    sheet: Annotated[str, Field(max_length=10_000_000)] = ""
+    label: Annotated[str, Field(max_length=200)] = ""
+    insist: bool = False
+    block: Annotated[str, Field(max_length=200)] = ""
+    worker: Name | None = None
 
 
 class Trouble(BaseModel):

@@ -96,6 +96,16 @@ class Done(Reply):
     is_done: bool
 
 
+class FedReply(Done):
+    """What was added, what is certified, the status of each arm, and where to go on."""
+
+    rows: dict[str, int]
+    certificate: dict[str, Any]
+    arms: dict[str, str]
+    next: dict[str, int]
+    n_fed: Count
+
+
 class Kept(Done):
     """Answers to parts of tickets were recorded."""
 

@@ -177,6 +177,7 @@ def _round(worker: str | None, known: int | None, run: OpenRun) -> dict[str, Any
         "answered": None if worker is None else _asked(history.answered),
         "n_pulls": history.n_pulls,
         "n_made": history.n_made,
+        "n_stops": history.n_stops,
         "worst_case_pulls": history.worst_case_pulls,
         "code": began.code,
         "strategy": began.strategy,

@@ -9,9 +9,10 @@ import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AfterValidator
 
-from shortlist.errors import NotAsked
+from shortlist.errors import InvalidAnswers, InvalidProblem, NotAsked
 from shortlist.measure import Summaries
 from shortlist.report.payloads import asked_dict, begun_dict, told_dict
+from shortlist.report.run_text import fed_dict, fed_lines
 from shortlist.run_urls import path_of, run_of
 from shortlist.server.app import AppContext
 from shortlist.server.requests import (
@@ -21,17 +22,22 @@ from shortlist.server.requests import (
     Ask,
     Begin,
     Failed,
+    Feed,
     Release,
     Renew,
+    StopWish,
     Suspend,
     Tell,
+    Withdraw,
     checked_name,
 )
-from shortlist.server.responses import Begun, Done, Given, Kept, Taken, returns
+from shortlist.server.responses import Begun, Done, FedReply, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.answer_input import Answers
+from shortlist.session.feeding import FedRows, rows_of_sheet
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
+from shortlist.session.slips import SLIP, refuse_slips, unusual
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
@@ -110,7 +116,69 @@ def routes(context: AppContext) -> APIRouter:
         do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
         return await added(run, partial(_done, do))
 
+    @router.post("/runs/{run}/stop", responses=returns(Done))
+    async def stop(run: Run, wish: StopWish) -> dict[str, Any]:
+        """Ask all drivers of a run to stop; they finish what they are measuring."""
+        return await added(run, partial(_done, partial(Session.stop, why=wish.why, by=wish.by or "")))
+
+    @router.post("/runs/{run}/feed", responses=returns(FedReply))
+    async def feed(run: Run, wish: Feed) -> dict[str, Any]:
+        """Add results that were measured elsewhere, all or nothing, and return what is certified."""
+        return await added(run, partial(_fed, wish))
+
+    @router.post("/runs/{run}/withdraw", responses=returns(Done))
+    async def withdraw(run: Run, wish: Withdraw) -> dict[str, Any]:
+        """Take the answer to a ticket back, before its round is decided."""
+        return await added(run, partial(_done, partial(_withdrawn, wish)))
+
     return router
+
+
+def _withdrawn(wish: Withdraw, session: Session) -> None:
+    round, arm = ticket_numbers(Entry("ticket", wish.ticket), session.code)
+    session.withdraw(round, arm, wish.why, by=wish.by or "")
+
+
+def _fed(wish: Feed, session: Session) -> dict[str, Any]:
+    if bool(wish.rows) == bool(wish.sheet):
+        raise InvalidProblem("give either `rows` or a `sheet`.")
+    if wish.rows:
+        return _fed_rows(session, _rows(wish, session))
+    rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
+    totals = rows.totals
+    if found := "" if wish.insist else unusual(session.history, totals.arms, totals.counts, totals.means):
+        raise InvalidAnswers(f"{found} {SLIP} Nothing was added.")
+    return _fed_rows(session, rows)
+
+
+def _rows(wish: Feed, session: Session) -> FedRows:
+    """Return the rows of a request."""
+    means, hits = [row.mean for row in wish.rows], [row.successes for row in wish.rows]
+    is_mean = None not in means and set(hits) == {None}
+    if not is_mean and (None in hits or set(means) != {None}):
+        raise InvalidProblem("give either `mean` or `successes` in every row.")
+    return session.fed_rows(
+        [row.arm for row in wish.rows],
+        [row.pulls for row in wish.rows],
+        means if is_mean else None,
+        None,
+        None if is_mean else hits,
+        [row.label or wish.label for row in wish.rows],
+        wish.block,
+        wish.worker or "",
+    )
+
+
+def _fed_rows(session: Session, rows: FedRows) -> dict[str, Any]:
+    count = session.feed_rows(rows)
+    with session.log.lock:
+        history = session.history
+        return {
+            "run": session.name,
+            "rows": {"new": count.new, "known": count.known, "corrected": count.corrected},
+            "lines": fed_lines(history),
+            **fed_dict(history),
+        }
 
 
 def _begun(context: AppContext, wish: Begin) -> tuple[dict[str, Any], bool]:
@@ -186,11 +254,14 @@ def _answered(given: Answer, session: Session) -> dict[str, Any]:
             "round": history.round.number,
             "n_pulls": history.n_pulls,
             "n_made": history.n_made,
+            "n_stops": history.n_stops,
         }
 
 
 def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
+    if told.careful:
+        refuse_slips(session, entries)
     scored = [_scored(session, one) for one in told.scored]
     again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
     return _taken(session, entries, told.worker, scored=scored, again=again)

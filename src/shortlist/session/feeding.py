@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shortlist.checks import shortened
-from shortlist.errors import InvalidProblem, NotAsked
+from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.problem import MOST_PULLS, Problem
+from shortlist.session.result_sheet import read_results
 from shortlist.session.state import FedRow, RunState
 from shortlist.store import Event, Fed, Withdrawn
 from shortlist.totals import Totals
+
+if TYPE_CHECKING:
+    from shortlist.session.session import Session
 
 _MOST_LETTERS = 200  # of a label, a block or a reason
 
@@ -35,6 +40,22 @@ class FedRows:
     labels: tuple[str, ...]
     block: str = ""
     worker: str = ""
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """The label and the arm of each row."""
+        return list(zip(self.labels, self.totals.arms.tolist(), strict=True))
+
+    def refuse_doubles(self, problem: Problem) -> None:
+        """Raise InvalidProblem if two rows of an arm have the same label: one would replace the other."""
+        seen: set[tuple[str, int]] = set()
+        for label, arm in self.keys:
+            if label and (label, arm) in seen:
+                raise InvalidProblem(
+                    f"there are two rows of {problem.name(arm)} with the label {label!r}. A row replaces an "
+                    f"earlier one with the same label: add their numbers up, or give them different labels."
+                )
+            seen.add((label, arm))
 
 
 @dataclass(frozen=True)
@@ -65,24 +86,42 @@ def checked_text(given: object, name: str) -> str:
     return given
 
 
+def rows_of_sheet(session: "Session", data: bytes, label: str, worker: str, block: str = "") -> FedRows:
+    """Return the rows of a CSV file; `label` is for rows of a file without labels.
+
+    Raises
+    ------
+    InvalidAnswers
+        If the file is invalid. The message names the line.
+    """
+    try:
+        sheet = read_results(data)
+        if sheet.labels is not None and not all(sheet.labels):
+            raise InvalidAnswers(f"{sheet.places[sheet.labels.index('')]} has no label.")
+        if sheet.labels is None and not label:
+            raise InvalidAnswers(
+                "it has no column `label` (or day); give a label, so that nothing counts twice."
+            )
+        problem = session.problem
+        arms = sheet.arms_among([problem.name(arm) for arm in range(problem.n)])
+        labels = label if sheet.labels is None else list(sheet.labels)
+        moments = (sheet.means, sheet.variances, sheet.successes)
+        return session.fed_rows(arms, sheet.counts, *moments, labels, block, worker)
+    except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
+        raise InvalidAnswers(f"{error} Nothing was added.") from None
+
+
 def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     """Return the event for rows that are new or correct earlier ones; none if all are known.
 
     Raises
     ------
     InvalidProblem
-        If the strategy certifies nothing for results that it did not ask for, or a label occurs twice.
+        If the strategy certifies nothing for results that it did not ask for.
     """
     refuse_feeding(history)
     totals = rows.totals
-    keys = list(zip(rows.labels, totals.arms.tolist(), strict=True))
-    labelled = [key for key in keys if key[0]]
-    if len(set(labelled)) < len(labelled):
-        label, arm = next(key for key in labelled if labelled.count(key) > 1)
-        raise InvalidProblem(
-            f"there are two rows of {history.problem.name(arm)} with the label {label!r}. A row replaces an "
-            f"earlier one with the same label: add their numbers up, or give them different labels."
-        )
+    keys = rows.keys
     found = zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
     is_new = np.array(
         [history.fed.get(key) != FedRow(count, mean, rows.block) for key, count, mean in found], dtype=bool
@@ -145,9 +184,9 @@ def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> li
     name = history.problem.name(arm)
     if round != history.round.number:
         raise NotAsked(
-            f"round {round} was decided with the answer for {name}, and later rounds depend on it. It can no "
-            f"longer be withdrawn. To go on without it, begin another run with the same file, and tell it the "
-            f"answers up to that round (`shortlist export`, then `shortlist tell`)."
+            f"round {round} was decided with the answer for {name}, and later rounds depend on it: it can no "
+            f"longer be withdrawn. To go on without it, begin another run with the same file, and tell it "
+            f"the answers of the rounds before (`shortlist export`, then `shortlist tell`)."
         )
     if not asked.is_told[place].all():
         raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")

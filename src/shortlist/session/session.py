@@ -503,7 +503,9 @@ class Session:
         sizes = np.atleast_1d(np.asarray(counts, dtype=np.float64))
         labels = np.array(labels_of(label, len(sizes)), dtype=object)[sizes > 0]  # empty rows say nothing
         worker = worker and checked_worker(worker)
-        return FedRows(given, tuple(labels.tolist()), checked_text(block or "", "block"), worker)
+        rows = FedRows(given, tuple(labels.tolist()), checked_text(block or "", "block"), worker)
+        rows.refuse_doubles(self.problem)
+        return rows
 
     def feed_rows(self, rows: FedRows) -> FedCount:
         """Add validated results; return how many rows were new, known, and corrections."""

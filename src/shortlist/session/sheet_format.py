@@ -80,13 +80,13 @@ def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
     InvalidAnswers
         If it cannot be parsed. The message names the line.
     """
-    text = _text(data)
+    text = sheet_text(data)
     if form is None:
         form = "json" if text.lstrip()[:1] in ("[", "{") else "csv"
     return _of_json(text) if form == "json" else _of_csv(text)
 
 
-def _text(data: bytes) -> str:
+def sheet_text(data: bytes) -> str:
     """Return the text of a file. Tickets and numbers are ASCII; other text may have any encoding."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
@@ -97,7 +97,7 @@ def _text(data: bytes) -> str:
 
 
 def _of_csv(text: str) -> list[Entry]:
-    rows = _rows(text)
+    rows = sheet_rows(text)
     try:
         _, header = next(rows)
     except StopIteration:
@@ -108,7 +108,7 @@ def _of_csv(text: str) -> list[Entry]:
     return [_summary(where, row, columns, len(header)) for where, row in rows]
 
 
-def _rows(text: str) -> Iterator[tuple[str, list[str]]]:
+def sheet_rows(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the non-empty lines as lists of cells, each with its place."""
     skipped = 0
     if text[:4].lower() == "sep=":  # some spreadsheets declare their delimiter this way
@@ -164,7 +164,7 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
         for label in _labels(where, row, columns, width):
             labels.setdefault(key, {}).setdefault(label, where)
         if cell:
-            rewards.setdefault(key, []).append(_number(where, "reward", cell))
+            rewards.setdefault(key, []).append(sheet_number(where, "reward", cell))
         else:
             blank.setdefault(key, where)
     for key in blank.keys() & rewards.keys():
@@ -180,7 +180,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int) ->
     given: dict[str, float | None] = {}
     for name in ("mean", "variance", "count"):
         cell = _cell(where, row, columns, name, width) if name in columns else ""
-        given[name] = _number(where, name, cell) if cell else None
+        given[name] = sheet_number(where, name, cell) if cell else None
     labels = dict.fromkeys(_labels(where, row, columns, width), where)
     return _whole(Entry(where, ticket, None, **given, labels=labels))
 
@@ -200,7 +200,8 @@ def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width:
     return row[columns[name]] if columns[name] < len(row) else ""
 
 
-def _number(where: str, name: str, text: str) -> float:
+def sheet_number(where: str, name: str, text: str) -> float:
+    """Return the number in a cell; raise InvalidAnswers, naming the place, if it is none."""
     if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
         return float(text)
     if "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):

@@ -1,6 +1,6 @@
 /** The form for answers by hand: take tickets, enter results, send them. */
 import { show } from "./bind.js";
-import { Following, persist, talk } from "./connection.js";
+import { Following, Refused, persist, talk } from "./connection.js";
 import { keep, kept } from "./drafts.js";
 import { counted, moment, name, sentence } from "./forms.js";
 import { Card } from "./ticket.js";
@@ -25,6 +25,7 @@ function start() {
   get("take").addEventListener("submit", doing(take));
   get("release").addEventListener("click", doing(release));
   get("answers").addEventListener("submit", doing(send));
+  get("feed")?.addEventListener("submit", doing(feed));
   deal(kept(room, { tickets: [] }));
 }
 
@@ -132,6 +133,23 @@ async function send() {
   count();
   tell("sent-said", summary(sums, left.length - sums.wrong, last), sums.wrong > 0);
   ready.find((card) => !card.isDone)?.focus();
+}
+
+async function feed() {
+  tell("fed-said", "Sending …");
+  const worker = get("worker").value.trim() || "somebody";
+  const wish = { worker, sheet: get("sheet").value, label: get("label").value.trim(), insist: get("insist").checked };
+  try {
+    const fed = await persist(() => talk(`${path}/feed`, wish));
+    const { new: added, known, corrected } = fed.rows;
+    const counts = `${counted(added, "row")} added, ${known} already known, ${corrected} corrected.`;
+    tell("fed-said", [counts, ...fed.lines].join(" "));
+    get("sheet").value = "";
+    get("insist").checked = false;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    tell("fed-said", sentence(error.message), true);
+  }
 }
 
 /** A summary of what happened to the answers.

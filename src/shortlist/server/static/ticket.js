@@ -5,6 +5,7 @@ import { counted, name, sentence } from "./forms.js";
 import { isUnclear, number, rewards } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
+const SLIP = /slip of the hand/;
 
 /** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean}} Ticket */
 
@@ -16,6 +17,7 @@ export class Card {
     this.ticket = ticket;
     this.kind = "mean";
     this.isDone = false;
+    this.doubted = ""; // an answer that the server took for a slip
     this.find(".arm").textContent = name(ticket.name);
     this.find(".wanted").textContent = `${counted(ticket.pulls, "pull")} wanted`;
     this.find(".code").textContent = ticket.ticket;
@@ -93,13 +95,16 @@ export class Card {
    * @param {string} worker @param {(body: any) => Promise<any>} post */
   async send(worker, post) {
     this.say("Sending …", "");
+    const said = JSON.stringify(this.answer);
     try {
-      const told = await post({ worker, answers: [this.answer] });
+      const told = await post({ worker, answers: [this.answer], careful: said !== this.doubted });
       this.finish(told);
       return told;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.say(error.message.replace(/^entry 1: /, ""), "error");
+      this.doubted = SLIP.test(error.message) ? said : ""; // sent again unchanged, it is accepted
+      const words = error.message.replace(/^entry 1: /, "");
+      this.say(words.replace(/repeat the command with --yes/, "send it again"), "error");
       return null;
     }
   }

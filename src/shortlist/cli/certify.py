@@ -1,0 +1,114 @@
+"""``shortlist certify``: say what results that exist already prove."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.exits import CERTIFIED, SHORT
+from shortlist.cli.options import json_option
+from shortlist.cli.output import print_json, show_plain
+from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed
+
+if TYPE_CHECKING:
+    from shortlist.problem import Problem
+    from shortlist.session.result_sheet import ResultSheet
+
+
+@click.command("certify")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-m", default=1, show_default=True, help="How many arms to select.")
+@click.option("--epsilon", type=float, required=True, help="How far from the m-th best an arm may be.")
+@click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")
+@click.option(
+    "--bounds", nargs=2, type=float, metavar="LOW HIGH", help="For means: all rewards lie between these."
+)
+@click.option("--variance", type=float, help="For means: the variance of a reward, or more.")
+@click.option("--minimise", is_flag=True, help="Small means are good.")
+@json_option("the certificate")
+def command(
+    file: Path,
+    m: int,
+    epsilon: float,
+    delta: float,
+    bounds: tuple[float, float] | None,
+    variance: float | None,
+    minimise: bool,
+    as_json: bool,
+) -> None:
+    """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
+
+    FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
+    conversions) or `mean`. Rows of the same arm add up. With means, say how large rewards can be, with
+    --bounds, or how much they vary, with --variance.
+
+    The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
+    not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
+    delta before you look, and put in everything that was measured.
+
+    \b
+      shortlist certify week.csv --epsilon 0.005
+      shortlist certify scores.csv -m 3 --epsilon 0.02 --bounds 0 1
+
+    Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
+    """
+    from shortlist.cli.tell import data_of
+    from shortlist.report.verdict import status_words
+    from shortlist.session.result_sheet import read_results
+
+    name = "standard input" if str(file) == "-" else str(file)
+    data = data_of(file)
+    try:
+        sheet = read_results(data)
+        asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
+        found = _certified(sheet, _question(sheet, bounds, variance, asked))
+    except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
+        raise InvalidAnswers(f"{name}: {error}") from None
+    names = found.problem.names or ()
+    if as_json:
+        print_json(found.to_dict() | {"statuses": dict(zip(names, found.statuses, strict=True))})
+    else:
+        show_plain(str(found))
+        if found.guarantee is not None:
+            show_plain(status_words(found))
+    sys.exit(CERTIFIED if found.is_answer else SHORT)
+
+
+def _question(
+    sheet: "ResultSheet",
+    bounds: tuple[float, float] | None,
+    variance: float | None,
+    asked: dict[str, Any],
+) -> "Problem":
+    """Return the question about the arms of a sheet."""
+    import numpy as np
+
+    from shortlist.problem import Problem
+    from shortlist.rewards import Bernoulli, Bounded
+
+    names = list(dict.fromkeys(sheet.arms))
+    if sheet.successes is not None:
+        if bounds or variance:
+            raise InvalidProblem("successes are rewards of 0 or 1; leave --bounds and --variance out.")
+        return Problem(**asked, names=names, rewards=Bernoulli())
+    if (bounds is None) == (variance is None):
+        raise InvalidProblem(
+            "with means, give either --bounds LOW HIGH, between which all rewards lie, or --variance."
+        )
+    if bounds is not None:
+        return Problem(**asked, names=names, rewards=Bounded(*bounds))
+    return Problem(**asked, names=names, variances=np.full(len(names), variance))
+
+
+def _certified(sheet: "ResultSheet", problem: "Problem") -> Any:
+    import numpy as np
+
+    from shortlist.totals import Totals, certify
+
+    rows = Totals.of(problem, list(sheet.arms), sheet.counts, sheet.means, sheet.variances, sheet.successes)
+    counts = np.bincount(rows.arms, rows.counts, problem.n)
+    sums = np.bincount(rows.arms, rows.counts * rows.means, problem.n)
+    if sheet.successes is not None:
+        return certify(problem, counts.tolist(), successes=np.round(sums).tolist())
+    return certify(problem, counts.tolist(), (sums / np.maximum(counts, 1)).tolist())

@@ -1,0 +1,123 @@
+"""``shortlist feed``: add results that were measured elsewhere, day by day."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shortlist.cli.options import json_option, store_option, worker_option
+from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.stores import refuse_file, who, writing
+from shortlist.errors import InvalidAnswers
+
+if TYPE_CHECKING:
+    from shortlist.session import Session
+    from shortlist.session.feeding import FedCount, FedRows
+
+
+@click.command("feed")
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--label",
+    help="Label of the rows, such as a date, if FILE has no such column.  [default: the name of FILE]",
+)
+@click.option("--block", help="What the rows have in common, such as a day; recorded for reports.")
+@click.option("--yes", is_flag=True, help="Accept rows that are far from the earlier ones of their arms.")
+@worker_option
+@store_option
+@json_option("what was added, and what is certified")
+def command(
+    run: str,
+    file: Path,
+    label: str | None,
+    block: str | None,
+    yes: bool,
+    worker: str | None,
+    where: str,
+    as_json: bool,
+) -> None:
+    """Add the results in FILE to RUN, and say what is certified; FILE is - for standard input.
+
+    For results that come in by themselves, such as the visitors of a website: no ticket is needed. FILE is a
+    CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or conversions) or
+    `mean`, and optionally `sd` or `variance`, and `label` (or day). Look as often as you like, and stop when
+    you like: what is certified stays true.
+
+    A row replaces an earlier row of the same arm with the same label. So sending a file again changes
+    nothing, and sending a corrected file corrects it, on the record. Without a column of labels the name of
+    FILE is the label.
+
+    Feed everything that was measured, of every arm, and count only what is complete: no conversions that
+    may still come. Which arm gets the next visitors may depend on earlier results.
+
+    \b
+      shortlist begin landing-page.toml
+      shortlist feed landing-page monday.csv
+      shortlist feed landing-page tuesday.csv
+
+    Exit status: 0 the answer is certified, 3 not yet, 2 FILE or the command line is wrong, 4 the store
+    failed.
+    """
+    import sys
+
+    from shortlist.cli.exits import CERTIFIED, SHORT
+    from shortlist.session import Session
+
+    worker = who(worker)
+    with writing(where, must_exist=True) as store:
+        refuse_file(store, run)
+        session = Session.resume(store, run)
+        rows = _rows(session, file, label, block, worker)
+        if not yes:
+            _second_look(session, rows)
+        count = session.feed_rows(rows)
+        if as_json:
+            print_json(_dict(session, count))
+        else:
+            _say(session, count)
+        sys.exit(CERTIFIED if session.certified.is_answer else SHORT)
+
+
+def _rows(session: "Session", file: Path, label: str | None, block: str | None, worker: str) -> "FedRows":
+    from shortlist.cli.tell import data_of
+    from shortlist.session.feeding import rows_of_sheet
+
+    name = "standard input" if str(file) == "-" else str(file)
+    label = label or ("" if str(file) == "-" else file.name)
+    try:
+        return rows_of_sheet(session, data_of(file), label, worker, block or "")
+    except InvalidAnswers as error:
+        raise InvalidAnswers(f"{name}: {error}") from None
+
+
+def _second_look(session: "Session", rows: "FedRows") -> None:
+    """Refuse rows that are far from the earlier ones of their arms, unless the user insists."""
+    from shortlist.session.slips import SLIP, unusual
+
+    totals = rows.totals
+    if found := unusual(session.history, totals.arms, totals.counts, totals.means):
+        raise InvalidAnswers(
+            f"{found} {SLIP} Nothing was added. If the numbers are right, repeat the command with --yes."
+        )
+
+
+def _say(session: "Session", count: "FedCount") -> None:
+    from shortlist.report.run_text import fed_lines
+    from shortlist.report.worker_text import counted
+
+    parts = [f"{counted(count.new, 'row')} added"]
+    if count.known:
+        parts.append(f"{count.known:,} already known")
+    if count.corrected:
+        parts.append(f"{count.corrected:,} corrected")
+    show_plain("; ".join(parts) + ".")
+    for line in fed_lines(session.history):
+        show_plain(line)
+
+
+def _dict(session: "Session", count: "FedCount") -> dict[str, Any]:
+    from shortlist.report.run_text import fed_dict
+
+    counts = {"new": count.new, "known": count.known, "corrected": count.corrected}
+    return {"run": session.name, "rows": counts} | fed_dict(session.history)

@@ -1,0 +1,126 @@
+"""Sheets of results that were measured elsewhere: a row for each arm, with numbers of rewards and means.
+
+The columns may have the names that are usual where such sheets come from, such as variant, visitors and
+conversions. This module only parses a sheet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shortlist.errors import InvalidAnswers
+from shortlist.session.sheet_format import sheet_number, sheet_rows, sheet_text
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "arm": ("arm", "variant", "name", "option", "model", "prompt"),
+    "count": ("pulls", "visitors", "count", "n", "trials", "users", "samples"),
+    "successes": ("successes", "conversions", "wins", "clicks"),
+    "mean": ("mean", "rate", "average"),
+    "sd": ("sd", "std"),
+    "variance": ("variance",),
+    "label": ("label", "day", "date"),
+}
+"""What a column means, and the names that it may have."""
+
+
+@dataclass(frozen=True)
+class ResultSheet:
+    """The rows of a sheet.
+
+    Attributes
+    ----------
+    arms
+        The arms as written in the sheet.
+    counts
+        How many rewards each row is about.
+    means, successes, variances
+        Columns that the sheet has; None for others. It has either means or successes.
+    labels
+        A label for each row, if the sheet has such a column.
+    places
+        Where each row is, for messages: "line 3".
+    """
+
+    arms: tuple[str, ...]
+    counts: tuple[float, ...]
+    means: tuple[float, ...] | None
+    successes: tuple[float, ...] | None
+    variances: tuple[float, ...] | None
+    labels: tuple[str, ...] | None
+    places: tuple[str, ...]
+
+    def arms_among(self, names: Sequence[str]) -> list[int]:
+        """Return the numbers of the arms, which are given by name or, if no arm has that name, by number."""
+        numbers = {name: number for number, name in enumerate(names)}
+        found = []
+        for arm, where in zip(self.arms, self.places, strict=True):
+            number = numbers.get(arm, int(arm) if arm.isascii() and arm.isdigit() and len(arm) < 10 else -1)
+            if not 0 <= number < len(names):
+                some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+                raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
+            found.append(number)
+        return found
+
+
+def read_results(data: bytes) -> ResultSheet:
+    """Return the rows of a CSV file of results; raise InvalidAnswers, naming the line, if it is invalid."""
+    rows = list(sheet_rows(sheet_text(data)))
+    if len(rows) < 2:
+        raise InvalidAnswers("it must have a header, such as variant,visitors,conversions, and some lines.")
+    columns = _columns(rows[0][1])
+    width = len(rows[0][1])
+    for where, row in rows[1:]:
+        if len(row) != width:
+            raise InvalidAnswers(
+                f"{where} has {len(row)} cells, but the header has {width}. Use a decimal point, not a "
+                f"decimal comma; put quotes around text that contains commas."
+            )
+
+    def numbers(kind: str) -> tuple[float, ...] | None:
+        if kind not in columns:
+            return None
+        name, place = columns[kind]
+        return tuple(sheet_number(where, name, row[place]) for where, row in rows[1:])
+
+    def words(kind: str) -> tuple[str, ...] | None:
+        return tuple(row[columns[kind][1]] for _, row in rows[1:]) if kind in columns else None
+
+    deviations, variances = numbers("sd"), numbers("variance")
+    if deviations is not None:
+        variances = tuple(one * one for one in deviations)
+    return ResultSheet(
+        words("arm") or (),
+        numbers("count") or (),
+        numbers("mean"),
+        numbers("successes"),
+        variances,
+        words("label"),
+        tuple(where for where, _ in rows[1:]),
+    )
+
+
+def _columns(header: list[str]) -> dict[str, tuple[str, int]]:
+    """Return the name and the position of each kind of column."""
+    names = [name.strip().lower() for name in header]
+    found = {}
+    for kind, known in COLUMNS.items():
+        places = [place for place, name in enumerate(names) if name in known]
+        if len(places) > 1:
+            both = " and ".join(f"`{names[place]}`" for place in places)
+            raise InvalidAnswers(f"the columns {both} mean the same; keep one.")
+        if places:
+            found[kind] = names[places[0]], places[0]
+    for kind in ("arm", "count"):
+        if kind not in found:
+            raise InvalidAnswers(
+                f"there is no column `{COLUMNS[kind][0]}` (or {', '.join(COLUMNS[kind][1:])}) among "
+                f"{', '.join(names)}."
+            )
+    if ("mean" in found) == ("successes" in found):
+        has = "both" if "mean" in found else "neither"
+        raise InvalidAnswers(
+            f"there is {has} a column of means and of successes; give one of `mean` (or "
+            f"{', '.join(COLUMNS['mean'][1:])}) and `successes` (or {', '.join(COLUMNS['successes'][1:])})."
+        )
+    if "sd" in found and "variance" in found:
+        raise InvalidAnswers("there are columns of standard deviations and of variances; keep one.")
+    return found

@@ -1,0 +1,278 @@
+"""`feed`, `certify`, `stop`, `withdraw`: results as they come in, and an honest word at any moment."""
+
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from shortlist import Session
+from shortlist.errors import NoSuchRun, StoreTrouble
+from tests.cli.calling import QUESTION, SIMULATED, Calls
+
+PAGE = """
+[problem]
+m = 1
+epsilon = 0.01
+delta = 0.05
+names = ["control", "short", "video"]
+rewards = "bernoulli"
+"""
+RATES = {"control": 0.04, "short": 0.042, "video": 0.056}
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+def week(call: Calls) -> dict[str, dict[str, tuple[int, int]]]:
+    """Write a file for each day; return visitors and conversions by day and variant."""
+    rng, found = np.random.default_rng(8), dict[str, dict[str, tuple[int, int]]]()
+    for day in DAYS:
+        sizes = {name: int(rng.integers(500, 900)) for name in RATES}
+        found[day] = {name: (size, int(rng.binomial(size, RATES[name]))) for name, size in sizes.items()}
+        sheet(call, day, found[day])
+    return found
+
+
+def sheet(call: Calls, day: str, rows: dict[str, tuple[int, int]]) -> str:
+    lines = [f"{name},{visitors},{hits}" for name, (visitors, hits) in rows.items()]
+    return call.write(f"{day}.csv", "\n".join(["variant,visitors,conversions", *lines, ""]))
+
+
+def test_a_week_of_a_team_with_two_files_sent_twice_and_one_corrected(call: Calls) -> None:
+    days = week(call)
+    call.write("page.toml", PAGE)
+    begun = call("begin", "page.toml")
+    assert "shortlist feed page results.csv" in begun.words
+    statuses = [call("feed", "page", f"{day}.csv").status for day in DAYS[:4]]
+    assert call("feed", "page", "tue.csv").words.startswith("0 rows added; 3 already known.")
+    visitors, hits = days["wed"]["short"]
+    sheet(call, "wed", days["wed"] | {"short": (visitors, hits + 9)})
+    days["wed"]["short"] = (visitors, hits + 9)
+    assert call("feed", "page", "wed.csv").words.startswith("0 rows added; 2 already known; 1 corrected.")
+    for day in (*DAYS[4:], "sun"):
+        last = call("feed", "page", f"{day}.csv")
+        statuses.append(last.status)
+    totals = {name: np.array([days[day][name] for day in DAYS]).sum(axis=0) for name in RATES}
+    data = call("feed", "page", "mon.csv", "--json").data
+    assert data["rows"] == {"new": 0, "known": 3, "corrected": 0}
+    assert data["n_fed"] == sum(int(total[0]) for total in totals.values())
+    lines = [f"{name},{total[0]},{total[1]}" for name, total in totals.items()]
+    call.write("all.csv", "\n".join(["variant,visitors,conversions", *lines]))
+    whole = call("certify", "all.csv", "--epsilon", "0.01", "--json")
+    assert whole.data["epsilon"] == data["certificate"]["epsilon"]
+    assert whole.data["selected"] == data["certificate"]["selected"] == ["video"]
+    assert whole.data["statuses"] == data["arms"]
+    assert whole.status == statuses[-1] == 0
+    assert statuses[0] == 3
+    assert "no more results are needed" in last.words
+    report = call("report", "page").words
+    assert "1 fed row corrected: short, wed.csv" in report
+    assert "each arm has the same mean throughout" in report
+    assert call("report", "page", "-o", "page.html").status == 0
+    assert call("replay", "page").status == 0
+    assert f"{data['n_fed']:,}" in call("list").words
+
+
+def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "mon", {"control": (3000, 30), "short": (1000, 45), "video": (1000, 55)})
+    done = call("feed", "page", "mon.csv")
+    assert done.status == 3
+    assert "Best so far: video." in done.words
+    assert "(asked: 0.01)" in done.words
+    assert "Can be dropped: control." in done.words
+    assert "best divided among" in done.words
+    assert "control" not in done.words.partition("best divided among")[2].partition(".")[0]
+    assert "Best so far: video." in call("status", "page").words
+    assert "5,000 fed" in call("status", "page").words
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("variant,visitors\ncontrol,10\n", "neither a column of means"),
+        ("variant,conversions\ncontrol,10\n", "no column `pulls`"),
+        ("visitors,conversions\n10,1\n", "no column `arm`"),
+        ("variant,name,visitors,conversions\na,b,10,1\n", "mean the same"),
+        ("variant,visitors,conversions\nother,10,1\n", "line 2: there is no arm 'other'"),
+        ("variant,visitors,conversions\nshort,ten,1\n", "line 2: the visitors is 'ten'"),
+        ("variant,visitors,conversions\nshort,10\n", "line 2 has 2 cells"),
+        ("variant,visitors,conversions\nshort,10,11\n", "11 successes in 10"),
+        ("variant,visitors,conversions\nshort,10,1\nshort,10,1\n", "two rows of short"),
+        ("variant,visitors,conversions,day\nshort,10,1,\n", "line 2 has no label"),
+        ("", "it must have a header"),
+    ],
+)
+def test_a_wrong_file_adds_nothing_and_says_why(call: Calls, text: str, message: str) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    call.write("day.csv", text)
+    done = call("feed", "page", "day.csv")
+    assert done.status == 2
+    assert message in done.err
+    assert "day.csv: " in done.err
+    assert call("status", "page", "--json").data["certificate"]["epsilon"] is None
+
+
+def test_a_slip_of_the_hand_asks_for_a_second_look(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "mon", {"control": (3000, 120), "short": (3000, 130), "video": (3000, 170)})
+    call("feed", "page", "mon.csv")
+    sheet(call, "tue", {"control": (3000, 1200), "short": (3000, 130), "video": (3000, 170)})
+    done = call("feed", "page", "tue.csv")
+    assert done.status == 2
+    assert "control: the mean 0.4 is far from 0.04" in done.err
+    assert "--yes" in done.err
+    assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added.")
+
+
+def test_so_does_an_answer_by_hand(call: Calls) -> None:
+    call.write("trial.toml", QUESTION.replace("bounds = [0.0, 1.0]", "variances = [1.0, 1.0, 1.0]"))
+    call("begin", "trial.toml")
+    assert call.tell([row | {"mean": 1.0} for row in call.sheet()]).status == 0
+    rows = [row | {"mean": 1.0} for row in call.sheet()]
+    rows[0]["mean"] = 100.0
+    done = call.tell(rows)
+    assert done.status == 2
+    assert "slip of the hand" in done.err
+    assert call("status", "trial", "--json").data["n_open"] == len(rows)
+    assert call.tell(rows, "--yes").status == 0
+
+
+def test_results_without_labels_need_one_from_standard_input(
+    call: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+
+    class Stdin(io.TextIOWrapper):
+        pass
+
+    text = b"variant,visitors,conversions\nshort,10,1\n"
+    monkeypatch.setattr("sys.stdin", Stdin(io.BytesIO(text)))
+    done = call("feed", "page", "-")
+    assert done.status == 2
+    assert "give a label" in done.err
+    monkeypatch.setattr("sys.stdin", Stdin(io.BytesIO(text)))
+    assert call("feed", "page", "-", "--label", "x").words.startswith("1 row added.")
+
+
+def test_other_strategies_refuse_results(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml", "--strategy", "wnelim", "--name", "page")
+    sheet(call, "mon", {"control": (3000, 120)})
+    done = call("feed", "page", "mon.csv")
+    assert done.status == 2
+    assert "wnelim certifies nothing for results" in done.err
+
+
+# --- certify ----------------------------------------------------------------------------------------
+
+
+def test_certify_says_what_means_prove(call: Calls) -> None:
+    call.write("scores.csv", "arm,pulls,mean\nA,400,0.61\nB,400,0.82\nB,100,0.8\nC,300,0.55\n")
+    done = call("certify", "scores.csv", "--epsilon", "0.1", "--bounds", "0", "1")
+    assert done.status == 0
+    assert "Best so far: B" in done.words
+    assert call("certify", "scores.csv", "-m", "2", "--epsilon", "0.001", "--bounds", "0", "1").status == 3
+    assert call("certify", "scores.csv", "--epsilon", "0.1", "--variance", "0.04").status == 0
+    least = call("certify", "scores.csv", "--epsilon", "0.1", "--variance", "0.04", "--minimise", "--json")
+    assert least.data["selected"] == ["C"]
+    for wrong in ([], ["--bounds", "0", "0.5"], ["--bounds", "0", "1", "--variance", "1"]):
+        assert call("certify", "scores.csv", "--epsilon", "0.1", *wrong).status == 2
+
+
+# --- stopping early ---------------------------------------------------------------------------------
+
+SLOWLY = SIMULATED.replace("epsilon = 0.5", "epsilon = 0.02").replace(
+    'kind = "simulated"\nmeans = [0.0, 1.0, 2.0]',
+    'kind = "command"\ncommand = ["awk", "BEGIN { srand({seed} % 1000003); for (i = 0; i < {count}; i++) '
+    'print 3.4 * (rand() - 0.5) }"]',
+)
+RACE = ("--strategy", "race", "--name", "trial", "--pulls-per-call", "200")
+
+
+def test_a_deadline_ends_with_what_is_certified_and_how_to_resume(call: Calls) -> None:
+    call.write("trial.toml", SLOWLY)
+    done = call("run", "trial.toml", "--deadline", "2s", *RACE)
+    assert done.status == 3
+    assert "With probability at least 90 %, the selected arm has a true mean no more than" in done.words
+    assert "The deadline passed before the strategy ended." in done.words
+    assert "To resume, without a deadline" in done.err
+    assert "--deadline" not in done.err.partition("shortlist run")[2]
+    assert "Best so far: arm-" in call("status", "trial").words
+
+
+def test_stop_ends_a_run_that_is_under_way(call: Calls) -> None:
+    call.write("trial.toml", SLOWLY)
+    stopped: list[str] = []
+
+    def stop() -> None:
+        for _ in range(200):
+            time.sleep(0.1)
+            try:
+                with Session.resume(call.folder / "shortlist.db", "trial") as session:
+                    if session.n_pulls > 200:
+                        session.stop("good enough", by="ann")
+                        stopped.append("yes")
+                        return
+            except (NoSuchRun, StoreTrouble):  # it has not begun
+                continue
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    done = call("run", "trial.toml", *RACE)
+    thread.join()
+    assert stopped
+    assert done.status == 3
+    assert "The run was stopped before the strategy ended." in done.words
+    assert "To resume:" in done.err
+    data = call("status", "trial", "--json").data
+    assert data["result"] is None
+    before = data["n_pulls"]
+    assert call("run", "trial.toml", *RACE, "--budget", str(before + 3000)).status == 3
+    assert call("status", "trial", "--json").data["n_pulls"] > before
+
+
+def test_the_command_stop_says_what_is_certified(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    assert "Nothing is certified yet." in call("stop", "page").words
+    sheet(call, "mon", {"control": (3000, 120), "short": (3000, 130), "video": (3000, 170)})
+    call("feed", "page", "mon.csv")
+    done = call("stop", "page", "--why", "enough", "--json")
+    assert done.status == 0
+    assert done.data["certificate"]["selected"] == ["video"]
+    assert call("stop", "other").status == 2
+
+
+def test_withdraw_takes_an_answer_back(call: Calls) -> None:
+    call.write("trial.toml", QUESTION)
+    call("begin", "trial.toml")
+    rows = call.sheet()
+    assert call.tell([row | {"mean": 1.0} for row in rows[:2]]).status == 0
+    ticket = rows[0]["ticket"]
+    done = call("withdraw", "trial", ticket, "--why", "wrong scale")
+    assert done.status == 0
+    assert "Withdrawn: the answer for north." in done.words
+    assert call.tell([row | {"mean": 0.0} for row in rows]).status == 0
+    late = call("withdraw", "trial", ticket, "--why", "wrong scale")
+    assert late.status == 2
+    assert "was decided" in late.err
+    found = call("report", "trial", "--json").data["findings"]
+    assert any("1 answer withdrawn: north in round 0, 1: wrong scale" in one["words"] for one in found)
+    assert call("withdraw", "trial", "nonsense", "--why", "x").status == 2
+
+
+def test_a_smaller_epsilon_in_the_file_goes_on_with_the_run(call: Calls) -> None:
+    close = SIMULATED.replace("[0.0, 1.0, 2.0]", "[0.0, 1.9, 2.0]")
+    call.write("trial.toml", close)
+    first = call("run", "trial.toml", "--strategy", "race", "--name", "trial", "--json").data
+    call.write("trial.toml", close.replace("epsilon = 0.5", "epsilon = 0.25"))
+    second = call("run", "trial.toml", "--strategy", "race", "--name", "trial", "--json").data
+    assert second["n_pulls"] > first["n_pulls"]
+    assert second["problem"]["epsilon"] == 0.25
+    call.write("trial.toml", close.replace("epsilon = 0.5", "epsilon = 0.4"))
+    assert call("run", "trial.toml", "--strategy", "race", "--name", "trial").status == 2

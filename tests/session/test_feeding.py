@@ -1,0 +1,433 @@
+"""Results that were measured elsewhere, fed to a run: counted once, corrected on the record, certified."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.certificates.certificate import certificate_of
+from shortlist.errors import CorruptLog, InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.execution import scheduler
+from shortlist.report.model import report_of_run
+from shortlist.report.report_text import report_lines
+from shortlist.session import Session
+from shortlist.session.slips import unusual
+from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
+from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
+
+NAMES = ["A", "B", "C", "D"]
+VARIANTS = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=NAMES, rewards=sl.Bernoulli())
+TRUE = np.array([0.03, 0.04, 0.06, 0.035])
+
+
+def day(number: int, size: int = 1500) -> tuple[list[int], list[int]]:
+    rng = np.random.default_rng(number)
+    counts = rng.integers(size, 2 * size, 4)
+    return counts.tolist(), rng.binomial(counts, TRUE).tolist()
+
+
+def fed(session: Session, number: int, **how: Any) -> Any:
+    counts, hits = day(number)
+    return session.feed(NAMES, counts, successes=hits, **({"label": f"day {number}"} | how))
+
+
+# --- what is certified ------------------------------------------------------------------------------
+
+
+def test_fed_results_certify_what_their_totals_certify() -> None:
+    session = Session(VARIANTS, "race")
+    total, hits = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    for number in range(4):
+        found = fed(session, number)
+        counts, some = day(number)
+        total += counts
+        hits += some
+        alone = certify(VARIANTS, total, successes=hits)
+        assert (found.epsilon, found.selected, found.statuses) == (
+            alone.epsilon,
+            alone.selected,
+            alone.statuses,
+        )
+        assert found.guarantee is not None
+        assert MEASURED_ELSEWHERE in found.guarantee.assumption
+    assert session.result.n_pulls == session.result.n_fed == total.sum()
+    assert session.n_pulls == 0
+    assert session.is_done == found.is_answer
+    assert (session.result.arms.pulls == total).all()
+
+
+def test_a_race_continues_from_fed_results_and_needs_fewer_pulls() -> None:
+    problem, means = VARIANTS.changed(epsilon=0.03), TRUE * 10
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        return rng.binomial(1, means[arm], count)
+
+    alone = sl.select(measure, problem, "race")
+    session = Session(problem, "race")
+    rng = np.random.default_rng(1)
+    session.feed(NAMES, [1500] * 4, successes=rng.binomial(1500, means).tolist(), label="before")
+    result = sl.drive(session, measure)
+    assert result.selected == alone.selected == ("C",)
+    assert session.n_pulls < alone.n_pulls
+    assert result.n_pulls == session.n_pulls + 6000
+
+
+def test_arms_that_were_hardly_measured_are_measured_before_anything_is_decided() -> None:
+    """The tables of the race begin with its first batch: it must not be credited to arms without it."""
+    for rewards in (sl.Bernoulli(), None):
+        variances = None if rewards else [0.25] * 4
+        problem = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=variances, n=4, rewards=rewards)
+        session = Session(problem, "race")
+        session.feed([0], [10**6], [1.0], label="x")
+        first = Session(problem, "race").asked.counts
+        asked = session.asked
+        assert asked.arms.tolist() == [1, 2, 3]
+        assert (asked.counts == first[1:]).all()
+        session.feed([1, 2, 3], [1, 1, 1], [0.0, 0.0, 0.0], label="x")
+        assert not session.is_done
+        assert (session.asked.counts == first[1:] - 1).all()
+
+
+# --- counted once -----------------------------------------------------------------------------------
+
+
+def test_the_same_row_again_changes_nothing_and_another_one_replaces_it_on_the_record() -> None:
+    session, clean = Session(VARIANTS, "race"), Session(VARIANTS, "race")
+    for number in (0, 1, 1, 0, 2, 1):
+        fed(session, number)
+    for number in (0, 1, 2):
+        fed(clean, number)
+    assert len([one for one in session.records if isinstance(one.event, Fed)]) == 3
+    assert same(session, clean)
+    counts, hits = day(1)
+    session.feed("C", counts[2] + 100, successes=hits[2] + 50, label="day 1")
+    (one,) = session.history.corrections
+    assert (one.arm, one.label, one.before.count, one.after.count) == (2, "day 1", counts[2], counts[2] + 100)
+    other = Session(VARIANTS, "race")
+    for number in (0, 1, 2):
+        counts, hits = day(number)
+        more = np.array([0, 0, 100, 0]) * (number == 1)
+        other.feed(
+            NAMES, np.array(counts) + more, successes=np.array(hits) + more // 2, label=f"day {number}"
+        )
+    assert same(session, other)
+
+
+def same(one: Session, other: Session) -> bool:
+    return (
+        one.certified.to_dict() == other.certified.to_dict()
+        and (one.result.arms.pulls == other.result.arms.pulls).all()
+        and np.allclose(one.result.arms.means, other.result.arms.means, rtol=1e-12)
+    )
+
+
+def test_rows_without_a_label_always_add_up() -> None:
+    session = Session(VARIANTS, "race")
+    for _ in range(3):
+        fed(session, 0, label=None)
+    assert session.result.n_fed == 3 * sum(day(0)[0])
+
+
+def test_only_changed_rows_of_a_call_are_recorded() -> None:
+    session = Session(VARIANTS, "race")
+    fed(session, 0)
+    counts, hits = day(0)
+    hits[1] += 1
+    session.feed(NAMES, counts, successes=hits, label="day 0")
+    last = session.records[-1].event
+    assert isinstance(last, Fed)
+    assert last.arms.tolist() == [1]
+    assert [one.arm for one in session.history.corrections] == [1]
+
+
+def test_a_run_that_was_fed_is_the_same_when_read_again(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    with Session(VARIANTS, "race", store=store) as session:
+        for number in (0, 1, 0, 2):
+            fed(session, number, block=f"week {number // 2}")
+        session.feed("A", 10, successes=1, label="day 1", worker="ann")
+        before = session.result.to_dict()
+    with Session.resume(store) as again:
+        assert again.result.to_dict() == before
+        assert again.history.fed == session.history.fed
+        assert again.history.corrections == session.history.corrections
+        text = "\n".join(report_lines(report_of_run("main", again.history, again.records)))
+        assert "1 fed row corrected: A, day 1" in text
+
+
+def test_a_correction_can_reopen_a_run_that_had_ended() -> None:
+    session = Session(VARIANTS, "race")
+    session.feed(NAMES, [4000] * 4, successes=[120, 160, 400, 140], label="x")
+    assert session.is_done
+    session.feed("C", 4000, successes=165, label="x")
+    assert not session.is_done
+    assert len(session.ask())
+    session.feed("C", 4000, successes=400, label="x")
+    assert session.is_done
+    assert session.result.guarantee is not None
+
+
+# --- together with tickets --------------------------------------------------------------------------
+
+
+def test_fed_results_replace_a_round_that_nobody_has_seen() -> None:
+    session = Session(VARIANTS, "race")
+    before = session.ask()
+    fed(session, 0)
+    after = session.ask()
+    assert after.round == before.round + 1
+    with pytest.raises(NotAsked, match="no longer wanted"):
+        session.tell(before, means=[0.0] * len(before))
+    assert session.n_pulls == 0
+    assert session.history.n_rounds == 0
+
+
+def test_fed_results_count_with_the_round_once_somebody_has_a_ticket() -> None:
+    """What has arrived of a round may depend on its rewards; so moments lie between rounds."""
+    session = Session(VARIANTS, "race", store=MemoryStore())
+    tickets = session.ask(worker="ann")
+    nothing = session.certified
+    found = fed(session, 0)
+    assert found.epsilon == nothing.epsilon == np.inf
+    assert session.ask(worker="ann").round == tickets.round
+    assert session.result.n_fed == sum(day(0)[0])
+    session.tell(tickets, means=np.round(TRUE * tickets.counts) / tickets.counts)
+    counts, hits = np.array(day(0)[0]), np.array(day(0)[1])
+    pulls = counts + tickets.counts
+    sums = hits + np.round(TRUE * tickets.counts)
+    expected = certificate_of(VARIANTS, pulls, sums / pulls)
+    assert session.certified.epsilon == expected.epsilon < 1
+
+
+def test_seeds_do_not_depend_on_fed_results() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.001), "race")
+    fed(session, 0)
+    assert (session.asked.first_pulls == 0).all()
+
+
+# --- refused ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arms", "counts", "how", "message"),
+    [
+        ("E", 10, {"successes": 1}, "there is no arm 'E'"),
+        (4, 10, {"successes": 1}, "there is no arm 4"),
+        ("A", 10, {"successes": 11}, "11 successes in 10"),
+        ("A", 10.5, {"successes": 1}, "whole numbers"),
+        ("A", -1, {"successes": 0}, "whole numbers"),
+        ("A", 10, {}, "either `means` or `successes`"),
+        ("A", 10, {"successes": 1, "means": 0.1}, "either `means` or `successes`"),
+        ("A", 10, {"means": 0.15}, "cannot have the mean 0.15"),
+        ("A", 10, {"means": 240.0}, "refused"),
+        ("A", 10, {"means": float("nan")}, "finite"),
+        (["A", "B"], [10], {"successes": [1]}, "one for each"),
+        (["A", "A"], [10, 5], {"successes": [1, 1]}, "two rows of A with the label"),
+        ("A", 10, {"successes": 1, "label": ["x", "y"]}, "`label`"),
+        ("A", 10, {"successes": 1, "label": "x\ny"}, "`label`"),
+        ("A", 2**53, {"successes": 1}, "2\\*\\*53"),
+    ],
+)
+def test_wrong_rows_are_refused_and_nothing_is_added(arms: Any, counts: Any, how: Any, message: str) -> None:
+    session = Session(VARIANTS, "race")
+    fed(session, 0)
+    before = len(session.records)
+    with pytest.raises((InvalidProblem, MeasurementFailed), match=message):
+        session.feed(arms, counts, **({"label": "x"} | how))
+    assert len(session.records) == before
+
+
+def test_strategies_that_certify_nothing_before_their_end_refuse_results() -> None:
+    session = Session(VARIANTS, "wnelim")
+    with pytest.raises(InvalidProblem, match="wnelim certifies nothing"):
+        fed(session, 0)
+    unknown = sl.Problem(m=1, epsilon=1.0, delta=0.1, n=3, rewards=sl.Gaussian())
+    with pytest.raises(InvalidProblem, match="variances are unknown"):
+        certify(unknown, [10, 10, 10], [1.0, 2.0, 3.0])
+
+
+def test_certify_takes_totals_of_all_arms() -> None:
+    with pytest.raises(InvalidProblem, match="one for each"):
+        certify(VARIANTS, [10, 10], successes=[1, 1])
+    costs = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[0.01] * 3, goal="minimise")
+    assert certify(costs, [50] * 3, [1.0, 0.2, 0.9]).selected == ("arm-1",)
+    nothing = certify(VARIANTS, [0] * 4, [0.0] * 4)
+    assert nothing.epsilon == np.inf
+    graded = sl.Problem(m=1, epsilon=0.1, delta=0.1, n=2, rewards=sl.Bounded(0, 10))
+    with pytest.raises(MeasurementFailed, match="sample variance"):
+        certify(graded, [50] * 2, [1.0, 2.0], [1.0, 400.0])
+    assert Totals.of(VARIANTS, ["B", 0], [3, 0], means=[1 / 3, 0.0]).arms.tolist() == [1]
+
+
+# --- a smaller epsilon ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), None])
+def test_a_race_goes_on_with_a_smaller_epsilon(tmp_path: Path, rewards: Any) -> None:
+    variances = None if rewards else [0.25] * 4
+    question = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=variances, n=4, rewards=rewards)
+    calls = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        calls.append(count)
+        return rng.binomial(1, [0.2, 0.3, 0.45, 0.1][arm], count).astype(float)
+
+    first = sl.select(measure, question, "race", store=tmp_path / "r.db")
+    made = sum(calls)
+    finer = question.changed(epsilon=0.1)
+    second = sl.select(measure, finer, "race", store=tmp_path / "r.db")
+    assert first.n_pulls == made
+    assert second.n_pulls == sum(calls) > made
+    assert second.guarantee is not None
+    assert second.guarantee.epsilon == 0.1
+    assert second.selected == ("arm-2",)
+    with Session.resume(tmp_path / "r.db") as session:
+        assert session.problem.epsilon == 0.1
+        assert session.result.to_dict() == second.to_dict()
+        assert sum(isinstance(one.event, Narrowed) for one in session.records) == 1
+        # Evidence keeps the tilts of the first question: delta is spent on one mixture, chosen in advance.
+        merits = session.result.arms.means
+        expected = certificate_of(finer, session.result.arms.pulls, merits, scale=0.2)
+        assert session.certified.epsilon == min(expected.epsilon, 0.1)
+    with pytest.raises(sl.errors.ChangedRun, match=r"epsilon was 0\.1, is 0\.2"):
+        sl.select(measure, question, "race", store=tmp_path / "r.db")
+    with pytest.raises(sl.errors.ChangedRun, match="delta"):
+        sl.select(measure, finer.changed(epsilon=0.05, delta=0.2), "race", store=tmp_path / "r.db")
+
+
+def test_other_strategies_refuse_a_smaller_epsilon(tmp_path: Path) -> None:
+    question = VARIANTS.changed(epsilon=0.3)
+    with Session(question, "wnelim", store=tmp_path / "r.db"):
+        pass
+    with pytest.raises(sl.errors.ChangedRun, match="epsilon was"):
+        Session(question.changed(epsilon=0.2), "wnelim", store=tmp_path / "r.db")
+
+
+def test_a_smaller_epsilon_in_the_middle_of_a_round_leaves_its_tickets() -> None:
+    store = MemoryStore()
+    question = VARIANTS.changed(epsilon=0.3)
+    session = Session(question, "race", store=store)
+    tickets = session.ask(worker="ann")
+    session.tell(tickets[:2], means=[0.0, 0.0])
+    finer = Session(question.changed(epsilon=0.1), "race", store=store)
+    assert finer.asked.round == tickets.round
+    assert (finer.asked.counts == tickets.counts).all()
+    finer.tell(tickets[2:], means=[0.0, 0.0])
+    assert finer.n_pulls == tickets.counts.sum()
+    assert not finer.is_done
+
+
+# --- taking back ------------------------------------------------------------------------------------
+
+
+def test_an_answer_can_be_withdrawn_until_its_round_is_decided() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.2), "race", store=MemoryStore())
+    tickets = session.ask(worker="ann")
+    session.tell(tickets[:3], means=[0.0, 1.0, 0.0])
+    n_pulls = session.n_pulls
+    session.withdraw(0, tickets[1].arm, "read the wrong scale", by="ann")
+    assert session.n_pulls == n_pulls - tickets[1].count
+    assert session.history.round.n_missing == 2
+    session.tell(tickets[1], means=0.0)
+    (one,) = session.history.withdrawn
+    assert (one.mean, one.why, one.by) == (1.0, "read the wrong scale", "ann")
+    assert not session.conflicts
+    session.tell(tickets[3], means=0.0)
+    with pytest.raises(NotAsked, match="round 0 was decided"):
+        session.withdraw(0, tickets[1].arm, "too late")
+    assert session.certified.guarantee is None or "withdrawn" in session.certified.guarantee.assumption
+
+
+def test_only_answers_that_are_there_can_be_withdrawn() -> None:
+    session = Session(VARIANTS, "race")
+    with pytest.raises(NotAsked, match="has no answer"):
+        session.withdraw(0, 1, "why")
+    with pytest.raises(NotAsked, match="did not ask"):
+        session.withdraw(0, 9, "why")
+    with pytest.raises(InvalidProblem, match="`why`"):
+        session.withdraw(0, 1, "w" * 300)
+
+
+def test_an_answer_in_parts_can_be_withdrawn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "_SECONDS", 0.0)  # every call is a task of its own
+    problem = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=[1.0] * 3)
+    given: list[int] = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        given.append(arm)
+        if len(given) == 12:
+            raise KeyboardInterrupt
+        return rng.normal(arm, 1.0, count)
+
+    session = Session(problem, "race", store=MemoryStore())
+    with pytest.raises(KeyboardInterrupt):
+        sl.drive(session, measure, turns=4)
+    told = np.flatnonzero(session.history.round.is_told)
+    assert len(told) == 2
+    arm = int(session.asked.arms[told[0]])
+    made = session.n_made
+    session.withdraw(session.asked.round, arm, "a test")
+    assert session.n_made == made - int(session.asked.counts[told[0]])
+    assert arm not in session.answered().arms
+    result = sl.drive(session, lambda arm, count, rng: rng.normal(arm, 1.0, count), turns=4)
+    assert result.selected == ("arm-2",)
+
+
+def test_a_log_that_takes_back_what_is_not_there_is_damaged() -> None:
+    session = Session(VARIANTS, "race", store=MemoryStore())
+    for event in (Withdrawn(0, 1, 0.5, "x"), Withdrawn(3, 1, 0.5, "x"), Narrowed(0.5), Narrowed(-1.0)):
+        with pytest.raises((CorruptLog, NotAsked)):
+            session.history.copy().take([event])
+
+
+# --- slips of the hand ------------------------------------------------------------------------------
+
+
+def test_results_far_from_all_others_ask_for_a_second_look() -> None:
+    session = Session(VARIANTS, "race")
+    arms, counts = np.array([2]), np.array([2000])
+    assert unusual(session.history, arms, counts, np.array([0.9])) == ""
+    fed(session, 0)
+    assert unusual(session.history, arms, counts, np.array([0.06])) == ""
+    assert "C: the mean 0.6 is far from" in unusual(session.history, arms, counts, np.array([0.6]))
+    normal = Session(sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[4.0] * 3), "race")
+    normal.feed([0, 1, 2], [10] * 3, [1.0, 2.0, 3.0], label="x")
+    assert unusual(normal.history, np.array([1]), np.array([10]), np.array([4.0])) == ""
+    assert unusual(normal.history, np.array([1]), np.array([10]), np.array([20.0]))
+    unknown = Session(sl.Problem(m=1, epsilon=1.0, delta=0.1, n=3, rewards=sl.Gaussian()))
+    assert unusual(unknown.history, np.array([1]), np.array([10]), np.array([1e9])) == ""
+
+
+# --- adversaries ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_whoever_feeds_what_he_likes_and_stops_when_it_is_wrong_rarely_can() -> None:
+    """He knows the truth and feeds days of any size, for arms that he chooses by what he has seen."""
+    truth, n_runs, delta = np.array([0.5, 0.62, 0.5]), 40, 0.4
+    problem = sl.Problem(m=1, epsilon=0.05, delta=delta, n=3, rewards=sl.Bernoulli())
+    n_wrong = 0
+    for seed in range(n_runs):
+        rng, session = np.random.default_rng(seed), Session(problem, "race")
+        session.feed([0, 1, 2], [3] * 3, successes=rng.binomial(3, truth).tolist(), label="0")
+        for step in range(1, 16):
+            found = session.certified
+            if len(found.indices) and truth[found.indices[0]] < 0.62 - found.epsilon:
+                n_wrong += 1
+                break
+            means = session.result.arms.means
+            arm = int([1, 0, 2][step % 3]) if step % 2 else int(np.argmax(np.where([1, 0, 1], means, -1)))
+            size = int(2 + session.result.n_fed // 6)
+            session.feed(arm, size, successes=int(rng.binomial(size, truth[arm])), label=str(step))
+    assert n_wrong <= delta * n_runs
+
+
+def test_told_and_fed_answers_are_kept_apart_in_the_log() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.3), "race", store=MemoryStore())
+    tickets = session.ask(worker="ann")
+    fed(session, 0)
+    session.tell(tickets, means=[0.0] * 4)
+    kinds = [type(record.event) for record in session.records]
+    assert kinds.index(Fed) < kinds.index(Told)
