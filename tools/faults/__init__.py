@@ -1,6 +1,6 @@
 """The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
 
-from tools.faults import bounds, inputs, races, runs, server, strategies, unknown
+from tools.faults import bounds, feeding, inputs, races, runs, server, strategies, unknown
 from tools.faults.fault import Fault
 
 FAULTS = (
@@ -9,6 +9,7 @@ FAULTS = (
     *unknown.FAULTS,
     *bounds.FAULTS,
     *runs.FAULTS,
+    *feeding.FAULTS,
     *server.FAULTS,
     *inputs.FAULTS,
 )

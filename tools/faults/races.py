@@ -282,8 +282,8 @@ FAULTS = (
     Fault(
         "race: the top is too low",
         "strategies/race_course.py",
-        "    enough = prices.enough()\n",
-        "    enough = 0.9 * prices.enough()\n",
+        "    enough = prices.enough(finer)\n",
+        "    enough = 0.9 * prices.enough(finer)\n",
     ),
     Fault(
         "race: outsiders need no help from too low a cut",

@@ -24,9 +24,8 @@ from shortlist.store.sql import SqlStore
 
 _FEW = 50  # records kept in memory while reading, to avoid reading them again
 _UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
-_SILENT = frozenset(
-    {"leased", "released", "conflict", "scored", "arranged", "stopped"}
-)  # not needed for a list
+_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged", "stopped"})
+"""Kinds of events that a list does not need."""
 
 
 @dataclass(frozen=True, eq=False)
