@@ -103,7 +103,8 @@ def m(given: object, n: int) -> int:
     return whole
 
 
-def _real(value: object, name: str, advice: str) -> float:
+def real_number(value: object, name: str, advice: str = "Give one number.") -> float:
+    """Return a single real number as a float."""
     kinds = (bool, np.bool_, str, bytes, complex, np.complexfloating)
     try:
         if isinstance(value, kinds) or np.ndim(value) != 0:  # type: ignore[arg-type]
@@ -117,7 +118,7 @@ def _real(value: object, name: str, advice: str) -> float:
 def epsilon(given: object) -> float:
     """Return epsilon, which must be positive and have a representable square."""
     advice = "Use the largest loss in mean reward that would not matter to you, such as 0.1."
-    value = _real(given, "epsilon", advice)
+    value = real_number(given, "epsilon", advice)
     if not (0.0 < value < math.inf):
         raise InvalidProblem(f"`epsilon` is {value!r}; it must be positive and finite. {advice}")
     if not (_LEAST <= value <= _MOST):
@@ -130,7 +131,7 @@ def epsilon(given: object) -> float:
 def delta(given: object) -> float:
     """Return delta, strictly between 0 and 1."""
     advice = "For 95 % confidence use 0.05."
-    value = _real(given, "delta", advice)
+    value = real_number(given, "delta", advice)
     if not (0.0 < value < 1.0):
         raise InvalidProblem(f"`delta` is {value!r}; it must lie strictly between 0 and 1. {advice}")
     if value < _LEAST_DELTA:

@@ -159,8 +159,27 @@ def test_built_in_instances_are_planned_with_rewards_within_bounds(run: InProces
         run("plan", "--instance", "equal", "-n", "6", "-m", "2", "--rewards", word, "--json").out
     )
     asked = sl.Problem(2, 0.1, 0.05, n=6, rewards=kind)
-    assert found == json.loads(json.dumps(sl.plan(asked).to_dict()))
+    planned = sl.plan(asked)
+    assert found == json.loads(json.dumps(planned.to_dict() | {"usual": planned.usual.to_dict()}))
     assert "--rewards has no effect here" in run("plan", DRILLING, "--rewards", word).err
+
+
+def test_plan_estimates_the_usual_pulls(run: InProcess) -> None:
+    coins = ("plan", "--instance", "equal", "-n", "4", "-m", "1", "--rewards", "bernoulli")
+    said = run(*coins, "--rate", "0.1").out
+    usual = sl.plan(sl.Problem(1, 0.1, 0.05, n=4, rewards=sl.Bernoulli())).usual_at(0.1)
+    race = usual.pulls["race"]
+    (row,) = (line.split() for line in said.split("usual pulls")[1].splitlines() if line.startswith("race"))
+    assert row == ["race", *(f"{pulls:,}" for pulls in (race.median, race.low, race.high))]
+    assert f"An estimate, from 12 simulated runs each: {usual.instance}." in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+    assert "usual pulls" not in run(*coins, "--no-usual").out
+    assert json.loads(run(*coins, "--no-usual", "--json").out)["usual"] is None
+    assert "no effect with --no-usual" in run(*coins, "--no-usual", "--rate", "0.1").err
+    assert "the same on every instance" in run("plan", "--instance", "equal", "-n", "2", "-m", "2").out
+    assert "no estimate, since more than 1,000 arms" in " ".join(
+        run("plan", "--instance", "equal", "-n", "1001").out.split()
+    )
 
 
 def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -> None:

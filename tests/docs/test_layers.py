@@ -30,6 +30,7 @@ LAYERS = [
     "files",
     "doctor",
     "simulation",
+    "usual_cost",
     "report",
     "plot",
     "run_urls",

@@ -96,6 +96,18 @@ FAULTS = (
         "(self.knows_variances and not self.is_bounded)",
     ),
     Fault(
+        "usual cost: the reference is easier than it is said to be",
+        "usual_cost.py",
+        "gap = min(problem.epsilon * (1 + ABOVE), high - low)",
+        "gap = min(2 * problem.epsilon * (1 + ABOVE), high - low)",
+    ),
+    Fault(
+        "usual cost: strategies without a certified worst case are listed",
+        "planning.py",
+        "if row.is_certified and row.strategy not in own",
+        "if row.worst_case_pulls is not None and row.strategy not in own",
+    ),
+    Fault(
         "plan: screens pass for selections",
         "planning.py",
         "elif guarantee.scope is Scope.SCREENING:",

@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     show_default=True,
     help="For the instance: sub-Gaussian with its variances, 0 or 1, or anything between 0 and 1.",
 )
+@click.option(
+    "--rate",
+    type=float,
+    help="For rewards of 0 or 1, or within bounds: estimate the usual pulls around this mean.",
+)
+@click.option(
+    "--scale", type=float, help="For unknown variances: estimate the usual pulls for this standard deviation."
+)
+@click.option("--no-usual", is_flag=True, help="Do not estimate the usual pulls, which takes about a second.")
 @json_option("the plan")
 def command(
     file: Path | None,
@@ -38,6 +47,9 @@ def command(
     budget: int | None,
     vary: str,
     rewards: str,
+    rate: float | None,
+    scale: float | None,
+    no_usual: bool,
     as_json: bool,
     **numbers: Any,
 ) -> None:
@@ -49,6 +61,11 @@ def command(
     FILE needs no [measure] section. --budget asks the reverse question: what can this many pulls certify?
     The exit status is 3 if the budget is too small to certify anything.
 
+    A second table estimates how many pulls strategies that adapt usually take. A few runs are simulated on a
+    reference instance: the m best arms lie just over epsilon ahead of all others. Rewards of 0 or 1 are
+    simulated around a rate of 0.5, or --rate. With more than 1,000 arms, or 500 if rewards are within
+    bounds, nothing is simulated.
+
     \b
       shortlist plan examples/drilling.toml
       shortlist plan examples/drilling.toml --budget 20000
@@ -56,7 +73,7 @@ def command(
       shortlist plan --instance equal -n 4 -m 1 --epsilon 0.01 --rewards bernoulli
     """
     from shortlist.planning import plan as planned
-    from shortlist.report.text import plan_text
+    from shortlist.report.text import plan_text, usual_text
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
@@ -64,9 +81,12 @@ def command(
     if is_given("rewards"):
         problem = _with_rewards(problem, file, rewards)
     found = planned(problem, budget, vary=vary)
+    if no_usual and (rate is not None or scale is not None):
+        raise InvalidProblem("--rate and --scale have no effect with --no-usual. Omit them, or --no-usual.")
+    usual = None if no_usual else found.usual_at(rate, scale)
     if as_json:
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
-        print_json(found.to_dict() | reverse)
+        print_json(found.to_dict() | reverse | {"usual": None if usual is None else usual.to_dict()})
         return
     if budget is not None:
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
@@ -74,6 +94,8 @@ def command(
         click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found))
+    if usual is not None:
+        show(usual_text(usual))
 
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":

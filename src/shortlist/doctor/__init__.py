@@ -3,13 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from shortlist.checks import whole_number
 from shortlist.doctor import assumptions, findings
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
 from shortlist.measure import Source
-from shortlist.planning import resolve
+from shortlist.planning import resolve, row_of, usual_cost
 from shortlist.problem import Problem
 from shortlist.strategies import Strategy, strategy_for
 from shortlist.strategies.pilot import size as pilot_size
@@ -127,7 +129,7 @@ def examine(
         seconds=sum(trial.seconds for one in made for trial in one.trials),
         strategy=rules.name,
         worst_case_pulls=most,
-        usual_pulls=None if most is None else most * rules.usual_share,
+        usual_pulls=None if most is None else _usual(problem, made, rules.name, most),
         findings=(
             *findings.failures(made),
             *findings.reproducibility(problem, made, is_declared=reproducible),
@@ -140,6 +142,22 @@ def examine(
         if not problem.knows_variances and problem.m < problem.n
         else None,
     )
+
+
+def _usual(problem: Problem, made: list[ArmTrials], strategy: str, most: int) -> float | None:
+    """Return about how many pulls a run will take.
+
+    For rewards within bounds that depends on their means, so it is estimated for those of the test calls.
+    """
+    if not problem.is_bounded:
+        return most * strategy_for(strategy, problem).usual_share
+    trials = [trial for one in made for trial in one.trials]
+    if not trials:
+        return None
+    rate = float(np.mean([trial.summary.mean for trial in trials]))
+    low, high = problem.bounds or (0.0, 1.0)
+    usual = usual_cost(problem, [row_of(strategy, problem)], rate=min(max(rate, low), high))
+    return float(usual.pulls[strategy].median) if strategy in usual.pulls else None
 
 
 def _rewards(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
-from shortlist.planning import Plan, gap_words
+from shortlist.planning import Plan, Usual, gap_words
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
 
@@ -107,6 +107,25 @@ def plan_text(plan: Plan) -> RenderableType:
         parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
     return Group(*parts, *_promised(plan))
+
+
+def usual_text(usual: Usual) -> RenderableType:
+    """Return the usual pulls of strategies that adapt, marked as an estimate, or why there are none."""
+    if usual.skipped:
+        return Text(f"Usual pulls: no estimate, since {usual.skipped}.", style="dim")
+    shown = {name: found for name, found in usual.pulls.items() if found.low < found.high}
+    if not shown and not usual.left_out:
+        return Text("Usual pulls: the same on every instance.", style="dim")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("usual pulls", no_wrap=True)
+    for heading in ("median", "10 %", "90 %"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, found in sorted(shown.items(), key=lambda item: item[1].median):
+        table.add_row(name, *(_large(pulls) for pulls in (found.median, found.low, found.high)))
+    said = f"An estimate, from {usual.replications} simulated runs each: {usual.instance}."
+    if usual.left_out:
+        said += f" Not simulated, as it would take too long: {', '.join(usual.left_out)}."
+    return Group(Text(), table, Text(said, style="dim"))
 
 
 def _plan_before_the_pilot(plan: Plan) -> RenderableType:

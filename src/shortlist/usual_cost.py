@@ -1,0 +1,108 @@
+"""The usual cost of strategies: their pulls in a few simulated runs on a reference instance."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shortlist import checks
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem
+from shortlist.instances import ABOVE, slippage
+from shortlist.planning import Row, Usual, UsualPulls
+from shortlist.problem import Problem
+from shortlist.simulation import simulate
+
+_MOST_ARMS, _MOST_BOUNDED = 1000, 500  # beyond this nothing is simulated
+_MOST_RUNS, _FEWEST_RUNS = 12, 3
+_ARMS_TIMES_RUNS = 2000  # many arms get fewer runs; their pulls also vary less from run to run
+_BOUNDED_WEIGHT = 4  # evidence about rewards within bounds takes longer to compute
+_MOST_EFFORT = 1_000_000  # weight times arms times runs times steps; a strategy that needs more is left out
+_LEAST_ARMS = 50  # a step with fewer arms takes as long
+_SCALE = 2.0  # the standard deviation in units of epsilon, if variances are unknown
+
+
+class _TooMuch(Exception):
+    """A simulation would take too long."""
+
+
+def usual_cost(
+    problem: Problem, rows: Sequence[Row], rate: float | None = None, scale: float | None = None
+) -> Usual:
+    """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`."""
+    means, words = _reference(problem, rate, scale)
+    n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
+    fixed = {row.strategy: row.worst_case_pulls for row in rows if row.rounds in {0, 1}}
+    pulls = {name: UsualPulls(most, most, most) for name, most in fixed.items() if most is not None}
+    most = _MOST_BOUNDED if problem.is_bounded else _MOST_ARMS
+    if problem.n > most:
+        skipped = f"more than {most:,} arms would take too long to simulate"
+        return Usual(words, 0, pulls, skipped=skipped)
+    variances = None if problem.knows_variances else np.full(problem.n, _scale(problem, scale) ** 2)
+    left_out = []
+    for name in (row.strategy for row in rows if row.strategy not in pulls):
+        if (found := _simulated(problem, name, means, variances, n_runs)) is None:
+            left_out.append(name)
+        else:
+            pulls[name] = found
+    return Usual(words, n_runs, pulls, tuple(left_out))
+
+
+def _simulated(
+    problem: Problem, strategy: str, means: FloatArray, variances: FloatArray | None, n_runs: int
+) -> UsualPulls | None:
+    """Return the quantiles of simulated runs; None if they would take too long."""
+    steps = 0
+
+    def counted(_ended: int, _pulls: int) -> None:
+        nonlocal steps
+        steps += 1
+        if steps * n_runs * _weight(problem) * max(problem.n, _LEAST_ARMS) > _MOST_EFFORT:
+            raise _TooMuch
+
+    try:
+        found = simulate(problem, means, strategy, variances=variances, replications=n_runs, progress=counted)
+    except _TooMuch:
+        return None
+    low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
+    return UsualPulls(low, median, high)
+
+
+def _weight(problem: Problem) -> int:
+    return _BOUNDED_WEIGHT if problem.is_bounded else 1
+
+
+def _reference(problem: Problem, rate: float | None, scale: float | None) -> tuple[FloatArray, str]:
+    """Return the true means of the reference instance, and the instance in words."""
+    if rate is not None and not problem.is_bounded:
+        raise InvalidProblem("`rate` is for rewards of 0 or 1, or within bounds; omit it for others.")
+    if scale is not None and problem.knows_variances:
+        raise InvalidProblem("`scale` is only for unknown variances; omit it, since these are known.")
+    best = "the best arm lies" if problem.m == 1 else f"the {problem.m:,} best arms lie"
+    ahead = f"{best} just over epsilon ahead of all others"
+    if not problem.is_bounded:
+        noise = f", standard deviation {_scale(problem, scale):g}" if not problem.knows_variances else ""
+        return slippage(problem).means, f"{ahead}; Gaussian rewards{noise}"
+    low, high = problem.bounds or (0.0, 1.0)
+    middle = (low + high) / 2 if rate is None else checks.real_number(rate, "rate")
+    if not low <= middle <= high:
+        raise InvalidProblem(f"`rate` is {rate}; it must lie between {low:g} and {high:g}.")
+    means = _around(problem, middle)
+    values = "rewards of 0 or 1" if problem.is_binary else f"rewards of {low:g} or {high:g}"
+    return means, f"{ahead}; {values}, around {middle:g}"
+
+
+def _around(problem: Problem, middle: float) -> FloatArray:
+    """Return means within the bounds, those of the m best just over epsilon better than the others."""
+    low, high = problem.bounds or (0.0, 1.0)
+    gap = min(problem.epsilon * (1 + ABOVE), high - low)
+    middle = min(max(middle, low + gap / 2), high - gap / 2)
+    is_best = np.arange(problem.n) < problem.m
+    means: FloatArray = middle + problem.merits(np.where(is_best, gap / 2, -gap / 2))
+    return np.clip(means, low, high)
+
+
+def _scale(problem: Problem, scale: float | None) -> float:
+    found = _SCALE * problem.epsilon if scale is None else checks.real_number(scale, "scale")
+    if not found > 0:
+        raise InvalidProblem(f"`scale` is {found}; it must be positive.")
+    return found
