@@ -325,6 +325,9 @@ def test_a_file_means_what_it_meant_when_its_run_began(call: Calls, command: str
     assert call(command, "trial.toml", "--name", "new").status == 0
     with sl.Session.resume(str(call.folder / "shortlist.db"), "new") as session:
         assert session.problem.rewards == sl.Bernoulli()
+    if command == "run":  # today's file does not reproduce the run
+        assert "To reproduce: shortlist.select(measure, problem," in call("report", "trial").words
+        assert "To reproduce: shortlist run trial.toml" in call("report", "new").words
 
 
 def test_bounds_may_not_change_even_to_others_of_the_same_width(call: Calls) -> None:

@@ -104,6 +104,11 @@ def _ended(origin: Origin) -> str:
     )
 
 
+def _has_old_meaning(problem: Problem) -> bool:
+    """Return whether the run may come from a file whose ``rewards = "bernoulli"`` meant the variance 1/4."""
+    return problem.is_binary and not problem.is_bounded and bool((problem.variances == 0.25).all())
+
+
 def reproduction(report: Report) -> str:
     """Return the command or call that reproduces the run, independent of its store."""
     result, origin = report.result, report.origin
@@ -113,7 +118,7 @@ def reproduction(report: Report) -> str:
     settings = origin.settings
     if settings is None:
         return shlex.join(["shortlist", "replay", origin.run, *report.where])
-    if not isinstance(settings.get("measure"), Mapping):
+    if not isinstance(settings.get("measure"), Mapping) or _has_old_meaning(result.problem):
         return call
     words = ["shortlist", "run", origin.file, "--strategy", result.strategy, "--seed", str(result.seed)]
     if settings.get("pulls_per_call") is not None:
