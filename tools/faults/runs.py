@@ -908,8 +908,8 @@ FAULTS = (
     Fault(
         "outline: bounds declared later are overlooked",
         "session/outline.py",
-        'frozenset({"leased", ',
-        'frozenset({"bounded", "leased", ',
+        '{"leased", "released", "conflict", ',
+        '{"bounded", "leased", "released", "conflict", ',
     ),
     Fault(
         "outline: decisions are always made again",
