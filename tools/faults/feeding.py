@@ -84,7 +84,8 @@ FAULTS = (
     Fault(
         "narrowing: any other question passes for a smaller epsilon",
         "session/feeding.py",
-        "    return problem.epsilon if before.changed(epsilon=problem.epsilon).digest == problem.digest else None",
+        "    return problem.epsilon if before.changed(epsilon=problem.epsilon).digest == problem.digest "
+        "else None",
         "    return problem.epsilon",
     ),
     Fault(
@@ -156,7 +157,8 @@ FAULTS = (
     Fault(
         "totals: bounds are not checked",
         "totals.py",
-        "        check_summaries(problem, found.arms, Summaries(found.counts, found.means, found.variances))\n",
+        "        check_summaries(problem, found.arms, "
+        "Summaries(found.counts, found.means, found.variances))\n",
         "",
     ),
     Fault(
