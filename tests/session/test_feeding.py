@@ -90,6 +90,19 @@ def test_arms_that_were_hardly_measured_are_measured_before_anything_is_decided(
         assert (session.asked.counts == first[1:] - 1).all()
 
 
+def test_small_means_are_good_where_the_question_says_so() -> None:
+    costs = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[0.01] * 3, goal="minimise")
+    session = Session(costs, "race")
+    found = session.feed([0, 1, 2], [50] * 3, [1.0, 0.2, 0.9])
+    assert found.selected == session.result.selected == ("arm-1",)
+    assert session.is_done
+    tickets = Session(costs, "race", store=MemoryStore())
+    asked = tickets.ask(worker="ann")
+    tickets.feed([0, 1, 2], [50] * 3, [1.0, 0.2, 0.9])
+    tickets.tell(asked, means=[1.0, 0.2, 0.9])
+    assert tickets.certified.selected == ("arm-1",)
+
+
 # --- counted once -----------------------------------------------------------------------------------
 
 
@@ -253,6 +266,9 @@ def test_certify_takes_totals_of_all_arms() -> None:
         certify(VARIANTS, [10, 10], successes=[1, 1])
     costs = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[0.01] * 3, goal="minimise")
     assert certify(costs, [50] * 3, [1.0, 0.2, 0.9]).selected == ("arm-1",)
+    found = certify(VARIANTS, [100] * 4, successes=[1, 2, 3, 4])
+    assert found.guarantee is not None
+    assert MEASURED_ELSEWHERE in found.guarantee.assumption
     nothing = certify(VARIANTS, [0] * 4, [0.0] * 4)
     assert nothing.epsilon == np.inf
     graded = sl.Problem(m=1, epsilon=0.1, delta=0.1, n=2, rewards=sl.Bounded(0, 10))

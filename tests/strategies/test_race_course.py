@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
+from shortlist.certificates.cut import log_evidence as mixture
 from shortlist.strategies.race_aims import Arms, aims_by_thresholds
 from shortlist.strategies.race_course import BEYOND, FIRST, STEP, Course, Rungs, course, rungs
 from tests.oracles.race import log_evidence
@@ -198,3 +199,23 @@ def test_the_cap(variances: FloatArray, m: int, delta: float) -> None:
     assert plan.worst_case_pulls == total + plan.excess
     row = sl.plan(problem)["race"]
     assert row.worst_case_pulls == plan.worst_case_pulls
+
+
+@pytest.mark.parametrize("finer", [0.9, 0.25, 0.01])
+def test_the_tables_of_a_smaller_epsilon_keep_the_tilts_of_the_first(finer: float) -> None:
+    """In units of the smaller epsilon only the prior information changes."""
+    n, m, delta = 20, 3, 0.05
+    ladder = rungs(n, m, delta, finer)
+    smaller = sl.Problem(m=m, epsilon=0.2 * finer**0.5, delta=delta, variances=np.ones(n))
+    expected = rungs(n, m, delta, (smaller.epsilon / 0.2) ** 2).reaches
+    assert course(smaller, 0.2).rungs.reaches.tobytes() == expected.tobytes()
+    below = mixture(ladder.reaches[:, :-1], ladder.information[:, None], finer * PRIOR_BELOW)
+    assert (below >= ladder.prices.below + ladder.targets - 1e-9).all()
+    above = mixture(ladder.clearances[:, 0], ladder.information, finer * PRIOR_ABOVE)
+    assert (above >= ladder.prices.above - 1e-9).all()
+    cuts, top = np.linspace(0, 1, 4001), np.array(ladder.information[ladder.top])
+    p = mixture(cuts, top, finer * PRIOR_BELOW) - ladder.prices.below
+    q = mixture(1 - cuts, top, finer * PRIOR_ABOVE) - ladder.prices.above
+    assert (np.exp(p) + np.exp(q) + np.exp(ladder.prices.discount + p + q) >= 1 - 1e-9).all()
+    first = rungs(n, m, delta).information[0]
+    assert ladder.information[0] <= 1.05 * finer * first

@@ -82,13 +82,6 @@ FAULTS = (
         "problem.delta)",
     ),
     Fault(
-        "narrowing: any other question passes for a smaller epsilon",
-        "session/feeding.py",
-        "    return problem.epsilon if before.changed(epsilon=problem.epsilon).digest == problem.digest "
-        "else None",
-        "    return problem.epsilon",
-    ),
-    Fault(
         "withdrawal: an answer of a decided round is taken back",
         "session/feeding.py",
         "    if round != history.round.number:\n",

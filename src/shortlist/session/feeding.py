@@ -11,7 +11,7 @@ from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, 
 from shortlist.problem import MOST_PULLS, Problem
 from shortlist.session.result_sheet import read_results
 from shortlist.session.state import FedRow, RunState
-from shortlist.store import Event, Fed, Withdrawn
+from shortlist.store import Event, Fed, Narrowed, Withdrawn
 from shortlist.totals import Totals
 
 if TYPE_CHECKING:
@@ -163,12 +163,10 @@ def counted_rows(before: Sequence[tuple[str, int]], rows: FedRows, events: Seque
     return FedCount(len(keys) - corrected, len(rows.labels) - len(keys), corrected)
 
 
-def narrowing(history: RunState, problem: Problem) -> float | None:
-    """Return the smaller epsilon of a question that is the same otherwise; None if it is not."""
-    before = history.problem
-    if history.rules.anytime is None or not problem.epsilon < before.epsilon:
-        return None
-    return problem.epsilon if before.changed(epsilon=problem.epsilon).digest == problem.digest else None
+def narrowing(history: RunState, epsilon: float) -> list[Event]:
+    """Return the event with which a run goes on with a smaller epsilon; none if it cannot, or has it."""
+    is_possible = history.rules.anytime is not None and epsilon < history.problem.epsilon
+    return [Narrowed(epsilon)] if is_possible else []
 
 
 def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> list[Event]:

@@ -46,7 +46,6 @@ from shortlist.store import (
     Conflict,
     Event,
     MemoryStore,
-    Narrowed,
     Record,
     Scored,
     Stopped,
@@ -151,15 +150,10 @@ class Session:
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
             self._log.append(lambda history, _: declaration(self.name, history, problem))
-        if narrowing(self._history, problem) is not None:
+        if narrowing(self._history, problem.epsilon):
             self._refuse_changes(problem.changed(epsilon=self.problem.epsilon), strategy, seed, reissue)
-            self._log.append(lambda history, _: self._narrowed(history, problem))
+            self._log.append(lambda history, _: narrowing(history, problem.epsilon))
         self._refuse_changes(problem, strategy, seed, reissue)
-
-    @staticmethod
-    def _narrowed(history: RunState, problem: Problem) -> list[Event]:
-        epsilon = narrowing(history, problem)
-        return [] if epsilon is None else [Narrowed(epsilon)]
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
