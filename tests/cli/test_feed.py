@@ -186,17 +186,17 @@ def test_certify_says_what_means_prove(call: Calls) -> None:
 
 # --- stopping early ---------------------------------------------------------------------------------
 
-SLOWLY = SIMULATED.replace("epsilon = 0.5", "epsilon = 0.02").replace(
+SLOWLY = SIMULATED.replace("epsilon = 0.5", "epsilon = 0.03").replace(
     'kind = "simulated"\nmeans = [0.0, 1.0, 2.0]',
     'kind = "command"\ncommand = ["awk", "BEGIN { srand({seed} % 1000003); for (i = 0; i < {count}; i++) '
     'print 3.4 * (rand() - 0.5) }"]',
 )
-RACE = ("--strategy", "race", "--name", "trial", "--pulls-per-call", "200")
+RACE = ("--strategy", "race", "--name", "trial", "--pulls-per-call", "20")
 
 
 def test_a_deadline_ends_with_what_is_certified_and_how_to_resume(call: Calls) -> None:
     call.write("trial.toml", SLOWLY)
-    done = call("run", "trial.toml", "--deadline", "2s", *RACE)
+    done = call("run", "trial.toml", "--deadline", "1.5s", *RACE)
     assert done.status == 3
     assert "With probability at least 90 %, the selected arm has a true mean no more than" in done.words
     assert "The deadline passed before the strategy ended." in done.words
@@ -214,7 +214,7 @@ def test_stop_ends_a_run_that_is_under_way(call: Calls) -> None:
             time.sleep(0.1)
             try:
                 with Session.resume(call.folder / "shortlist.db", "trial") as session:
-                    if session.n_pulls > 200:
+                    if session.n_pulls > 100:
                         session.stop("good enough", by="ann")
                         stopped.append("yes")
                         return
@@ -232,7 +232,7 @@ def test_stop_ends_a_run_that_is_under_way(call: Calls) -> None:
     data = call("status", "trial", "--json").data
     assert data["result"] is None
     before = data["n_pulls"]
-    assert call("run", "trial.toml", *RACE, "--budget", str(before + 3000)).status == 3
+    assert call("run", "trial.toml", *RACE, "--budget", str(before + 900)).status == 3
     assert call("status", "trial", "--json").data["n_pulls"] > before
 
 
