@@ -152,6 +152,18 @@ def test_the_words_give_the_figures() -> None:
     assert f"at least {bound_of(problem()).words} pulls on average" in planned.why
 
 
+def test_where_only_bounds_are_known_the_words_say_what_the_race_saves() -> None:
+    coins = sl.Problem(m=1, epsilon=0.05, delta=0.05, n=4, rewards=sl.Bernoulli())
+    planned = sl.plan(coins)
+    assert planned.why.endswith(
+        f"usually far fewer, above all if rewards vary little; {planned.rows[1].strategy} would take at most "
+        f"{planned.rows[1].worst_case_pulls:,}, but assumes the largest variance."
+    )
+    within = sl.plan(coins, planned.rows[1].worst_case_pulls)
+    assert within.best.strategy != "race" or "vary little" in within.why
+    assert "vary little" not in sl.plan(coins.changed(rewards=sl.SubGaussian, bounds=None)).why
+
+
 def test_a_plan_is_plain_data() -> None:
     planned = sl.plan(problem())
     data = json.loads(json.dumps(planned.to_dict(), allow_nan=False))

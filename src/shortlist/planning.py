@@ -183,19 +183,22 @@ class Plan:
         """Why the best strategy is recommended, as a sentence."""
         best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
         pulls = best.worst_case_pulls or 0
+        finds_variances = self.problem.is_bounded and best.strategy == "race"
         if not self.problem.knows_variances and self.problem.m < self.problem.n:
             return _before_the_pilot(best, self.problem)
         if pulls == 0:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if strategy_named(best.strategy).usual_share < 1:
             said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually far fewer"
+            said += ", above all if rewards vary little" if finds_variances else ""
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
             is_exact = others[0].rounds == 1
             said += f"; {others[0].strategy} would take {'' if is_exact else 'at most '}{second:,}"
             if second < pulls and not is_exact:  # by the estimates that `best` is chosen by
-                said += f", but usually more than {best.strategy}"
+                more = f"usually more than {best.strategy}"
+                said += f", but {'assumes the largest variance' if finds_variances else more}"
         if not self.lower_bound:
             return f"{said}."
         factor = gap_words(self.lower_bound.gap(pulls))
