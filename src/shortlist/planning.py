@@ -190,7 +190,8 @@ class Plan:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if strategy_named(best.strategy).usual_share < 1:
             said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually far fewer"
-            said += ", above all if rewards vary little" if finds_variances else ""
+            near = "0 or 1" if self.problem.is_binary else "a bound"
+            said += f", above all for means near {near}" if finds_variances else ""
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
@@ -362,7 +363,7 @@ def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [row_of(name, problem) for name in names()]
     rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
     best = _best(rows, math.inf if budget is None else budget)
-    if problem.is_bounded:  # the race adapts to the variances, the others assume the largest
+    if problem.is_bounded:  # the race adapts to the means, the others assume the largest variance
         adaptive = next(row for row in rows if row.strategy == "race")
         is_within = budget is None or (adaptive.worst_case_pulls or 0) <= budget
         best = adaptive if adaptive.is_certified and is_within else best

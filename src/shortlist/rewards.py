@@ -74,8 +74,10 @@ class Gaussian:
 class Bounded:
     """Every reward lies between two numbers; nothing is known of their variances.
 
-    The race then adapts to the variances that it finds: rewards that vary little need few pulls. Strategies
-    for known variances use the largest variance possible, ``(high - low)**2 / 4``.
+    The race then adapts to the means that it finds: the nearer they lie to a bound, the less rewards can
+    vary, and the fewer pulls it needs. Rewards of one of the two bounds are the noisiest with their mean; if
+    others are known to vary less, state their `variances` together with `bounds`. Strategies for known
+    variances use the largest variance possible, ``(high - low)**2 / 4``.
 
     Parameters
     ----------

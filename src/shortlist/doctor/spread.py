@@ -44,12 +44,24 @@ def _squares(one: ArmTrials) -> _Squares:
 
 
 def _found(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
-    """Say how large variances are where none are declared: a run adapts to them."""
+    """Say how large variances are where none are declared.
+
+    A run adapts to means near the bounds, which is all that matters for 0 and 1, but not to rewards that vary
+    less than their means allow.
+    """
     freedom = sum(found.freedom for found in squares.values())
     largest = bounded(*(problem.bounds or (0.0, 1.0)), 1)[0]
     share = sum(found.total for found in squares.values()) / freedom / largest
-    seen = f"The sample variance is about {share:.2g} times the largest possible; a run adapts to it."
-    return [Finding("ok", "variance", seen)]
+    seen = f"The sample variance is about {share:.2g} times the largest possible"
+    if problem.is_binary:
+        return [Finding("ok", "variance", f"{seen}; a run adapts to it.")]
+    if share >= _MUCH:
+        return [Finding("ok", "variance", f"{seen}.")]
+    advice = (
+        "A run adapts to means near the bounds only. If you know a smaller bound on the variance of every "
+    )
+    advice += "arm, not only from these pulls, state `variances` with `bounds`; it may save pulls."
+    return [Finding("note", "variance", f"{seen}.", advice)]
 
 
 def _above(problem: Problem, squares: dict[int, _Squares]) -> list[Finding]:
