@@ -73,7 +73,7 @@ def test_lines_of_the_page_fit_a_terminal() -> None:
 
 def test_the_page_lists_all_commands_about_kept_runs() -> None:
     listed = set(re.findall(r"^\| `shortlist (\w+)", PAGE, flags=re.MULTILINE))
-    others = {"plan", "doctor", "simulate", "bench", "strategies"}
+    others = {"plan", "doctor", "simulate", "bench", "strategies", "certify"}
     assert listed == set(cli.shortlist.commands) - others
 
 

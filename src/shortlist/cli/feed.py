@@ -56,12 +56,8 @@ def command(
       shortlist feed landing-page monday.csv
       shortlist feed landing-page tuesday.csv
 
-    Exit status: 0 the answer is certified, 3 not yet, 2 FILE or the command line is wrong, 4 the store
-    failed.
+    Exit status: 0 the results were added, 2 FILE or the command line is wrong, 4 the store failed.
     """
-    import sys
-
-    from shortlist.cli.exits import CERTIFIED, SHORT
     from shortlist.session import Session
 
     worker = who(worker)
@@ -76,7 +72,6 @@ def command(
             print_json(_dict(session, count))
         else:
             _say(session, count)
-        sys.exit(CERTIFIED if session.certified.is_answer else SHORT)
 
 
 def _rows(session: "Session", file: Path, label: str | None, block: str | None, worker: str) -> "FedRows":
