@@ -257,6 +257,8 @@ def test_withdraw_takes_an_answer_back(call: Calls) -> None:
     done = call("withdraw", "trial", ticket, "--why", "wrong scale")
     assert done.status == 0
     assert "Withdrawn: the answer for north." in done.words
+    other = call("withdraw", "trial", rows[1]["ticket"], "--why", "also", "--json").data
+    assert other["name"] == "south"
     assert call.tell([row | {"mean": 0.0} for row in rows]).status == 0
     late = call("withdraw", "trial", ticket, "--why", "wrong scale")
     assert late.status == 2

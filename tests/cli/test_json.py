@@ -1,4 +1,4 @@
-"""Every command has a JSON form, tried here or in tests/cli/test_cli.py."""
+"""Every command has a JSON form, tried here or in other tests of this folder."""
 
 import pytest
 
@@ -10,6 +10,7 @@ STORED = {
     "ask": ["ask", "trial"],
     "tell": ["tell", "trial", "answers.json"],
     "release": ["release", "trial"],
+    "stop": ["stop", "trial"],
     "list": ["list"],
     "status": ["status", "trial"],
     "export": ["export", "trial"],
@@ -20,7 +21,8 @@ STORED = {
     "copy": ["copy", "shortlist.db", "other.db"],
 }
 
-ELSEWHERE = {"serve"}  # it goes on until it is ended: see tests/server/test_serving.py
+ELSEWHERE = {"serve", "feed", "certify", "withdraw"}
+"""`serve` goes on until it is ended (tests/server/test_serving.py); the others are tried in test_feed.py."""
 
 
 def test_every_command_is_tried() -> None:

@@ -370,12 +370,6 @@ FAULTS = (
         "    # these",
     ),
     Fault(
-        "settled: an incumbent that was never measured is in",
-        "certificates/settled.py",
-        "    if not is_cleared(np.array([first]))[0]:",
-        "    if False:",
-    ),
-    Fault(
         "certified epsilon: evidence of incumbents at the lower end of a cell",
         "certificates/settled.py",
         "cuts[1:] - shifts[:, None]) >= needed",

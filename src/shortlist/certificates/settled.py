@@ -58,9 +58,6 @@ def open_outsiders(evidence: Evidence, incumbents: IntArray, epsilon: float) -> 
         return np.asarray((evidence.log_above(incumbents, cuts - epsilon) >= 0).all(axis=0))
 
     outsiders = _others(evidence, incumbents)
-    if not is_cleared(np.array([first]))[0]:  # some incumbent is not measured
-        is_open[outsiders] = True
-        return is_open
     low, _ = _change(is_cleared, first, last + epsilon)  # up to this cut incumbents need no help
     is_open[outsiders] = evidence.log_below(outsiders, np.array([last]))[:, 0] < 0  # these are not measured
     is_doubtful = evidence.log_below(outsiders, np.array([low]))[:, 0] < 0
