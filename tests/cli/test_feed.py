@@ -264,7 +264,7 @@ def test_withdraw_takes_an_answer_back(call: Calls) -> None:
     assert late.status == 2
     assert "was decided" in late.err
     found = call("report", "trial", "--json").data["findings"]
-    assert any("1 answer withdrawn: north in round 0, 1: wrong scale" in one["words"] for one in found)
+    assert any("2 answers withdrawn: north in round 0, 1: wrong scale" in one["words"] for one in found)
     assert call("withdraw", "trial", "nonsense", "--why", "x").status == 2
 
 
