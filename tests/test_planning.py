@@ -113,9 +113,53 @@ def test_strategies_beyond_counting_are_listed_without_a_figure() -> None:
 def test_a_race_beyond_counting_leaves_the_plan_to_others() -> None:
     asked = known(m=3, epsilon=1.04e-7, delta=0.05, variances=[0.25] * 12, noise="gaussian")
     planned = sl.plan(asked)
-    assert planned.best.strategy == "single-stage"
+    assert planned.best.strategy == "gaussian-single-stage"
     assert planned["race"].note == "number of pulls too large to compute"
-    assert sl.Session(asked).strategy == "single-stage"
+    assert sl.Session(asked).strategy == "gaussian-single-stage"
+
+
+def test_one_batch_of_gaussian_rewards_is_taken_where_a_race_would_usually_take_far_more() -> None:
+    best = {
+        n: sl.plan(known(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * n, noise="gaussian")).best.strategy
+        for n in (2, 10, 100)
+    }
+    assert best == {2: "gaussian-single-stage", 10: "race", 100: "race"}
+    usual = sl.plan(sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0, 1.0]))
+    assert usual.best.strategy == "level-race"
+    assert usual["gaussian-single-stage"].note == "only for Gaussian rewards"
+
+
+@pytest.mark.parametrize("vary", ["epsilon", "delta", "m"])
+def test_a_budget_certifies_more_if_rewards_are_gaussian(vary: str) -> None:
+    usual, asked = (
+        known(m=3, epsilon=0.5, delta=0.05, variances=np.linspace(0.5, 2.0, 12), noise=noise)
+        for noise in ("sub-gaussian", "gaussian")
+    )
+    found = sl.plan(asked, 900, vary=vary)
+    assert found.best.strategy == "gaussian-single-stage"
+    assert (found.best.worst_case_pulls or 0) <= 900
+    if vary == "epsilon":
+        assert found.problem.epsilon < 0.75 * sl.plan(usual, 900).problem.epsilon
+    else:
+        with pytest.raises(sl.errors.NoGuarantee):
+            sl.plan(usual, 900, vary=vary)
+
+
+@given(
+    variances=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=30),
+    data=st.data(),
+    delta=st.floats(1e-6, 0.9),
+)
+@settings(max_examples=40)
+def test_one_batch_of_gaussian_rewards_promises_no_less_than_the_lower_bound(
+    variances: list[float], data: st.DataObject, delta: float
+) -> None:
+    m = data.draw(st.integers(1, len(variances) - 1))
+    planned = sl.plan(known(m=m, epsilon=0.5, delta=delta, variances=variances, noise="gaussian"))
+    row = planned["gaussian-single-stage"]
+    assert row.is_certified
+    assert (planned.gap_of(row) or 0) >= 1
+    assert (row.worst_case_pulls or 0) <= (planned["single-stage"].worst_case_pulls or 0)
 
 
 def test_within_a_budget_auto_takes_what_the_budget_certifies() -> None:

@@ -23,7 +23,8 @@ Written by `make docs-reference` from the strategies themselves; do not edit.
   the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).
   *Screen*: more than m arms are kept, among which contenders for every rank remain.
 - **noise**: *any* is `rewards=SubGaussian(variances)`, or `variances` alone, where the variances are upper
-  bounds; *Gaussian* is `rewards=Gaussian(variances)`, where they are the exact variances.
+  bounds; *Gaussian* is `rewards=Gaussian(variances)`, where they are the exact variances
+  (for `gaussian-single-stage`, upper bounds will do).
 - **cap**: whether the most pulls are known before anything is measured. **rounds**: how many batches, one
   after the other; *several* are up to some dozens or hundreds.
 """

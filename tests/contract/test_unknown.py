@@ -15,7 +15,7 @@ from tests.playing import Reward, gaussian_rewards, same
 from tests.playing_unknown import drawn_variances, play_unknown
 from tests.questions import unknown
 
-REFUSED = {"medelim", "adapted-medelim-published", "bechhofer", "kn", "biz"}
+REFUSED = {"medelim", "adapted-medelim-published", "bechhofer", "gaussian-single-stage", "kn", "biz"}
 pytestmark = pytest.mark.parametrize("name", sorted(set(sl.strategies.names("unknown")) - REFUSED))
 
 CASES = {

@@ -21,7 +21,7 @@ from .level_race import level_race
 from .medelim import medelim, medelim_max
 from .mixture import lucb_mixture, racing, top_two
 from .race import race
-from .single_stage import single_stage, uniform
+from .single_stage import gaussian_single_stage, single_stage, uniform
 from .vmedelim import vmedelim
 from .wnelim import wnelim
 
@@ -37,6 +37,7 @@ ORACLES: dict[str, Callable[[Problem], Oracle]] = {
     "lucb": lucb,
     "ugape": ugape,
     "single-stage": single_stage,
+    "gaussian-single-stage": gaussian_single_stage,
     "uniform": uniform,
     "bechhofer": bechhofer,
     "race": race,

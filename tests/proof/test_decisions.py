@@ -40,13 +40,14 @@ def test_wnelim_is_right_when_no_mean_errs_by_half_of_epsilon(seed: int, n: int,
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("n", "m"), [(5, 1), (12, 3), (12, 11), (40, 7)])
-def test_single_stage_is_right_when_no_two_errors_add_up_to_epsilon(
-    seed: int, n: int, m: int, share: float
+@pytest.mark.parametrize("name", ["single-stage", "gaussian-single-stage"])
+def test_a_single_stage_is_right_when_no_two_errors_add_up_to_epsilon(
+    name: str, seed: int, n: int, m: int, share: float
 ) -> None:
     problem, means = instance(seed, n, m, spread=9.0)
     best = set(np.argsort(-means, kind="stable")[:m].tolist())
     shown = [means[arm] + EDGE * (-share if arm in best else 1 - share) for arm in range(n)]
-    selected = _played("single-stage", problem, lambda _level, arms: np.array(shown)[arms])
+    selected = _played(name, problem, lambda _level, arms: np.array(shown)[arms])
     assert kth_best(selected, means, m) >= kth_best(set(range(n)), means, m) - 1.0
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
@@ -110,6 +111,49 @@ def test_single_stage_spends_nearly_all_of_delta() -> None:
         (batch,), _ = played_batches("single-stage", problem)
         information = [problem.epsilon**2 * batch[0] / 2] * n
         assert convolution(information[:m], information[m:]) >= 0.049
+
+
+def gaussian_convolution(best: list[float], others: list[float]) -> float:
+    """The same for Gaussian errors: of the largest error on either side, or 0 if all are negative."""
+
+    def at_most(information: list[float], error: FloatArray) -> FloatArray:
+        found: FloatArray = np.prod([norm.cdf(error * math.sqrt(2 * x)) for x in information], axis=0)
+        return found
+
+    u = np.linspace(0.0, 1.0, 20_001)
+    below, tail_others = at_most(best, u), 1 - at_most(others, 1 - u)
+    between = (tail_others[1:] + tail_others[:-1]) / 2
+    return float(1 - below[-1] + (np.diff(below) * between).sum() + below[0] * tail_others[0])
+
+
+@given(
+    variances=st.lists(st.floats(1e-2, 1e2), min_size=2, max_size=7),
+    data=st.data(),
+    delta=st.sampled_from([1e-5, 0.01, 0.05, 0.3, 0.6, 0.9]),
+    quiet=st.floats(0.0, 1.0),
+)
+@settings(max_examples=40, deadline=None)
+def test_one_batch_of_gaussian_rewards_whichever_arms_are_best(
+    variances: list[float], data: st.DataObject, delta: float, quiet: float
+) -> None:
+    """Variances may be smaller than stated: the information of some arms is multiplied here."""
+    m = data.draw(st.integers(1, len(variances) - 1))
+    problem = sl.Problem(m=m, epsilon=0.2, delta=delta, variances=variances)
+    (batch,), _ = played_batches("gaussian-single-stage", problem)
+    information = [problem.epsilon**2 * batch[arm] / (2 * variances[arm]) for arm in range(problem.n)]
+    information[data.draw(st.integers(0, problem.n - 1))] *= 1 + 100 * quiet
+    for best in combinations(range(problem.n), m):
+        others = [information[arm] for arm in range(problem.n) if arm not in best]
+        spent = gaussian_convolution([information[arm] for arm in best], others)
+        assert spent <= delta * (1 + 1e-5)
+
+
+def test_a_single_stage_for_gaussian_rewards_spends_nearly_all_of_delta() -> None:
+    for n, m in ((2, 1), (20, 3), (100, 1), (6, 5)):
+        problem = sl.Problem(m=m, epsilon=0.01, delta=0.05, variances=[1.0] * n)
+        (batch,), _ = played_batches("gaussian-single-stage", problem)
+        information = [problem.epsilon**2 * batch[0] / 2] * n
+        assert gaussian_convolution(information[:m], information[m:]) >= 0.0495
 
 
 @given(problem=problems())

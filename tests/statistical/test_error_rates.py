@@ -77,6 +77,26 @@ def test_ranking_and_selection_just_beyond_epsilon(name: str) -> None:
         assert_rate_is_below_delta(outcome)
 
 
+@pytest.mark.parametrize("quiet", [[], [0], [5], [0, 5], [1, 2, 3, 4]])
+@pytest.mark.parametrize(("m", "delta"), [(1, 0.2), (1, 0.6), (2, 0.4), (3, 0.05), (5, 0.9)])
+def test_a_single_stage_for_gaussian_rewards_just_beyond_epsilon(
+    m: int, delta: float, quiet: list[int]
+) -> None:
+    """Some arms are far less noisy than stated, on either side of the cut."""
+    variances = np.array([1.0, 1.0, 2.0, 2.0, 4.0, 4.0])
+    problem = known(m=m, epsilon=0.2, delta=delta, variances=variances, noise="gaussian")
+    pulls = sl.Session(problem, "gaussian-single-stage").ask().counts
+    deviations = np.sqrt(variances / pulls)
+    deviations[quiet] *= 0.01
+    means, rng = np.zeros(6), np.random.default_rng(m)
+    means[6 - m :] = 0.2 * (1 + 1e-9)  # the noisiest arms are best
+    shown = means + deviations * rng.standard_normal((20_000, 6))
+    errors = int((shown[:, 6 - m :].min(axis=1) <= shown[:, : 6 - m].max(axis=1)).sum())
+    assert binomtest(errors, 20_000, delta, alternative="greater").pvalue > ALARM
+    if not quiet:
+        assert errors > 0.7 * delta * 20_000, "the bound is nearly attained"
+
+
 @pytest.mark.parametrize("rewards", ["bernoulli", "uniform"])
 def test_other_rewards(rewards: str) -> None:
     problem = sl.Problem(m=2, epsilon=0.3, delta=DELTA, variances=[0.25] * 8)

@@ -28,6 +28,24 @@ FAULTS = (
         'order = np.argsort(-information, kind="stable")',
     ),
     Fault(
+        "convolution: Gaussian errors of half the variance",
+        "certificates/convolution.py",
+        "np.sqrt(2 * information)",
+        "np.sqrt(4 * information)",
+    ),
+    Fault(
+        "convolution: arms that all err away from the cut forgotten",
+        "certificates/convolution.py",
+        "    ahead[0] = 1.0",
+        "    ahead[0] += 0.0",
+    ),
+    Fault(
+        "convolution: the arm alone on its side is of the first class",
+        "certificates/convolution.py",
+        "* behind[1:]).sum(axis=0)).max())",
+        "* behind[1:]).sum(axis=0))[0])",
+    ),
+    Fault(
         "an indifference zone passes for more",
         "certificates/guarantee.py",
         'self.scope is Scope.CORRECT and problem.guarantee == "indifference"',

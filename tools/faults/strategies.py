@@ -186,6 +186,24 @@ FAULTS = (
         "noisiest = least",
     ),
     Fault(
+        "gaussian-single-stage: half the pulls",
+        "strategies/gaussian_single_stage.py",
+        "return 2 * variances * spread",
+        "return variances * spread",
+    ),
+    Fault(
+        "gaussian-single-stage: promised whatever the noise",
+        "strategies/gaussian_single_stage.py",
+        'if problem.noise != "gaussian":',
+        "if problem.noise is None:",
+    ),
+    Fault(
+        "auto: a single batch wherever a race takes more on hard instances",
+        "planning.py",
+        "return usual / _WORTHWHILE if",
+        "return usual if",
+    ),
+    Fault(
         "bechhofer: m best arms counted once",
         "strategies/bechhofer.py",
         "(m - 1) * log_ndtr(-z)",

@@ -13,6 +13,7 @@ from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.biz import BIZ
 from shortlist.strategies.dudewicz_dalal import DUDEWICZ_DALAL
+from shortlist.strategies.gaussian_single_stage import GAUSSIAN_SINGLE_STAGE
 from shortlist.strategies.kim_nelson import KIM_NELSON
 from shortlist.strategies.kn import KN
 from shortlist.strategies.level_race import LEVEL_RACE, SHORT_RACE
@@ -45,6 +46,7 @@ _ALL: tuple[Strategy[Any], ...] = (
     LUCB,
     UGAPE,
     SINGLE_STAGE,
+    GAUSSIAN_SINGLE_STAGE,
     UNIFORM,
     BECHHOFER,
     RACE,

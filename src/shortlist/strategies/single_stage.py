@@ -6,6 +6,7 @@ about half as many pulls. How the information is distributed over arms of differ
 the problem.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,11 +15,10 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds.classes import Classes
 from shortlist.certificates import Guarantee, Ledger, Share
-from shortlist.certificates.convolution import certified_level, least_level
+from shortlist.certificates.convolution import Failure, certified_level, failure_probability, least_level
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.one_batch import strategy
 
-_SLOPES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 _MOST_CLASSES = 64
 
 
@@ -55,34 +55,60 @@ def allocation(problem: Problem) -> Allocation:
 
     It depends on m, delta and the ratios of the variances, not on epsilon or on the order of the arms.
     """
-    unit = float(problem.variances.max())
-    arms = Classes.of_arms(problem.variances / unit).few(_MOST_CLASSES)
-    level, slope = _cheapest(problem.m, problem.delta, _frozen(arms), arms.ratio)
-    return Allocation(level, slope, unit)
+    return Allocation(*cheapest(problem, _SHAPES), float(problem.variances.max()))
 
 
-def _frozen(arms: Classes) -> tuple[tuple[float, float, float], ...]:
+@dataclass(frozen=True)
+class Shapes:
+    """A family of allocations, and the bound on the failure probability that certifies them.
+
+    Attributes
+    ----------
+    shape
+        ``shape(slope, variances)`` returns the information of arms as a multiple of that of the noisiest,
+        whose variance is 1.
+    slopes
+        The slopes to try.
+    failure
+        The failure probability as a function of the information.
+    """
+
+    shape: Callable[[float, FloatArray], FloatArray]
+    slopes: tuple[float, ...]
+    failure: Failure
+
+
+_SHAPES = Shapes(
+    shape=lambda slope, variances: np.asarray(1 - slope * np.log(variances)),
+    slopes=(0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5),
+    failure=failure_probability,
+)
+
+
+def cheapest(problem: Problem, shapes: Shapes) -> tuple[float, float]:
+    """Return the level and slope of the cheapest allocation of a family."""
+    arms = Classes.of_arms(problem.variances / float(problem.variances.max())).few(_MOST_CLASSES)
     columns = (arms.variances.tolist(), arms.counts.tolist(), arms.sums.tolist())
-    return tuple(zip(*columns, strict=True))
+    return _cheapest(problem.m, problem.delta, tuple(zip(*columns, strict=True)), arms.ratio, shapes)
 
 
 @lru_cache(maxsize=64)
 def _cheapest(
-    m: int, delta: float, arms: tuple[tuple[float, float, float], ...], ratio: float
+    m: int, delta: float, arms: tuple[tuple[float, float, float], ...], ratio: float, shapes: Shapes
 ) -> tuple[float, float]:
     """Return the level and slope of the cheapest allocation; the slope is found with approximate levels."""
     least, counts, sums = (np.array(column) for column in zip(*arms, strict=True))
     noisiest = np.minimum(least * ratio, 1.0)  # of each class; this arm gets the least information
-
-    def shape(slope: float, variances: FloatArray) -> FloatArray:
-        return np.asarray(1 - slope * np.log(variances))
+    shape, failure = shapes.shape, shapes.failure
 
     def rough_cost(slope: float) -> float:
-        level = least_level(shape(slope, noisiest), counts, m, delta, steps=256, tolerance=1e-3)
+        level = least_level(
+            shape(slope, noisiest), counts, m, delta, steps=256, tolerance=1e-3, failure=failure
+        )
         return level * float(sums @ shape(slope, least))
 
-    slope = min(_SLOPES, key=rough_cost)
-    return certified_level(shape(slope, noisiest), counts, m, delta), slope
+    slope = min(shapes.slopes, key=rough_cost)
+    return certified_level(shape(slope, noisiest), counts, m, delta, failure), slope
 
 
 def guarantee(problem: Problem) -> Guarantee:
