@@ -169,6 +169,19 @@ def variances(given: ArrayLike) -> FloatArray:
     return values
 
 
+def costs(given: ArrayLike, n: int) -> FloatArray:
+    """Return the cost of a pull of each arm."""
+    values = real_numbers(given, "costs").copy()
+    if values.shape != (n,):
+        raise InvalidProblem(f"`costs` has {values.size} entries but there are {n} arms; give one per arm.")
+    is_wrong = ~((values >= 1e-9) & (values <= 1e9))
+    if is_wrong.any():
+        wrong = float(values[np.argmax(is_wrong)])
+        raise InvalidProblem(f"`costs` contains {wrong:g}; a pull must cost between 1e-9 and 1e9.")
+    values.flags.writeable = False
+    return values
+
+
 def _refuse_other_things(values: Sequence[object], name: str, advice: str) -> None:
     """Raise for values that NumPy would silently convert to numbers, or to which it would convert numbers."""
     kinds = {str: "strings", bytes: "bytes", complex: "complex numbers", type(None): "objects"}

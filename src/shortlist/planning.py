@@ -16,6 +16,7 @@ from shortlist.problem import Problem, checked
 from shortlist.rewards import Gaussian
 from shortlist.strategies import names, strategy_for, strategy_named
 from shortlist.strategies.pilot import size as pilot_size
+from shortlist.strategies.protocol import Strategy
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class Row:
         Why it cannot be recommended; empty if it can.
     error
         The error, if the number of pulls is too large to compute.
+    worst_case_cost
+        The maximum cost, if pulls have costs; otherwise the same as `worst_case_pulls`.
     """
 
     strategy: str
@@ -45,6 +48,7 @@ class Row:
     guarantee: Guarantee | None
     note: str = ""
     error: InvalidProblem | None = None
+    worst_case_cost: float | None = None
 
     @property
     def certificate(self) -> str | None:
@@ -154,7 +158,7 @@ class Plan:
         """
         if self.lower_bound is None or not row.is_certified:
             return None
-        return self.lower_bound.gap(row.worst_case_pulls or 0)
+        return self.lower_bound.gap(row.worst_case_cost or 0)
 
     @cached_property
     def usual(self) -> Usual:
@@ -202,7 +206,7 @@ class Plan:
                 said += f", but {'assumes the largest variance' if finds_variances else more}"
         if not self.lower_bound:
             return f"{said}."
-        factor = gap_words(self.lower_bound.gap(pulls))
+        factor = gap_words(self.lower_bound.gap(best.worst_case_cost or 0))
         return (
             f"{said}. {self.lower_bound.meaning.capitalize()}, so at most a factor of {factor} could be "
             f"saved in the worst case."
@@ -220,6 +224,7 @@ class Plan:
                 {
                     "strategy": row.strategy,
                     "worst_case_pulls": row.worst_case_pulls,
+                    "worst_case_cost": row.worst_case_cost,
                     "rounds": row.rounds,
                     "gap": _finite(self.gap_of(row)),
                     "is_certified": row.is_certified,
@@ -247,7 +252,8 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
         The problem. If variances are unknown, neither the largest number of pulls nor a lower bound is known
         before the pilot, and a budget cannot be planned.
     budget
-        The maximum number of pulls; None to plan the problem as it is.
+        The maximum number of pulls, or their maximum cost if pulls have costs; None to plan the problem as it
+        is.
     vary
         What to find for a budget: the smallest "epsilon" or "delta", to six digits, or the largest "m" below
         n (n - 1 if the cost of some strategy does not depend on m; with more than 512 arms, it is searched
@@ -307,7 +313,7 @@ def best_strategy(problem: Problem) -> str:
 def is_within(problem: Problem, budget: int) -> bool:
     """Return whether some strategy is certified never to need more pulls than a budget."""
     return any(
-        row.is_certified and (row.worst_case_pulls or 0) <= budget
+        row.is_certified and (row.worst_case_cost or 0) <= budget
         for row in (row_of(name, problem) for name in names())
     )
 
@@ -361,11 +367,11 @@ def _before_the_pilot(best: Row, problem: Problem) -> str:
 
 def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [row_of(name, problem) for name in names()]
-    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_pulls is None, row.worst_case_pulls))
+    rows.sort(key=lambda row: (not row.is_certified, row.worst_case_cost is None, row.worst_case_cost))
     best = _best(rows, math.inf if budget is None else budget)
     if problem.is_bounded:  # the race adapts to the means, the others assume the largest variance
         adaptive = next(row for row in rows if row.strategy == "race")
-        is_within = budget is None or (adaptive.worst_case_pulls or 0) <= budget
+        is_within = budget is None or (adaptive.worst_case_cost or 0) <= budget
         best = adaptive if adaptive.is_certified and is_within else best
     return (best, *(row for row in rows if row is not best))
 
@@ -391,7 +397,21 @@ def row_of(name: str, problem: Problem) -> Row:
         note = f"only screens: keeps {strategy.n_selected(problem)} arms"
     elif not guarantee.answers(problem):
         note = "only with an indifference zone"
-    return Row(name, pulls, rounds, guarantee, note, error)
+    cost = None if pulls is None else _largest_cost(strategy, problem, pulls, rounds)
+    return Row(name, pulls, rounds, guarantee, note, error, cost)
+
+
+def _largest_cost(strategy: Strategy[Any], problem: Problem, pulls: int, rounds: int | None) -> float:
+    """Return the largest cost of a strategy that never takes more than this many pulls."""
+    if problem.costs is None:
+        return pulls
+    most = pulls * problem.highest_cost
+    if strategy.worst_case_cost is not None and (known := strategy.worst_case_cost(problem)) is not None:
+        return min(most, known)
+    if rounds == 1:  # its only batch is known
+        batch = strategy.ask(strategy.init(problem, ()))
+        return float(problem.costs[batch.arms] @ batch.counts)
+    return most
 
 
 _WORTHWHILE = 0.75  # a single batch for Gaussian rewards must take less than this part of what a race takes
@@ -403,13 +423,13 @@ def _best(rows: list[Row], budget: float) -> Row:
         errors = [row.error for row in rows if row.error is not None and row.guarantee is not None]
         missing = InvalidProblem("no strategy has a certified worst case for this problem.")
         raise errors[0] if errors else missing
-    paper = [row.worst_case_pulls or 0 for row in certified if row.strategy in {"wnelim", "vmedelim"}]
-    within = [row for row in certified if (row.worst_case_pulls or 0) <= min([budget, *paper])]
+    paper = [row.worst_case_cost or 0 for row in certified if row.strategy in {"wnelim", "vmedelim"}]
+    within = [row for row in certified if (row.worst_case_cost or 0) <= min([budget, *paper])]
     return min(within or certified, key=_usual_pulls)
 
 
 def _usual_pulls(row: Row) -> float:
-    usual = strategy_named(row.strategy).usual_share * (row.worst_case_pulls or 0)
+    usual = strategy_named(row.strategy).usual_share * (row.worst_case_cost or 0)
     # Shares are those of hard instances. On easy ones a race takes far less, and one batch does not.
     return usual / _WORTHWHILE if row.strategy == "gaussian-single-stage" else usual
 

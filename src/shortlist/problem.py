@@ -28,7 +28,7 @@ from shortlist.rewards import (
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
-_PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal", "bounds")
+_PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal", "bounds", "costs")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -64,6 +64,9 @@ class Problem:
         ``(low, high)`` if every reward is known to lie between these two numbers. Bounds are part of the
         problem: they are stored with a run, and results outside them are refused. They do not change the
         variance proxies.
+    costs
+        The cost of a pull of each arm, in any unit; 1 unless given. Budgets, plans, lower bounds and the race
+        then count cost, not pulls.
     noise
         Deprecated: "gaussian" together with `variances` means ``rewards=Gaussian(variances)``.
 
@@ -92,6 +95,7 @@ class Problem:
     guarantee: str
     goal: str
     bounds: tuple[float, float] | None
+    costs: FloatArray | None
 
     def __init__(
         self,
@@ -106,6 +110,7 @@ class Problem:
         guarantee: str = "pac",
         goal: str = "maximise",
         bounds: Sequence[float] | None = None,
+        costs: ArrayLike | None = None,
         noise: str | None = None,
     ) -> None:
         if noise is not None:
@@ -122,6 +127,7 @@ class Problem:
             "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
             "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
             "bounds": _checked_bounds(bounds, known),
+            "costs": None if costs is None else checks.costs(costs, n),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -237,6 +243,15 @@ class Problem:
         """Return the name of one arm."""
         return f"arm-{arm}" if self.names is None else self.names[arm]
 
+    def cost_of(self, pulls: IntArray) -> float:
+        """Return the cost of a number of pulls of each arm."""
+        return float(pulls.sum() if self.costs is None else self.costs @ pulls)
+
+    @property
+    def highest_cost(self) -> float:
+        """The cost of the most expensive pull."""
+        return 1.0 if self.costs is None else float(self.costs.max())
+
     def merits(self, means: FloatArray) -> FloatArray:
         """Return means such that larger is better, as strategies expect: negated if small means are good."""
         return means if self.goal == "maximise" else -means
@@ -247,7 +262,9 @@ class Problem:
         if not self.knows_variances:
             numbers = (self.n, self.m, self.epsilon, self.delta, self.names, self.pilot)
             words = (*numbers, self.guarantee, self.goal)
-            return hashlib.sha256(f"unknown {words!r}".encode()).hexdigest()
+            whole = hashlib.sha256(f"unknown {words!r}".encode())
+            whole.update(self._hashed_costs)
+            return whole.hexdigest()
         parts = hashlib.sha256(struct.pack("<qqdd", self.n, self.m, self.epsilon, self.delta))
         parts.update(self.variances.astype("<f8").tobytes())
         for name in self.names or ():
@@ -257,7 +274,12 @@ class Problem:
                 parts.update(f"\0{word}".encode())
         if self.bounds is not None:
             parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
+        parts.update(self._hashed_costs)
         return parts.hexdigest()
+
+    @property
+    def _hashed_costs(self) -> bytes:
+        return b"" if self.costs is None else b"\0costs" + self.costs.astype("<f8").tobytes()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what identifies the problem as plain data for JSON, without the individual arms."""
@@ -275,6 +297,8 @@ class Problem:
             data |= {"bounds": bounds, "rewards": self.declared_rewards}
         else:
             data["pilot"] = self.pilot
+        if self.costs is not None:
+            data["has_costs"] = True
         return data | {"digest": self.digest}
 
     def changed(self, **changes: Any) -> "Problem":

@@ -111,12 +111,18 @@ class Result:
         return tuple(self.problem.name(int(arm)) for arm in self.indices)
 
     @property
-    def cost(self) -> str:
-        """The cost of the run, as a sentence."""
+    def cost(self) -> float:
+        """The cost of all pulls, in the units of the problem's `costs`; without costs, their number."""
+        return self.problem.cost_of(self.arms.pulls)
+
+    @property
+    def effort(self) -> str:
+        """The pulls of the run, and what they cost, as a sentence."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
-        said = f"{pulls}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
+        cost = "" if self.problem.costs is None else f" at a cost of {self.cost:,.6g}"
+        said = f"{pulls}{cost}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
         return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
 
     @property
@@ -145,18 +151,18 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """The pulls made as a multiple of the lower bound; None if there is no bound.
+        """The cost of the run as a multiple of the lower bound; None if there is no bound.
 
         The bound is for the worst instance. On an easier one an adaptive strategy may stay below it.
         """
-        return None if self.lower_bound is None else self.lower_bound.gap(self.n_pulls)
+        return None if self.lower_bound is None else self.lower_bound.gap(self.cost)
 
     @property
     def optimality(self) -> str:
         """A sentence that compares the run with the lower bound; empty if there is none, or it is 0."""
         if not self.lower_bound:
             return ""
-        gap = self.lower_bound.gap(self.n_pulls)
+        gap = self.lower_bound.gap(self.cost)
         said = f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(gap)} times that"
         if gap < 1:
             said += ", which is possible if its means are easier than the worst case, or by chance"
@@ -186,6 +192,7 @@ class Result:
             "strategy": self.strategy,
             "seed": self.seed,
             "n_pulls": self.n_pulls,
+            "cost": self.cost,
             "n_rounds": self.n_rounds,
             "n_fed": self.n_fed,
             "n_scored": self.n_scored,
@@ -218,7 +225,7 @@ class Result:
             f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
             self.so_far,
-            self.cost,
+            self.effort,
             self.reissued,
             self.optimality if self.is_answer else "",
         ]

@@ -136,6 +136,48 @@ FAULTS = (
         "False",
     ),
     Fault(
+        "costs: the race ignores them",
+        "strategies/race.py",
+        "cost = state.unit if plan.problem.costs is None else state.unit * plan.problem.costs",
+        "cost = state.unit",
+    ),
+    Fault(
+        "costs: the cap forgets the pulls beyond the top",
+        "strategies/race_course.py",
+        "return self.problem.cost_of(self.enough) + self.excess * self.problem.highest_cost",
+        "return 0.3 * self.problem.cost_of(self.enough)",
+    ),
+    Fault(
+        "costs: a budget counts pulls",
+        "execution/scheduler.py",
+        "parts.counts * (1 if costs is None else costs[parts.arms])",
+        "parts.counts",
+    ),
+    Fault(
+        "costs: pulls made before count as one each",
+        "session/state.py",
+        "        pulls[round.tickets.arms] += counts\n        return self.problem.cost_of(pulls)",
+        "        pulls[round.tickets.arms] += counts\n        return float(pulls.sum())",
+    ),
+    Fault(
+        "costs: lower bounds are those of free pulls",
+        "bounds/lower.py",
+        "variances=problem.variances * (costs / unit)",
+        "variances=problem.variances",
+    ),
+    Fault(
+        "costs: are not part of the question",
+        "problem.py",
+        'return b"" if self.costs is None else b"\\0costs" + self.costs.astype("<f8").tobytes()',
+        'return b""',
+    ),
+    Fault(
+        "costs: a strategy of one batch is charged the highest cost",
+        "planning.py",
+        "    if rounds == 1:  # its only batch is known\n",
+        "    if False:\n",
+    ),
+    Fault(
         "totals: more successes than rewards",
         "totals.py",
         "    if (hits > counts).any():\n",

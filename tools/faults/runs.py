@@ -174,7 +174,7 @@ FAULTS = (
     Fault(
         "budget: parts of tickets are not counted",
         "execution/scheduler.py",
-        "left = None if budget is None else budget - self.session.n_made",
+        "left = None if budget is None else budget - self.session.cost_made",
         "left = None if budget is None else budget - self.session.n_pulls",
     ),
     Fault(

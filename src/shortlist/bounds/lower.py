@@ -1,9 +1,9 @@
 """The largest of all lower bounds on the number of pulls, together with the others."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -54,18 +54,21 @@ class LowerBound(float):
         All bounds that were computed, by name, in decreasing order.
     terms
         The paper's three values v1, v2 and v3 (its Section 6).
+    is_cost
+        Whether it is about the cost of pulls, for a problem with `costs`, and not about their number.
     """
 
     name: str
     candidates: Mapping[str, float]
     terms: Terms
+    is_cost: bool
 
-    def __new__(cls, candidates: Mapping[str, float], terms: Terms) -> "LowerBound":
+    def __new__(cls, candidates: Mapping[str, float], terms: Terms, *, is_cost: bool = False) -> "LowerBound":
         """Return the largest of the candidates."""
         ranked = dict(sorted(candidates.items(), key=lambda item: -item[1]))
         name, pulls = next(iter(ranked.items()))
         made = super().__new__(cls, pulls)
-        made.name, made.terms = name, terms
+        made.name, made.terms, made.is_cost = name, terms, is_cost
         made.candidates = MappingProxyType(ranked)
         return made
 
@@ -82,10 +85,8 @@ class LowerBound(float):
     @property
     def meaning(self) -> str:
         """What the number says, as a clause."""
-        return (
-            f"any algorithm with this guarantee needs at least {self.words} pulls on average on its "
-            f"worst-case instance"
-        )
+        least = f"costs at least {self.words}" if self.is_cost else f"needs at least {self.words} pulls"
+        return f"any algorithm with this guarantee {least} on average on its worst-case instance"
 
     def gap(self, pulls: float) -> float:
         """Return a number of pulls as a multiple of the bound.
@@ -96,8 +97,8 @@ class LowerBound(float):
             return pulls / self.pulls
         return math.inf if pulls else 1.0
 
-    def __reduce__(self) -> tuple[type["LowerBound"], tuple[Any, ...]]:
-        return LowerBound, (dict(self.candidates), self.terms)
+    def __reduce__(self) -> tuple[Callable[..., "LowerBound"], tuple[Any, ...]]:
+        return partial(LowerBound, is_cost=self.is_cost), (dict(self.candidates), self.terms)
 
     def __repr__(self) -> str:
         return f"LowerBound({self.pulls!r}, name={self.name!r})"
@@ -107,7 +108,7 @@ def lower_bound(problem: Problem) -> LowerBound | None:
     """Return the number of pulls that every valid algorithm needs on some instance of a problem.
 
     None if no bound is proved for this kind of rewards: if they lie within bounds, or if their variances are
-    unknown. It is 0 if all arms are selected.
+    unknown. It is 0 if all arms are selected. If pulls have costs, it is about the cost of all pulls.
 
     Examples
     --------
@@ -119,7 +120,24 @@ def lower_bound(problem: Problem) -> LowerBound | None:
     ------
     [ZT22] Section 6 for the dual bounds; the others are proved in `docs/theory.md`.
     """
-    return _found(problem) if checked(problem).has_lower_bound else None
+    if not checked(problem).has_lower_bound:
+        return None
+    return _found(problem) if problem.costs is None or problem.m == problem.n else _least_cost(problem)
+
+
+def _least_cost(problem: Problem) -> LowerBound:
+    """Return the bound on cost: a unit of cost is worth as much as a pull of an arm that is noisier.
+
+    If a pull of arm i costs k, then cost c of it has the information of ``c / k`` pulls at variance s, which
+    is that of c pulls at variance ``k s``. So bounds by information hold with these variances.
+    """
+    costs, unit = problem.costs, problem.highest_cost
+    assert costs is not None
+    found = _found(problem.changed(variances=problem.variances * (costs / unit), costs=None))
+    candidates = {name: unit * value for name, value in found.candidates.items()}
+    whole = (1 - problem.delta) * float(costs.sum()) - min(1.0, 2 * problem.delta) * unit
+    candidates["whole-pulls"] = max(0.0, whole) * _ROUNDING
+    return LowerBound(candidates, Terms(*(unit * value for value in astuple(found.terms))), is_cost=True)
 
 
 @lru_cache(maxsize=8)  # following a run computes the bound of one problem many times

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import Span, is_given, json_option, reissue_option, store_option
+from shortlist.cli.options import Number, Span, is_given, json_option, reissue_option, store_option
 from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 @click.option("--name", help="Name of the run in the store; by default made from FILE, strategy and seed.")
 @store_option
 @server_options
-@click.option("--budget", type=click.IntRange(min=0), help="Maximum number of pulls.")
+@click.option(
+    "--budget", type=Number(min=0), help="Maximum number of pulls; their maximum cost if they have costs."
+)
 @click.option("--deadline", type=Span(), metavar="TIME", help="Stop after this time: 90s, 15min, 2h.")
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Number of worker processes."
@@ -79,7 +81,7 @@ def command(
     where: str,
     server: str | None,
     token_file: Path | None,
-    budget: int | None,
+    budget: float | None,
     deadline: float | None,
     workers: int,
     dask: str | None,
@@ -126,6 +128,7 @@ def command(
     asked = read_problem_file(file, to_go_on=True)
     name = name_for(file, name, strategy, seed)
     reissue = False if no_reissue else asked.reissue
+    budget = int(budget) if budget is not None and budget.is_integer() else budget
     began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget, "reissue": reissue}
     with (
         naming_another_run(name),
@@ -190,7 +193,7 @@ def _called(file: Path) -> str:
     return str(file).encode(errors="replace").decode()
 
 
-def _announced(file: Path, session: "Driven", budget: int | None) -> str:
+def _announced(file: Path, session: "Driven", budget: float | None) -> str:
     problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
     if session.asked.needs_variances:
@@ -198,7 +201,8 @@ def _announced(file: Path, session: "Driven", budget: int | None) -> str:
         worst = int(n_pulls.sum())
         cap = f"starts with a pilot of {n_pulls[0]:,} pulls per arm, {worst:,} in total"
     said = f"{file}: {problem.words}\n{session.strategy}: {cap}"
-    if budget is not None and worst is not None and worst > budget and not session.is_done:
+    most = None if worst is None else worst * problem.highest_cost
+    if budget is not None and most is not None and most > budget and not session.is_done:
         said += f"; the budget of {budget:,} may be used up first"
     return said
 

@@ -27,12 +27,13 @@ def question_dict(problem: Problem) -> dict[str, Any]:
         asked |= {"rewards": "bernoulli"} if problem.is_binary else {"bounds": problem.bounds}
     else:
         asked |= {"n": problem.n, "pilot": problem.pilot, "noise": "gaussian-unknown"}
+    asked["costs"] = None if problem.costs is None else problem.costs.tolist()
     return {key: value for key, value in asked.items() if value is not None}
 
 
 def question_from(data: dict[str, Any]) -> Problem:
     """Return the question in a response."""
-    parts = [*_BOTH, "names", "noise"]
+    parts = [*_BOTH, "names", "noise", "costs"]
     if data["noise"] in BOUNDED:
         parts += ["n", "bounds"]
     else:

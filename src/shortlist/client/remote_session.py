@@ -14,6 +14,7 @@ from shortlist.session.holders import Holding
 from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
 
+_COUNTS = ("n_pulls", "n_made", "cost_made", "n_stops")
 _COLUMNS = ("arms", "pulls", "first_pulls")
 _SOON = {"patience": 0.0, "timeout": 10.0}  # for requests that are repeated anyway, or cannot wait
 
@@ -72,6 +73,11 @@ class RemoteSession:
         """The number of pulls answered, including those of incomplete tickets, as far as is known here."""
         n_made: int = self._now["n_made"]
         return n_made
+
+    @property
+    def cost_made(self) -> float:
+        """The cost of the pulls answered, including those of incomplete tickets, as far as is known here."""
+        return float(self._now.get("cost_made", self.n_made))
 
     @property
     def n_stops(self) -> int:
@@ -158,7 +164,9 @@ class RemoteSession:
     def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Send the answers to parts of tickets."""
         known = self.run.answer(answers, released=released)
-        self._now |= {key: known[key] for key in ("n_pulls", "n_made", "n_stops") if key in known}
+        self._now |= {
+            key: known[key] for key in ("n_pulls", "n_made", "cost_made", "n_stops") if key in known
+        }
         self._is_new = False
         self._is_stale |= known["round"] != self._tickets.round
 

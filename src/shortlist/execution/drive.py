@@ -47,7 +47,7 @@ def select(
     seed: int = 0,
     store: Where | None = None,
     name: str = "main",
-    budget: int | None = None,
+    budget: float | None = None,
     deadline: float | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
@@ -84,8 +84,8 @@ def select(
         Where the run is stored, and its name there; see `Session`. If the run stops for any reason, call
         again to resume it; recorded answers are not measured again.
     budget
-        The maximum number of pulls. If the strategy needs more, the result has the guarantee that is
-        certified by then, if any: see `Result.certificate`.
+        The maximum number of pulls, or their maximum cost if pulls have costs. If the strategy needs more,
+        the result has the guarantee that is certified by then, if any: see `Result.certificate`.
     deadline
         The maximum duration of this call in seconds: running measurements are finished, and no new ones
         started. The result is as with a budget.
@@ -149,7 +149,7 @@ def select(
     >>> sorted(result.selected)
     ['arm-2', 'arm-3']
     """
-    budget = None if budget is None else whole_number(budget, "budget", 0)
+    budget = _checked_budget(budget, problem)
     began: dict[str, Any] = {"seed": seed, "store": store, "name": name, "budget": budget, "reissue": reissue}
     with Session(problem, strategy, **began) as session:
         return drive(
@@ -172,7 +172,7 @@ def drive(
     session: S,
     measure: Measure | Source,
     *,
-    budget: int | None = None,
+    budget: float | None = None,
     executor: Workers = None,
     pulls_per_call: int | None = None,
     turns: int | None = None,
@@ -218,7 +218,7 @@ def drive(
         raise InvalidProblem(
             "`timeout` needs an `executor`, since a call in this thread cannot be stopped. Use Processes(1)."
         )
-    budget = None if budget is None else whole_number(budget, "budget", 0)
+    budget = _checked_budget(budget, session.problem)
     session.arrange(
         {
             "pulls_per_call": policy.pulls_per_call,
@@ -251,6 +251,15 @@ def drive(
             if session.asked.round == round:
                 job.patiently(partial(wait_for_others, session, interrupt, news))
     return session.result
+
+
+def _checked_budget(budget: Any, problem: object) -> float | None:
+    """Return a budget: a number of pulls or, if pulls have costs, any number that is not negative."""
+    if budget is None or not isinstance(problem, Problem) or problem.costs is None:
+        return None if budget is None else whole_number(budget, "budget", 0)
+    if not (_is_number(budget) and budget >= 0):
+        raise InvalidProblem(f"`budget` is {budget!r}; it must be a number, in the units of `costs`.")
+    return float(budget)
 
 
 def source_of(measure: Any) -> Source:

@@ -39,6 +39,10 @@ class Driven(Protocol):
         """The number of pulls answered, including those of incomplete tickets, as far as is known."""
 
     @property
+    def cost_made(self) -> float:
+        """The cost of the pulls answered, including those of incomplete tickets, as far as is known."""
+
+    @property
     def n_stops(self) -> int:
         """How often all drivers were asked to stop, as far as is known."""
 

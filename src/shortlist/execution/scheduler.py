@@ -147,7 +147,7 @@ class Scheduler:
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
     _call_plan: CallPlan | None = None  # of the current round
 
-    def measure(self, budget: int | None) -> bool:
+    def measure(self, budget: float | None) -> bool:
         """Measure the open tickets of the session's round within a budget; return whether it was sufficient.
 
         Tickets that others hold are left to them.
@@ -158,7 +158,7 @@ class Scheduler:
             self._call_plan = CallPlan.of(
                 asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
             )
-        left = None if budget is None else budget - self.session.n_made
+        left = None if budget is None else budget - self.session.cost_made
         round = _RoundScheduler(self, self._call_plan, is_open, left)
         round.run()
         return not round.is_cut
@@ -199,7 +199,7 @@ class Scheduler:
 class _RoundScheduler:
     """The scheduler of one round: pending blocks, running tasks, and failures."""
 
-    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, budget: int | None) -> None:
+    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, budget: float | None) -> None:
         self.job, self.call_plan = job, call_plan
         self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
         if call_plan.ends is not None:
@@ -222,21 +222,22 @@ class _RoundScheduler:
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
         self.error: MeasurementFailed | None = None
 
-    def _affordable(self, budget: int) -> BoolArray:
-        """Return which calls a number of pulls pays for.
+    def _affordable(self, budget: float) -> BoolArray:
+        """Return which calls a budget pays for.
 
         Tickets are completed one after the other if that is possible. Blocks of several calls belong to many
         tickets; so they are paid for in the order in which they are made.
         """
         call_plan, every = self.call_plan, np.arange(self.call_plan.n_calls)
-        pulls = np.where(self.is_wanted, call_plan.parts(every).counts, 0)
+        parts, costs = call_plan.parts(every), self.job.session.problem.costs
+        prices = np.where(self.is_wanted, parts.counts * (1 if costs is None else costs[parts.arms]), 0)
         if call_plan.together == 1:
-            by_ticket = np.bincount(call_plan.places(every), pulls, len(call_plan.tickets))
+            by_ticket = np.bincount(call_plan.places(every), prices, len(call_plan.tickets))
             return call_plan.by_call((np.cumsum(by_ticket) <= budget) | (by_ticket == 0))
         order = call_plan.numbers(0, call_plan.n_calls)
         ends = np.minimum((every // call_plan.together + 1) * call_plan.together, len(every)) - 1
         is_affordable = np.empty_like(self.is_wanted)
-        is_affordable[order] = np.cumsum(pulls[order])[ends] <= budget
+        is_affordable[order] = np.cumsum(prices[order])[ends] <= budget
         return is_affordable | ~self.is_wanted
 
     def run(self) -> None:

@@ -38,7 +38,7 @@ PROBLEM_KEYS = {
     *_REQUIRED,
     *("arms", "names", "n"),
     *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
-    *("noise", "pilot", "guarantee", "goal"),
+    *("noise", "pilot", "guarantee", "goal", "costs"),
 }
 
 
@@ -217,7 +217,15 @@ def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
     """Return the entries that every kind of question has."""
     numbers = {key: asked[key] for key in sorted(_REQUIRED)}
     words = {"guarantee": asked.get("guarantee", "pac"), "goal": asked.get("goal", "maximise")}
-    return {**numbers, **words, "names": _names(asked, columns)}
+    return {**numbers, **words, "names": _names(asked, columns), "costs": _costs(asked, columns)}
+
+
+def _costs(asked: dict[str, Any], columns: Columns) -> Any:
+    if "cost" not in columns.entries:
+        return asked.get("costs")
+    if "costs" in asked:
+        raise InvalidProblem("give the costs once: in the column `cost` or as the list `costs`, not both.")
+    return columns.numbers("cost")
 
 
 def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Problem:

@@ -1,6 +1,7 @@
 """Results, plans and simulations as text for a terminal."""
 
 import math
+from itertools import compress
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -41,7 +42,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         parts.append(Text(note, style="dim"))
         if not result.is_answer:
             parts.append(Text("This is weaker than requested.", style="yellow"))
-    parts.append(Text(result.cost))
+    parts.append(Text(result.effort))
     if result.reissued:
         parts.append(Text(result.reissued, style="yellow"))
     if result.is_answer and result.optimality:
@@ -87,7 +88,9 @@ def plan_text(plan: Plan) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
     bound = plan.lower_bound
-    for heading in ("most pulls", *(("x bound",) if bound is not None else ()), "most rounds"):
+    has_costs = plan.problem.costs is not None
+    headings = ["most pulls", "most cost", "x bound", "most rounds"]
+    for heading in compress(headings, (True, has_costs, bound is not None, True)):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("proof, or why not", min_width=12)
     for row in plan.rows:
@@ -95,6 +98,7 @@ def plan_text(plan: Plan) -> RenderableType:
         table.add_row(
             row.strategy,
             "-" if row.worst_case_pulls is None else _large(row.worst_case_pulls),
+            *((_large(row.worst_case_cost or 0),) if has_costs else ()),
             *(("-" if gap is None else gap_words(gap),) if bound is not None else ()),
             "-" if row.rounds is None else f"{row.rounds:,}",
             Text((row.certificate or "").split(";")[0] if row.is_certified else row.note),
@@ -104,7 +108,8 @@ def plan_text(plan: Plan) -> RenderableType:
     if bound is None:
         parts.append(Text("No lower bound is proved for rewards of this kind.", style="bold"))
     elif bound:
-        parts.append(Text(f"Lower bound: {bound.words} expected pulls ({bound.name}).", style="bold"))
+        what = "expected cost" if bound.is_cost else "expected pulls"
+        parts.append(Text(f"Lower bound: {bound.words} {what} ({bound.name}).", style="bold"))
     parts.append(Text(f"Why this one: {plan.why}"))
     return Group(*parts, *_promised(plan))
 

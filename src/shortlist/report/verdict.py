@@ -113,10 +113,10 @@ def effort(report: Report) -> str:
     """Return the cost of the run, and its maximum."""
     result, cap = report.result, report.cap
     if cap is None or cap <= result.n_pulls:
-        return result.cost
+        return result.effort
     could = "It could have taken" if report.is_finished else "The strategy takes"
     end = "" if report.is_finished else " before it ends"
-    return f"{result.cost} {could} up to {large(cap)}{end}."
+    return f"{result.effort} {could} up to {large(cap)}{end}."
 
 
 def optimality(report: Report) -> str:

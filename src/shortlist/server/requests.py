@@ -61,6 +61,7 @@ class Asked(Strict):
         _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted probability of failure."),
     ]
     variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
+    costs: Annotated[Any, _as(_NUMBERS, "The cost of a pull of each arm; 1 unless given.")] = None
     scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
     bounds: Annotated[
         Any, _as(_NUMBERS | {"minItems": 2, "maxItems": 2}, "Or: the bounds of all rewards.")

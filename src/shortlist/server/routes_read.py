@@ -157,6 +157,7 @@ def _question(run: OpenRun) -> dict[str, Any]:
     problem = run.log.history.problem
     known = {"variances": problem.variances.tolist()} if problem.knows_variances else {}
     names = None if problem.names is None else list(problem.names)
+    known["costs"] = None if problem.costs is None else problem.costs.tolist()
     return problem.to_dict() | known | {"names": names, "words": problem.words}
 
 
@@ -177,6 +178,7 @@ def _round(worker: str | None, known: int | None, run: OpenRun) -> dict[str, Any
         "answered": None if worker is None else _asked(history.answered),
         "n_pulls": history.n_pulls,
         "n_made": history.n_made,
+        "cost_made": history.cost_made,
         "n_stops": history.n_stops,
         "worst_case_pulls": history.worst_case_pulls,
         "code": began.code,

@@ -254,6 +254,7 @@ def _answered(given: Answer, session: Session) -> dict[str, Any]:
             "round": history.round.number,
             "n_pulls": history.n_pulls,
             "n_made": history.n_made,
+            "cost_made": history.cost_made,
             "n_stops": history.n_stops,
         }
 

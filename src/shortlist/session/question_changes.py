@@ -64,6 +64,11 @@ def _changes_of_problem(was: Problem, now: Problem) -> list[str]:
         return found
     names = [(was.name(arm), now.name(arm)) for arm in range(was.n)]
     found += _change_of_list("name", names)
+    if (was.costs is None) != (now.costs is None):
+        found.append("costs of pulls were " + ("added" if was.costs is None else "removed"))
+    elif was.costs is not None and now.costs is not None:
+        costs = zip(was.costs.tolist(), now.costs.tolist(), strict=True)
+        found += _change_of_list("cost", list(costs), [now.name(arm) for arm in range(now.n)])
     if was.knows_variances and now.knows_variances:
         variances = zip(was.variances.tolist(), now.variances.tolist(), strict=True)
         found += _change_of_list("variance", list(variances), [now.name(arm) for arm in range(now.n)])

@@ -273,6 +273,11 @@ class Session:
         return self._history.n_made
 
     @property
+    def cost_made(self) -> float:
+        """The cost of the pulls answered, including those of incomplete tickets, without fed results."""
+        return self._history.cost_made
+
+    @property
     def n_stops(self) -> int:
         """How often all drivers were asked to stop, as far as is known."""
         return self._history.n_stops

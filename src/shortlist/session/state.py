@@ -270,6 +270,18 @@ class RunState:
         return self.n_pulls + self.n_partial
 
     @property
+    def cost_made(self) -> float:
+        """The cost of the pulls answered, including those of incomplete tickets, without fed results."""
+        if self.problem.costs is None:
+            return float(self.n_made)
+        round, pulls = self.round, self._pulls.copy()
+        counts = np.where(round.is_told, round.tickets.counts, 0)
+        if round.parts is not None:
+            counts += np.where(round.is_told, 0, round.parts.n_pulls)
+        pulls[round.tickets.arms] += counts
+        return self.problem.cost_of(pulls)
+
+    @property
     def round(self) -> Round:
         """The current round; it has no tickets once the strategy has ended."""
         return self.rounds[-1]

@@ -242,6 +242,8 @@ def _began(event: Began) -> bytes:
     head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
     if problem.bounds is not None:
         head["problem"] |= {"bounds": problem.bounds, "rewards": problem.declared_rewards}
+    if problem.costs is not None:
+        head["problem"]["costs"] = problem.costs.tolist()
     names = None if problem.names is None else json.dumps(list(problem.names))
     variances = problem.variances if problem.knows_variances else None
     return _whole(head, [packed_text(names), packed(variances)])

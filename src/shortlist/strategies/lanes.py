@@ -57,6 +57,7 @@ def strategy(
     usual_share: float = 1.0,
     is_baseline: bool = False,
     cap_from: Callable[[S], int | None] | None = None,
+    worst_case_cost: Callable[[Any], float | None] | None = None,
     anytime: Anytime[S | Done] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
@@ -112,6 +113,7 @@ def strategy(
         usual_share=usual_share,
         is_baseline=is_baseline,
         cap_from=None if cap_from is None else cap_of,
+        worst_case_cost=worst_case_cost,
         anytime=anytime,
     )
 

@@ -133,6 +133,9 @@ class Strategy(Generic[S]):
         only the choice among certified strategies, never a guarantee.
     is_baseline
         Whether it is there only to be compared with others.
+    worst_case_cost
+        The largest cost for a problem with costs, if that is less than each of the most pulls at the highest
+        cost.
     anytime
         What it can do at any moment, if it certifies something before its end; otherwise None.
     """
@@ -153,6 +156,7 @@ class Strategy(Generic[S]):
     usual_share: float = 1.0
     is_baseline: bool = False
     cap_from: Callable[[S], int | None] | None = None
+    worst_case_cost: Callable[[Asked], float | None] | None = None
     anytime: Anytime[S] | None = None
 
 

@@ -236,11 +236,12 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     outsiders = np.flatnonzero(is_open)
     arms = np.concatenate([incumbents, outsiders])
     expected = _expected(state, gaps, incumbents)
+    cost = state.unit if plan.problem.costs is None else state.unit * plan.problem.costs
     wanted = np.concatenate(
         aims(
             plan.rungs,
-            Arms(expected, state.rungs[incumbents], state.unit[incumbents]),
-            Arms(gaps[outsiders], state.rungs[outsiders], state.unit[outsiders]),
+            Arms(expected, state.rungs[incumbents], cost[incumbents]),
+            Arms(gaps[outsiders], state.rungs[outsiders], cost[outsiders]),
         )
     )
     counts = np.zeros(plan.problem.n, dtype=np.int64)
@@ -380,6 +381,7 @@ RACE = lanes.strategy(
     guarantee=guarantee_by_cuts,
     worst_case_pulls=lambda problem: course(problem).worst_case_pulls,
     n_rounds=_n_rounds,
+    worst_case_cost=lambda problem: course(problem).worst_case_cost,
     anytime=Anytime(certified, add, narrow),  # type: ignore[arg-type]
     cap_from=lambda state: state.course.worst_case_pulls,
     usual_share=0.355,  # measured; with fewer than a dozen arms the race by levels is shorter

@@ -20,7 +20,7 @@ MANY = 1 << 14  # with more arms than this, only a sample is sorted
 
 
 class Arms(NamedTuple):
-    """Gaps to the lowest incumbent in units of epsilon, rungs, and pulls per unit of information."""
+    """Gaps to the lowest incumbent in units of epsilon, rungs, and the cost of a unit of information."""
 
     gaps: FloatArray
     rungs: IntArray
@@ -40,7 +40,7 @@ class Arms(NamedTuple):
         return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
 
     def cost(self, ladder: Rungs, wanted: IntArray) -> FloatArray:
-        """Return the pulls needed to climb from the current to the wanted rungs, on the last axis."""
+        """Return the cost of climbing from the current to the wanted rungs, on the last axis."""
         found: FloatArray = (ladder.information[wanted] - ladder.information[self.rungs]) @ self.unit
         return found
 

@@ -120,6 +120,11 @@ class Course:
         """The largest possible number of pulls."""
         return int(self.enough.sum()) + self.excess
 
+    @property
+    def worst_case_cost(self) -> float:
+        """The largest possible cost."""
+        return self.problem.cost_of(self.enough) + self.excess * self.problem.highest_cost
+
     @cached_property
     def first(self) -> IntArray:
         """The size of each arm's first batch."""
