@@ -61,7 +61,6 @@ def command(
     from shortlist.report.payloads import ended_dict, told_dict
     from shortlist.session import Session
     from shortlist.session.sheet_format import read_sheet
-    from shortlist.session.slips import refuse_slips
     from shortlist.session.tell_sheet import run_with_code, tell_sheet
 
     worker = who(worker)
@@ -72,12 +71,12 @@ def command(
         session = Session.resume(store, run)
         try:
             entries = read_sheet(data, form or _form(file))
-            if not yes:
-                refuse_slips(session, entries)
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error} Nothing was added.") from None
         try:
-            told = tell_sheet(session, store, entries, worker, lambda code: run_with_code(store, code))
+            told = tell_sheet(
+                session, store, entries, worker, lambda code: run_with_code(store, code), careful=not yes
+            )
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error}") from None
         if as_json:

@@ -37,7 +37,7 @@ from shortlist.session.answer_input import Answers
 from shortlist.session.feeding import FedRows, rows_of_sheet
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
-from shortlist.session.slips import SLIP, refuse_slips, unusual
+from shortlist.session.slips import SLIP, unusual
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
@@ -261,11 +261,9 @@ def _answered(given: Answer, session: Session) -> dict[str, Any]:
 
 def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
-    if told.careful:
-        refuse_slips(session, entries)
     scored = [_scored(session, one) for one in told.scored]
     again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
-    return _taken(session, entries, told.worker, scored=scored, again=again)
+    return _taken(session, entries, told.worker, scored=scored, again=again, careful=told.careful)
 
 
 def _sheet_told(data: bytes, worker: str, session: Session) -> dict[str, Any]:

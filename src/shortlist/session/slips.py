@@ -1,15 +1,9 @@
 """Slips of the hand: answers that are far from all earlier ones of the same arm ask for a second look."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.errors import InvalidAnswers
-from shortlist.session.session import Session
-from shortlist.session.sheet_format import Entry
 from shortlist.session.state import RunState
-from shortlist.session.tell_sheet import Sheet
 
 SLIP = "Is that a slip of the hand?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
@@ -41,15 +35,3 @@ def unusual(history: RunState, arms: IntArray, counts: IntArray, means: FloatArr
         f"{name}: the mean {means[place]:g} is far from {known[place]:g}, that of its {earlier[place]:,} "
         f"earlier rewards, by {times:.0f} standard errors."
     )
-
-
-def refuse_slips(session: Session, entries: Iterable[Entry]) -> None:
-    """Raise InvalidAnswers if a new answer of this round is far from the earlier ones of its arm."""
-    session.refresh()
-    round = session.history.round
-    own = Sheet.of(entries, session.code).rounds.get(round.number)
-    for given in Sheet({round.number: own} if own else {}).answers(session):
-        new = np.flatnonzero(~round.is_told[round.places(given.tickets.arms)])
-        some = given.tickets.take(new)
-        if found := unusual(session.history, some.arms, some.counts, given.means[new]):
-            raise InvalidAnswers(f"{found} {SLIP} If it is right, repeat the command with --yes.")

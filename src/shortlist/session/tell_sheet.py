@@ -13,6 +13,7 @@ from shortlist.measure import Summary, check_answer, summary_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, ticket_text
+from shortlist.session.slips import SLIP, unusual
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
 
@@ -216,6 +217,7 @@ def tell_sheet(
     *,
     scored: Sequence[Scored] = (),
     again: Sequence[tuple[int, int]] = (),
+    careful: bool = False,
 ) -> Taken:
     """Tell a session the answers of a sheet, which may cover several rounds.
 
@@ -233,11 +235,13 @@ def tell_sheet(
         The pulls that failed, and the values that the answers contain for them.
     again
         Rounds and arms of tickets that were measured, or tried, more than once.
+    careful
+        Whether to refuse answers of the current round that are far from all earlier ones of their arms.
 
     Raises
     ------
     InvalidAnswers
-        If an answer does not match its ticket. Then nothing is added, and the message says so.
+        If an answer does not match its ticket, or may be a slip of the hand. Then nothing is added, and the message says so.
     """
     try:
         sheet = Sheet.of(entries, session.code, run_of)
@@ -248,6 +252,8 @@ def tell_sheet(
             _rehearse(session, store, sheet, scored)
         else:
             list(sheet.answers(session))
+        if careful:
+            _refuse_slips(session, sheet)
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{error} Nothing was added.") from None
     try:
@@ -262,6 +268,17 @@ def run_with_code(store: Store, code: str) -> str | None:
     firsts = {run: next(iter(store.read(run)), None) for run in store.runs()}
     found = [run for run, first in firsts.items() if first and getattr(first.event, "code", None) == code]
     return found[0] if len(found) == 1 else None
+
+
+def _refuse_slips(session: Session, sheet: Sheet) -> None:
+    """Refuse new answers of this round that are far from the earlier ones of their arms."""
+    round = session.history.round
+    own = sheet.rounds.get(round.number)
+    for given in Sheet({round.number: own} if own else {}).answers(session):
+        new = np.flatnonzero(~round.is_told[round.places(given.tickets.arms)])
+        some = given.tickets.take(new)
+        if found := unusual(session.history, some.arms, some.counts, given.means[new]):
+            raise InvalidAnswers(f"{found} {SLIP} If it is right, repeat the command with --yes.")
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:
