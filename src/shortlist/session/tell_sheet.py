@@ -241,7 +241,8 @@ def tell_sheet(
     Raises
     ------
     InvalidAnswers
-        If an answer does not match its ticket, or may be a slip of the hand. Then nothing is added, and the message says so.
+        If an answer does not match its ticket, or may be a slip of the hand. Then nothing is added, and the
+        message says so.
     """
     try:
         sheet = Sheet.of(entries, session.code, run_of)
