@@ -141,7 +141,7 @@ def main() -> None:
     """Write both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=15, help="races per instance")
-    parser.add_argument("--hunts", type=int, default=2000, help="adversaries per trap and delta")
+    parser.add_argument("--hunts", type=int, default=200, help="adversaries per trap and delta")
     given = parser.parse_args()
     lines = [
         "# What is certified before the end",
