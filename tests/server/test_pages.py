@@ -737,3 +737,42 @@ def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Op
     page.keyboard.press("Enter")
     expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/by%20keys.json")["n_open"] == 1
+
+
+def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
+    serving.post("/runs", name="page", question=question, strategy="race")
+    page = tab(f"{serving.url}/runs/page/answer", PHONE, refused="of 422", own=True)
+    page.fill("#sheet", "variant\tvisitors\tconversions\nA\t2000\t60\nB\t2000\t90")
+    page.fill("#label", "monday")
+    page.click("#feed [type=submit]")
+    said = spot(page, "#fed-said")
+    expect(said).to_contain_text("2 rows added, 0 already known, 0 corrected. Best so far: B.")
+    page.fill("#sheet", "variant,visitors,conversions\nA,2000,600\nB,2000,90")
+    page.fill("#label", "tuesday")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("Is that a slip of the hand?")
+    page.check("#insist")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("2 rows added")
+    serving.post("/runs", name="old", question=question, strategy="wnelim")
+    page.goto(f"{serving.url}/runs/old/answer")
+    expect(spot(page, "#take")).to_be_visible()
+    expect(spot(page, "#feed")).to_have_count(0)
+
+
+def test_an_answer_by_hand_that_is_far_off_is_doubted_once(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.5, "delta": 0.1, "variances": [1.0, 1.0], "names": ["old", "new"]}
+    serving.post("/runs", name="far", question=question, strategy="race")
+    asked = serving.post("/runs/far/ask", worker="Bob")["tickets"]
+    answers = [{"ticket": one["ticket"], "mean": 1.0} for one in asked]
+    serving.post("/runs/far/tell", worker="Bob", answers=answers)
+    page = tab(f"{serving.url}/runs/far/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    card = spot(page, ".ticket").nth(0)
+    card.locator(".mean").fill("1000")
+    page.click("#send")
+    expect(card).to_contain_text("Is that a slip of the hand? If it is right, send it again.")
+    page.click("#send")
+    expect(card).to_contain_text("Recorded.")

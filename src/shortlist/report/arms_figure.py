@@ -223,8 +223,8 @@ def _legend(report: Report) -> str:
         said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms are above it"
     elif report.is_partly_certified:
         said = (
-            f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}: the {problem.m:,} "
-            f"arms for which most is certified so far are above it, and it may still move"
+            f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}: "
+            f"{counted(problem.m, 'arm')}, for which most is certified so far, above it; it may still move"
         )
     else:
         said = f"{cut}: the {problem.m:,} leading arms so far are above it, and it may still move"

@@ -51,7 +51,8 @@ class Origin:
 def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
     """Return the provenance of a run."""
     began = history.began
-    ended = next((record.at for record in records if isinstance(record.event, Ended)), None)
+    ends = (record.at for record in records if isinstance(record.event, Ended))
+    ended = next(ends, None) if history.is_final else None
     return Origin(
         *(run, began.code, began.asked_for, began.version, history.settings),
         *(records[0].at, records[-1].at, ended, len(records)),

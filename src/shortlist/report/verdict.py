@@ -1,6 +1,6 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
-from shortlist.certificates import Certificate
+from shortlist.certificates import Certificate, Guarantee
 from shortlist.report.model import Report
 from shortlist.report.text_format import large
 from shortlist.report.worker_text import counted
@@ -86,14 +86,22 @@ def _is(count: int) -> str:
 
 def basis(report: Report) -> str:
     """Return the proof and the assumptions of the certificate; empty if there is none."""
-    if report.promise is None:
-        return ""
-    return f"Proof: {report.promise.source}, provided that {report.promise.assumption}."
+    promise = _current_promise(report)
+    return "" if promise is None else f"Proof: {promise.source}, provided that {promise.assumption}."
 
 
 def assumption(report: Report) -> str:
     """Return the assumption of the certificate; empty if there is none."""
-    return "" if report.promise is None else f"This assumes that {report.promise.assumption}."
+    promise = _current_promise(report)
+    return "" if promise is None else f"This assumes that {promise.assumption}."
+
+
+def _current_promise(report: Report) -> Guarantee | None:
+    """Return what is guaranteed so far or, if nothing is, at the end."""
+    certified = report.result.certificate
+    if report.is_partly_certified and certified is not None:
+        return certified.guarantee
+    return report.promise
 
 
 def standing(report: Report) -> str:

@@ -269,7 +269,8 @@ def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
 def _progress(history: RunState, pace: dict[str, Any]) -> str:
     """Return the progress of a run in one line."""
     cap = history.worst_case_pulls
-    said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made"]
+    fed = f", {history.n_fed:,} fed" if history.n_fed else ""
+    said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
     if history.is_final:
         return f"{said[0]} in {counted(history.n_rounds, 'round')}"
     round = history.round

@@ -165,7 +165,8 @@ class RunLog:
             self._last = records[-1]
             self.began_at = self.began_at or records[0].at
             self.changed_at = records[-1].at
-            self.ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)
+            ended_at = self.ended_at or next((r.at for r in records if isinstance(r.event, Ended)), None)
+            self.ended_at = ended_at if history.is_final else None  # fed results can reopen a run
             if self.on_records is not None:
                 self.on_records(records)
         except BaseException:
