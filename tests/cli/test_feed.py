@@ -44,11 +44,15 @@ def test_a_week_of_a_team_with_two_files_sent_twice_and_one_corrected(call: Call
     begun = call("begin", "page.toml")
     assert "shortlist feed page results.csv" in begun.words
     statuses = [call("feed", "page", f"{day}.csv").status for day in DAYS[:4]]
-    assert call("feed", "page", "tue.csv").words.startswith("0 rows added; 3 already known.")
+    assert call("feed", "page", "tue.csv").words.startswith(
+        "0 rows added; 3 already known under the label tue.csv."
+    )
     visitors, hits = days["wed"]["short"]
     sheet(call, "wed", days["wed"] | {"short": (visitors, hits + 9)})
     days["wed"]["short"] = (visitors, hits + 9)
-    assert call("feed", "page", "wed.csv").words.startswith("0 rows added; 2 already known; 1 corrected.")
+    assert call("feed", "page", "wed.csv").words.startswith(
+        "0 rows added; 2 already known; 1 corrected under the label wed.csv."
+    )
     for day in (*DAYS[4:], "sun"):
         last = call("feed", "page", f"{day}.csv")
         statuses.append(last.status)
@@ -125,7 +129,7 @@ def test_a_slip_of_the_hand_asks_for_a_second_look(call: Calls) -> None:
     assert done.status == 2
     assert "control: the mean 0.4 is far from 0.04" in done.err
     assert "--yes" in done.err
-    assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added.")
+    assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added under the label tue.csv.")
 
 
 def test_so_does_an_answer_by_hand(call: Calls) -> None:
@@ -156,7 +160,7 @@ def test_results_without_labels_need_one_from_standard_input(
     assert done.status == 2
     assert "give a label" in done.err
     monkeypatch.setattr("sys.stdin", Stdin(io.BytesIO(text)))
-    assert call("feed", "page", "-", "--label", "x").words.startswith("1 row added.")
+    assert call("feed", "page", "-", "--label", "x").words.startswith("1 row added under the label x.")
 
 
 def test_other_strategies_refuse_results(call: Calls) -> None:

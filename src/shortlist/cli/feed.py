@@ -44,9 +44,9 @@ def command(
     `mean`, and optionally `sd` or `variance`, and `label` (or day). Look as often as you like, and stop when
     you like: what is certified stays true.
 
-    A row replaces an earlier row of the same arm with the same label. So sending a file again changes
-    nothing, and sending a corrected file corrects it, on the record. Without a column of labels the name of
-    FILE is the label.
+    A row replaces an earlier row of the same arm with the same label. Without a column of labels the name of
+    FILE is the label. So sending a file again changes nothing, and sending a corrected file under the same
+    name, or with --label and the old name, replaces its rows, on the record.
 
     Feed everything that was measured, of every arm, and count only what is complete: no conversions that
     may still come. Which arm gets the next visitors may depend on earlier results.
@@ -71,7 +71,7 @@ def command(
         if as_json:
             print_json(_dict(session, count))
         else:
-            _say(session, count)
+            _say(session, rows, count)
 
 
 def _rows(session: "Session", file: Path, label: str | None, block: str | None, worker: str) -> "FedRows":
@@ -97,7 +97,7 @@ def _second_look(session: "Session", rows: "FedRows") -> None:
         )
 
 
-def _say(session: "Session", count: "FedCount") -> None:
+def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:
     from shortlist.report.run_text import fed_lines
     from shortlist.report.worker_text import counted
 
@@ -106,7 +106,9 @@ def _say(session: "Session", count: "FedCount") -> None:
         parts.append(f"{count.known:,} already known")
     if count.corrected:
         parts.append(f"{count.corrected:,} corrected")
-    show_plain("; ".join(parts) + ".")
+    labels = list(dict.fromkeys(rows.labels))
+    under = f" under the label {labels[0]}" if len(labels) == 1 else f" under {len(labels)} labels"
+    show_plain("; ".join(parts) + f"{under}.")
     for line in fed_lines(session.history):
         show_plain(line)
 
