@@ -25,6 +25,9 @@ from shortlist.rewards import (
     rewards_of,
 )
 
+MOST_EPSILONS = 2.0**45
+"""The largest mean, in units of epsilon: double precision then leaves eight bits below epsilon."""
+
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 

@@ -12,11 +12,11 @@ from shortlist.certificates.certificate import certificate_of
 from shortlist.checks import is_whole, listed, real_numbers, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Summaries, check_summaries
-from shortlist.problem import MOST_PULLS, Problem, checked
+from shortlist.problem import MOST_EPSILONS, MOST_PULLS, Problem, checked
 
 MEASURED_ELSEWHERE = (
-    "what was measured next was chosen by what was seen before, all results are included, none of them is "
-    "still to come for what is counted, and each arm has the same mean throughout"
+    "all results that were measured are in, none is still to come for what is counted, what was measured "
+    "next was chosen by what was seen before, and no arm's mean has changed"
 )
 """What is assumed of results that Shortlist did not ask for."""
 
@@ -49,8 +49,12 @@ class Totals:
         means: Any = None,
         sample_variances: Any = None,
         successes: Any = None,
+        *,
+        keep_empty: bool = False,
     ) -> "Totals":
         """Return results as given by a person or a program; see `certify` and `Session.feed`.
+
+        Rows without rewards say nothing, and are left out unless `keep_empty`.
 
         Raises
         ------
@@ -63,19 +67,29 @@ class Totals:
         sizes = _whole(counts, "counts", len(places))
         if (means is None) == (successes is None):
             raise InvalidProblem("give either `means` or `successes`, one for each of the `counts`.")
-        values = _means(sizes, means, successes)
+        values = _means(problem, places, sizes, means, successes)
         spreads = np.full(len(places), np.nan)
         if sample_variances is not None:
             spreads = _numbers(sample_variances, "sample_variances", len(places))
-        is_some = sizes > 0
-        if not (np.isfinite(values) | ~is_some).all() or (spreads < 0).any() or np.isinf(spreads).any():
+        is_some = (sizes > 0) | keep_empty
+        values = np.where(sizes > 0, values, 0.0)
+        if not np.isfinite(values).all() or (spreads < 0).any() or np.isinf(spreads).any():
             raise InvalidProblem("`means` and `sample_variances` must be finite, and variances not negative.")
         if problem.is_binary:
             _check_coins(sizes, values)
         elif successes is not None:
             raise InvalidProblem("`successes` are for rewards of 0 or 1; give `means`.")
         found = cls(places[is_some], sizes[is_some], values[is_some], spreads[is_some])
-        check_summaries(problem, found.arms, Summaries(found.counts, found.means, found.variances))
+        if (np.abs(found.means) > problem.epsilon * MOST_EPSILONS).any():
+            raise InvalidProblem(
+                f"a mean of {np.abs(found.means).max():g} is too large compared with epsilon = "
+                f"{problem.epsilon:g}: rounding errors would hide differences. Subtract a constant from all "
+                f"rewards."
+            )
+        some = np.flatnonzero(found.counts > 0)
+        check_summaries(
+            problem, found.arms[some], Summaries(found.counts[some], found.means[some], found.variances[some])
+        )
         if float(found.counts.sum(dtype=np.float64)) > MOST_PULLS:
             raise InvalidProblem("there are more than 2**53 rewards; no more can be counted exactly.")
         return found
@@ -167,14 +181,15 @@ def _whole(given: Any, name: str, n: int) -> IntArray:
     return values.astype(np.int64)
 
 
-def _means(counts: IntArray, means: Any, successes: Any) -> FloatArray:
+def _means(problem: Problem, arms: IntArray, counts: IntArray, means: Any, successes: Any) -> FloatArray:
     """Return means, given as such or as numbers of successes."""
     if successes is None:
         return _numbers(means, "means", len(counts))
     hits = _whole(successes, "successes", len(counts))
     if (hits > counts).any():
         place = int(np.argmax(hits > counts))
-        raise InvalidProblem(f"there are {hits[place]:,} successes in {counts[place]:,} rewards.")
+        name = problem.name(int(arms[place]))
+        raise InvalidProblem(f"{name}: there are {hits[place]:,} successes in {counts[place]:,} rewards.")
     found: FloatArray = hits / np.maximum(counts, 1)
     return found
 

@@ -5,10 +5,20 @@ import math
 import numpy as np
 import pytest
 
+import shortlist as sl
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import settled
 from shortlist.certificates.bounded import BoundedEvidence, Tilts
-from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, PRIOR_ABOVE, PRIOR_BELOW, NormalEvidence, Prices
+from shortlist.certificates.cut import (
+    ABOVE,
+    BELOW,
+    PAIRS,
+    PRIOR_ABOVE,
+    PRIOR_BELOW,
+    NormalEvidence,
+    Prices,
+    log_mixture,
+)
 from shortlist.certificates.settled import Evidence, open_outsiders, smallest_epsilons
 
 KINDS = ("normal", "bounded")
@@ -170,3 +180,13 @@ def test_of_many_arms_with_as_many_pulls_the_best_matters(kind: str) -> None:
     few = np.setdiff1d(np.arange(60), kept)
     cuts = np.linspace(0.1, 0.9, 9) * (10 if kind == "normal" else 1)
     assert (evidence.log_below(few[1:], cuts).min(axis=0) >= evidence.log_below(kept, cuts).min(axis=0)).all()
+
+
+def test_evidence_of_arms_far_behind_is_not_lost_in_rounding() -> None:
+    """An arm with one pull, half a standard deviation ahead of one that is known exactly, proves nothing."""
+    problem = sl.Problem(m=1, epsilon=0.00197, delta=0.2, variances=[1e-6, 1.0])
+    found = sl.certify(problem, [523_612_070, 1], [100.0, 100.4812])
+    assert found.epsilon > 1
+    for z in (-1e3, -1e8, -1e15):
+        log = log_mixture(np.array([z]), np.array([1e12]), 4.0)
+        assert -80 < log[0] < 0

@@ -10,15 +10,17 @@ import shortlist as sl
 from shortlist.certificates.certificate import certificate_of
 from shortlist.errors import CorruptLog, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.execution import scheduler
+from shortlist.report.export import answer_rows
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.session import Session
-from shortlist.session.slips import unusual
+from shortlist.session.slips import replaced_rows, unusual, unusual_rows
 from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
 from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
 
 NAMES = ["A", "B", "C", "D"]
 VARIANTS = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=NAMES, rewards=sl.Bernoulli())
+FINE = VARIANTS.changed(epsilon=0.001)
 TRUE = np.array([0.03, 0.04, 0.06, 0.035])
 
 
@@ -80,7 +82,7 @@ def test_arms_that_were_hardly_measured_are_measured_before_anything_is_decided(
         variances = None if rewards else [0.25] * 4
         problem = sl.Problem(m=1, epsilon=0.2, delta=0.1, variances=variances, n=4, rewards=rewards)
         session = Session(problem, "race")
-        session.feed([0], [10**6], [1.0], label="x")
+        session.feed([0], [10**6], [0.5], label="x")
         first = Session(problem, "race").asked.counts
         asked = session.asked
         assert asked.arms.tolist() == [1, 2, 3]
@@ -176,7 +178,8 @@ def test_a_correction_can_reopen_a_run_that_had_ended() -> None:
     assert session.is_done
     session.feed("C", 4000, successes=165, label="x")
     assert not session.is_done
-    assert len(session.ask())
+    assert len(session.asked)
+    assert session.ended_at is None
     session.feed("C", 4000, successes=400, label="x")
     assert session.is_done
     assert session.result.guarantee is not None
@@ -187,9 +190,9 @@ def test_a_correction_can_reopen_a_run_that_had_ended() -> None:
 
 def test_fed_results_replace_a_round_that_nobody_has_seen() -> None:
     session = Session(VARIANTS, "race")
-    before = session.ask()
+    before = session.asked
     fed(session, 0)
-    after = session.ask()
+    after = session.asked
     assert after.round == before.round + 1
     with pytest.raises(NotAsked, match="no longer wanted"):
         session.tell(before, means=[0.0] * len(before))
@@ -214,6 +217,111 @@ def test_fed_results_count_with_the_round_once_somebody_has_a_ticket() -> None:
     assert session.certified.epsilon == expected.epsilon < 1
 
 
+def test_tickets_that_somebody_has_looked_at_are_given_out() -> None:
+    """Otherwise answers that were seen could be made to vanish by feeding a row."""
+    session = Session(VARIANTS, "race")
+    tickets = session.ask()
+    fed(session, 0)
+    assert session.history.is_late
+    session.tell(tickets, means=[0.0] * 4)
+    assert not session.history.is_late
+    assert session.result.n_pulls == sum(day(0)[0]) + tickets.counts.sum()
+
+
+def test_results_may_be_fed_while_a_driver_measures() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.1), "race")
+    calls: list[int] = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        calls.append(arm)
+        if len(calls) in {2, 9}:
+            session.feed(arm, 20, successes=5, label=str(len(calls)))
+        return rng.binomial(1, TRUE[arm], count)
+
+    result = sl.drive(session, measure)
+    assert result.guarantee is not None
+    assert result.n_fed in {20, 40}
+    assert not session.history.is_late
+
+
+def test_tickets_that_were_returned_unmeasured_hold_nothing_up() -> None:
+    session = Session(FINE, "race", store=MemoryStore())
+    session.ask(worker="ann")
+    fed(session, 0)
+    assert session.history.is_late
+    session.release("ann")
+    assert not session.history.is_late
+    assert session.certified.epsilon < 1
+    again = Session(FINE, "race", store=session.log.store)
+    assert again.result.to_dict() == session.result.to_dict()
+    tickets = session.ask(worker="bob")
+    session.tell(tickets[0], means=0.0, worker="bob")
+    session.release("bob")
+    fed(session, 1)
+    assert session.history.is_late
+
+
+def test_a_driver_gets_no_tickets_of_a_round_that_was_replaced() -> None:
+    session = Session(VARIANTS, "race", store=MemoryStore())
+    old = session.asked
+    fed(session, 0)
+    n_events = len(session.records)
+    assert not session.claim(old, "ann", 60.0).any()
+    assert len(session.records) == n_events
+
+
+def test_a_row_without_rewards_removes_an_earlier_one() -> None:
+    session, clean = Session(VARIANTS, "race"), Session(VARIANTS, "race")
+    fed(session, 0)
+    fed(session, 1)
+    fed(clean, 0)
+    session.feed(NAMES, [0] * 4, successes=[0] * 4, label="day 1")
+    assert same(session, clean)
+    session.feed(NAMES, [0] * 4, successes=[0] * 4, label="day 7")
+    assert len([one for one in session.records if isinstance(one.event, Fed)]) == 3
+    fed(session, 1)
+    assert session.withdraw_rows("day 1", "sent twice", by="ann") == 4
+    assert same(session, clean)
+    assert session.history.corrections[-1].why == "sent twice"
+    with pytest.raises(NotAsked, match="Labels so far: day 0"):
+        session.withdraw_rows("day 1", "again")
+
+
+def test_a_file_under_another_name_is_doubted() -> None:
+    session = Session(VARIANTS, "race")
+    fed(session, 0)
+    counts, hits = day(0)
+    rows = session.fed_rows(NAMES, counts, successes=hits, label="day 0 (1)")
+    assert "4 of 4 rows are the same as those under the label day 0" in unusual_rows(session.history, rows)
+    hits[2] += 10
+    rows = session.fed_rows(NAMES, counts, successes=hits, label="day 0, corrected")
+    assert "3 of 4 rows" in unusual_rows(session.history, rows)
+    assert unusual_rows(session.history, session.fed_rows(NAMES, *day(1)[:1], successes=day(1)[1])) == ""
+
+
+def test_a_row_is_not_compared_with_the_one_that_it_corrects() -> None:
+    session = Session(VARIANTS, "race")
+    session.feed("A", 1000, successes=600, label="monday")
+    right = session.fed_rows("A", 1000, successes=60, label="monday")
+    assert unusual_rows(session.history, right) == ""
+    assert "1 of 1 rows would replace" in replaced_rows(session.history, right)
+    tuesday = session.fed_rows("A", 1000, successes=60, label="tuesday")
+    assert "Either may be wrong" in unusual_rows(session.history, tuesday)
+
+
+@pytest.mark.parametrize(
+    ("rate", "earlier", "new"), [(0.001, 1000, 10), (0.0001, 100_000, 100), (0.5, 50, 50)]
+)
+def test_rare_successes_are_no_slips(rate: float, earlier: int, new: int) -> None:
+    rng, n_doubts = np.random.default_rng(4), 0
+    for _ in range(300):
+        session = Session(VARIANTS, "race")
+        session.feed("A", earlier, successes=int(rng.binomial(earlier, rate)))
+        hits = int(rng.binomial(new, rate))
+        n_doubts += bool(unusual(session.history, np.array([0]), np.array([new]), np.array([hits / new])))
+    assert n_doubts == 0
+
+
 def test_seeds_do_not_depend_on_fed_results() -> None:
     session = Session(VARIANTS.changed(epsilon=0.001), "race")
     fed(session, 0)
@@ -236,6 +344,7 @@ def test_seeds_do_not_depend_on_fed_results() -> None:
         ("A", 10, {"means": 0.15}, "cannot have the mean 0.15"),
         ("A", 10, {"means": 240.0}, "refused"),
         ("A", 10, {"means": float("nan")}, "finite"),
+        ("A", 10, {"means": 0.1, "sample_variances": -1.0}, "not negative"),
         (["A", "B"], [10], {"successes": [1]}, "one for each"),
         (["A", "A"], [10, 5], {"successes": [1, 1]}, "two rows of A with the label"),
         ("A", 10, {"successes": 1, "label": ["x", "y"]}, "`label`"),
@@ -311,6 +420,40 @@ def test_a_race_goes_on_with_a_smaller_epsilon(tmp_path: Path, rewards: Any) -> 
         sl.select(measure, question, "race", store=tmp_path / "r.db")
     with pytest.raises(sl.errors.ChangedRun, match="delta"):
         sl.select(measure, finer.changed(epsilon=0.05, delta=0.2), "race", store=tmp_path / "r.db")
+
+
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), None])
+def test_an_epsilon_that_no_pulls_can_reach_is_refused_and_not_recorded(rewards: Any) -> None:
+    variances = None if rewards else [0.25] * 4
+    question = sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=variances, n=4, rewards=rewards)
+    store = MemoryStore()
+    Session(question, "race", store=store)
+    with pytest.raises(InvalidProblem, match=r"pulls"):
+        Session(question.changed(epsilon=0.01 if rewards else 1e-8), "race", store=store)
+    again = Session.resume(store)
+    assert again.problem.epsilon == 0.1
+    assert len(again.records) == 1
+
+
+def test_means_too_large_for_epsilon_are_refused() -> None:
+    session = Session(sl.Problem(m=1, epsilon=0.1, delta=0.1, variances=[1.0] * 3), "race")
+    for mean in (1e18, 1e308):
+        with pytest.raises(InvalidProblem, match="too large compared with epsilon"):
+            session.feed(0, 100, mean, label="x")
+    assert len(session.records) == 1
+
+
+def test_a_withdrawn_answer_stays_withdrawn_in_exports_and_replays() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.2), "race", store=MemoryStore())
+    tickets = session.ask(worker="ann")
+    session.tell(tickets[:3], means=[1.0, 0.0, 0.0])
+    session.withdraw(0, tickets[0].arm, "wrong")
+    session.tell(tickets[0], means=0.0)
+    rows = [row for row in answer_rows(session.log) if row["arm"] == tickets[0].arm]
+    assert [row["mean"] for row in rows] == [0.0]
+    again = Session.replay(session.problem, "race", session.events)
+    assert not again.conflicts
+    assert again.result.arms.means[tickets[0].arm] == 0.0
 
 
 def test_other_strategies_refuse_a_smaller_epsilon(tmp_path: Path) -> None:

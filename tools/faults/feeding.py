@@ -18,8 +18,8 @@ FAULTS = (
     Fault(
         "feeding: results count before the round that somebody measures is complete",
         "session/state.py",
-        "        if not self.round.is_logged:\n            self._change_state(self._with_late(self.state))\n",
-        "        self._change_state(self._with_late(self.state))\n",
+        "        if not self.round.is_given_out:\n            self._change_state(",
+        "        if True:\n            self._change_state(",
     ),
     Fault(
         "feeding: results that wait for a round are forgotten",
@@ -192,9 +192,92 @@ FAULTS = (
     Fault(
         "totals: bounds are not checked",
         "totals.py",
-        "        check_summaries(problem, found.arms, "
-        "Summaries(found.counts, found.means, found.variances))\n",
+        "        some = np.flatnonzero(found.counts > 0)\n",
+        "        some = np.flatnonzero(found.counts < 0)\n",
+    ),
+    Fault(
+        "totals: means may be of any size",
+        "totals.py",
+        "        if (np.abs(found.means) > problem.epsilon * MOST_EPSILONS).any():\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "feeding: tickets that were looked at are not given out",
+        "session/session.py",
+        "            if len(tickets) and self._history.rules.anytime is not None:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "feeding: what a driver in memory measures is not given out",
+        "session/session.py",
+        "        elif self._history.rules.anytime is not None:  # so that",
+        "        elif False:  # so that",
+    ),
+    Fault(
+        "feeding: a driver gets tickets of a round that was replaced",
+        "session/leases.py",
+        "    if round.is_replaced:\n",
+        "    if False:\n",
+    ),
+    Fault(
+        "feeding: tickets that were returned hold results up",
+        "session/state.py",
+        "                if self._late and not self.round.is_given_out:\n",
+        "                if False:\n",
+    ),
+    Fault(
+        "feeding: tickets that were answered in part count as returned",
+        "session/state.py",
+        "return self.is_logged and bool(is_known or not self.leases.are_all_returned)",
+        "return self.is_logged and bool(not self.leases.are_all_returned)",
+    ),
+    Fault(
+        "narrowing: recorded before it is tried",
+        "session/feeding.py",
+        "    history.copy().take(events)\n    return events",
+        "    return events",
+    ),
+    Fault(
+        "feeding: a row without rewards is ignored",
+        "session/feeding.py",
+        "    return before != now if now.count else before is not None",
+        "    return before != now if now.count else False",
+    ),
+    Fault(
+        "slips: a file under another name passes",
+        "session/feeding.py",
+        "    if n_same < 2 or 2 * n_same < len(new):\n",
+        "    if True:\n",
+    ),
+    Fault(
+        "slips: a row is compared with the one that it corrects",
+        "session/slips.py",
+        "        if key in history.fed and key[0]:\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "slips: rare successes are far",
+        "session/slips.py",
+        "        is_far &= far > _FAR**2 / 2\n",
         "",
+    ),
+    Fault(
+        "withdrawal: exports show what was withdrawn",
+        "report/export.py",
+        "                if withdrawn[ticket]:\n",
+        "                if False:\n",
+    ),
+    Fault(
+        "withdrawal: replays count what was withdrawn",
+        "session/session.py",
+        "                found = [_without(told, event) for told in found]\n",
+        "                pass\n",
+    ),
+    Fault(
+        "cut: evidence of arms far behind is a difference of large numbers",
+        "certificates/cut.py",
+        "    logs = np.where(z > 0, ahead**2 / 2 + log_ndtr(ahead), behind)\n",
+        "    logs = z**2 / 2 + log_ndtr(z)\n",
     ),
     Fault(
         "totals: the assumptions are not named",

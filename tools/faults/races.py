@@ -240,8 +240,8 @@ FAULTS = (
     Fault(
         "cut: tilts of both signs weigh twice",
         "certificates/cut.py",
-        "z**2 / 2 + log_ndtr(z)",
-        "z**2 / 2 + 0 * log_ndtr(z)",
+        "+ z**2 / 2 + log_ndtr(z)\n    found",
+        "+ z**2 / 2 + 0 * log_ndtr(z)\n    found",
     ),
     Fault(
         "cut: small deviations count although they may fade",

@@ -33,17 +33,26 @@ def log_evidence(deviation: FloatArray, information: FloatArray, prior: float) -
 
     For deviations of at least ``1 / sqrt(information)`` the evidence also increases with the information.
     """
-    logs = log_mixture(deviation, information, prior)
+    from scipy.special import log_ndtr  # noqa: PLC0415 - scipy is slow to import
+
+    z = information * deviation / np.sqrt(information + prior)
+    logs = math.log(2) + 0.5 * np.log(prior / (information + prior)) + z**2 / 2 + log_ndtr(z)
     found: FloatArray = np.where(deviation >= least_deviation(information), logs, -np.inf)
     return found
 
 
 def log_mixture(deviation: FloatArray, information: FloatArray, prior: float) -> FloatArray:
-    """Return the logarithm of the evidence, for the information that there is exactly."""
-    from scipy.special import log_ndtr  # noqa: PLC0415 - scipy is slow to import
+    """Return the logarithm of the evidence for the information that there is exactly, also if it is small.
+
+    For negative deviations, ``z**2 / 2 + log_ndtr(z)`` would be a small difference of large numbers.
+    """
+    from scipy.special import erfcx, log_ndtr  # noqa: PLC0415 - scipy is slow to import
 
     z = information * deviation / np.sqrt(information + prior)
-    found: FloatArray = math.log(2) + 0.5 * np.log(prior / (information + prior)) + z**2 / 2 + log_ndtr(z)
+    ahead = np.maximum(z, 0.0)
+    behind = np.log(erfcx(np.maximum(-z, 0.0) / math.sqrt(2)) / 2)
+    logs = np.where(z > 0, ahead**2 / 2 + log_ndtr(ahead), behind)
+    found: FloatArray = math.log(2) + 0.5 * np.log(prior / (information + prior)) + logs
     return found
 
 

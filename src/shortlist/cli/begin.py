@@ -81,7 +81,8 @@ def command(
             print_json(begun_dict(session) | {"store": shown(where)})
             return
         click.echo(f"{file}: {problem.words}")
-        state = "created" if session.is_new else f"exists already, with {counted(session.n_pulls, 'pull')}"
+        pulls = counted(session.result.n_pulls, "pull")
+        state = "created" if session.is_new else f"exists already, with {pulls}"
         asks = f"round {session.asked.round} asks for {counted(len(session.asked), 'ticket')}"
         asks = "it has ended" if session.is_done else asks
         show_plain(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.options import json_option, store_option, worker_option
-from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.stores import refuse_file, who, writing
 from shortlist.errors import InvalidAnswers
 
@@ -46,7 +46,7 @@ def command(
 
     A row replaces an earlier row of the same arm with the same label. Without a column of labels the name of
     FILE is the label. So sending a file again changes nothing, and sending a corrected file under the same
-    name, or with --label and the old name, replaces its rows, on the record.
+    name with --yes, or with --label and the old name, replaces its rows, on the record.
 
     Feed everything that was measured, of every arm, and count only what is complete: no conversions that
     may still come. Which arm gets the next visitors may depend on earlier results.
@@ -66,7 +66,7 @@ def command(
         session = Session.resume(store, run)
         rows = _rows(session, file, label, block, worker)
         if not yes:
-            _second_look(session, rows)
+            _second_look(session, rows, is_labelled=label is not None)
         count = session.feed_rows(rows)
         if as_json:
             print_json(_dict(session, count))
@@ -86,19 +86,21 @@ def _rows(session: "Session", file: Path, label: str | None, block: str | None, 
         raise InvalidAnswers(f"{name}: {error}") from None
 
 
-def _second_look(session: "Session", rows: "FedRows") -> None:
-    """Refuse rows that are far from the earlier ones of their arms, unless the user insists."""
-    from shortlist.session.slips import SLIP, unusual
+def _second_look(session: "Session", rows: "FedRows", *, is_labelled: bool) -> None:
+    """Refuse rows that are probably a mistake, unless the user insists."""
+    from shortlist.session.slips import SLIP, replaced_rows, unusual_rows
 
-    totals = rows.totals
-    if found := unusual(session.history, totals.arms, totals.counts, totals.means):
+    found = unusual_rows(session.history, rows)
+    if not found and not is_labelled:
+        found = replaced_rows(session.history, rows)
+    if found:
         raise InvalidAnswers(
             f"{found} {SLIP} Nothing was added. If the numbers are right, repeat the command with --yes."
         )
 
 
 def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:
-    from shortlist.report.run_text import fed_lines
+    from shortlist.report.run_text import fed_text
     from shortlist.report.worker_text import counted
 
     parts = [f"{counted(count.new, 'row')} added"]
@@ -109,8 +111,8 @@ def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:
     labels = list(dict.fromkeys(rows.labels))
     under = f" under the label {labels[0]}" if len(labels) == 1 else f" under {len(labels)} labels"
     show_plain("; ".join(parts) + f"{under}.")
-    for line in fed_lines(session.history):
-        show_plain(line)
+    for part in fed_text(session.history):
+        show(part)
 
 
 def _dict(session: "Session", count: "FedCount") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import uuid
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -255,7 +256,9 @@ class RemoteRun:
         A row has an ``arm``, by name or number, the number of ``pulls``, their ``mean`` or the number of
         ``successes``, and a ``label``. Returns what is certified, as plain data.
         """
-        wish = {"rows": [plain(row) for row in rows], "block": block, "worker": worker or _this_process()}
+        label = f"feed-{uuid.uuid4()}"  # so that nothing counts twice if the connection breaks
+        labelled = [{"label": label} | plain(row) for row in rows]
+        wish = {"rows": labelled, "block": block, "worker": worker or _this_process()}
         found: dict[str, Any] = self._post("feed", wish)
         return found
 

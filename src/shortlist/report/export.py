@@ -1,5 +1,6 @@
 """All answers of a run as rows and as plain data, for other programs."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,16 +20,20 @@ COLUMNS = (
 def answer_rows(log: RunLog) -> Iterator[dict[str, Any]]:
     """Yield the answers of a run in the order in which they arrived, as far as the log has been read.
 
-    If the log contains an answer twice, the first one is yielded.
+    If the log contains an answer twice, the first one is yielded; those that were withdrawn are not.
     """
     repeated = {(one.round, one.arm) for one in log.history.repeats}
     yielded = set[tuple[int, int]]()
+    withdrawn = Counter((one.round, one.arm) for one in log.history.withdrawn)
     for record in log.store.read(log.run):
         if record.number > log.n_events:
             return
         if isinstance(record.event, Told):
             for row in _rows(log, record, record.event):
                 ticket = row["round"], row["arm"]
+                if withdrawn[ticket]:
+                    withdrawn[ticket] -= 1
+                    continue
                 if ticket in repeated:
                     if ticket in yielded:
                         continue
@@ -60,6 +65,26 @@ def export_dict(log: RunLog) -> dict[str, Any]:
         "version": history.began.version,
         "settings": history.settings,
         "answers": list(answer_rows(log)),
+        "fed": [
+            {
+                "label": label,
+                "arm": arm,
+                "name": history.problem.name(arm),
+                "pulls": row.count,
+                "mean": row.mean,
+                "block": row.block,
+            }
+            for (label, arm), row in history.fed.items()
+        ],
+        "withdrawn": [
+            {
+                "ticket": ticket_text(history.began.code, one.round, one.arm),
+                "mean": one.mean,
+                "why": one.why,
+                "by": one.by,
+            }
+            for one in history.withdrawn
+        ],
         **refused_dict(history),
         "result": history.result.to_dict(),
     }

@@ -151,7 +151,7 @@ def report_of_run(
     kept = list(records)
     origin = origin_of(run, history, kept)
     if resume is None:
-        resume = resuming(origin, history.began.seed, store)
+        resume = resuming(origin, history.began.seed, store, is_fed=history.n_fed > 0)
     return report_of_history(history, origin, workload(history, kept), resume=resume, store=store, stop=stop)
 
 

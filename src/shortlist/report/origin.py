@@ -59,9 +59,11 @@ def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
     )
 
 
-def resuming(origin: Origin, seed: int, store: str = "") -> str:
-    """Return the command that resumes a run: `shortlist run` or `shortlist ask`."""
+def resuming(origin: Origin, seed: int, store: str = "", *, is_fed: bool = False) -> str:
+    """Return the command that resumes a run: `shortlist run`, `shortlist ask` or `shortlist feed`."""
     where = ["--store", store] if store else []
+    if is_fed and origin.settings is None:
+        return shlex.join(["shortlist", "feed", origin.run, "results.csv", *where])
     if origin.settings is None or "measure" not in origin.settings:
         return shlex.join(["shortlist", "ask", origin.run, "--csv", *where])
     words = ["shortlist", "run", origin.file, "--name", origin.run]

@@ -1,16 +1,18 @@
 """The status of a stored run, for a terminal and as plain data: question, progress, workers."""
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.text import result_text
-from shortlist.report.text_format import day, iso, moment
+from shortlist.report.text_format import day, iso, mean_words, moment
 from shortlist.report.verdict import status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.holders import holdings
@@ -23,6 +25,7 @@ from shortlist.strategies import strategy_for
 
 _MOST = 5  # conflicts and scores shown individually
 _MOST_NAMED = 10
+_MOST_ROWS = 20
 
 
 def state_of(history: RunState) -> str:
@@ -140,8 +143,10 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
         ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
         parts.append(Text(f"Ended{ended}."))
     else:
-        parts += [Text(words) for words in (_pulls(history), *_round(history, log.now()))]
-        parts.append(_so_far(history))
+        is_by_ticket = history.n_made or history.round.is_logged or not history.n_fed
+        rounds = _round(history, log.now()) if is_by_ticket else []
+        parts += [Text(words) for words in (_pulls(history), *rounds)]
+        parts += fed_text(history) if history.n_fed else [_so_far(history)]
     if history.suspended is not None:
         parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
     if history.waiting is not None and not history.is_final:
@@ -183,17 +188,46 @@ def _so_far(history: RunState) -> Text:
     )
 
 
+def fed_text(history: RunState) -> list[RenderableType]:
+    """Return what is certified after results were fed: totals, what to drop, where to go on."""
+    return [_totals_table(history), *(Text(line) for line in fed_lines(history))]
+
+
 def fed_lines(history: RunState) -> list[str]:
     """Return what is certified after results were fed: what to drop, where to go on, what is assumed."""
-    found = history.certified
+    found, round = history.certified, history.round
+    if history.is_late:
+        waiting = (
+            f"Tickets of round {round.number} were given out, so that these results count when the round is "
+            f"complete: {round.n_missing:,} of {counted(len(round.tickets), 'ticket')} are open. If nobody "
+            f"measures them, return them with `shortlist release`."
+        )
+        return [waiting, found.sentence]
     if found.guarantee is None:
         return [found.sentence, *_next_words(history)]
     dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
-    lines = [f"Best so far: {_some(found.selected)}.", f"{found.sentence} {status_words(found)}"]
-    if dropped and not found.is_answer:
-        lines.append(f"Can be dropped: {_some(dropped)}.")
-    lines += _next_words(history)
-    return [*lines, f"This assumes that {found.guarantee.assumption}."]
+    lines = [f"Best so far: {_some(found.selected)}.", found.sentence]
+    if dropped:
+        lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
+    return [*lines, *_next_words(history), f"This assumes that {found.guarantee.assumption}."]
+
+
+def _totals_table(history: RunState) -> Table:
+    """Return the totals of the arms, the best first."""
+    problem, arms = history.problem, history.result.arms
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("arm", overflow="fold")
+    for heading in compress(("status", "pulls", "successes", "mean"), (True, True, problem.is_binary, True)):
+        table.add_column(heading, justify="left" if heading == "status" else "right", no_wrap=True)
+    merits = np.nan_to_num(problem.merits(arms.means), nan=-np.inf)
+    for arm in np.argsort(-merits, kind="stable")[:_MOST_ROWS].tolist():
+        pulls, mean = int(arms.pulls[arm]), float(arms.means[arm])
+        hits = [f"{round(pulls * mean):,}" if pulls else ""] if problem.is_binary else []
+        shown = mean_words(mean, problem.epsilon) if pulls else "-"
+        table.add_row(Text(problem.name(arm)), arms.statuses[arm], f"{pulls:,}", *hits, shown)
+    if problem.n > _MOST_ROWS:
+        table.add_row(Text(f"and {problem.n - _MOST_ROWS:,} more", style="dim"))
+    return table
 
 
 def _next_words(history: RunState) -> list[str]:
@@ -207,7 +241,8 @@ def _next_words(history: RunState) -> list[str]:
         f"{history.problem.name(int(asked.arms[one]))} {100 * shares[one]:.0f} %" for one in order
     )
     more = f", and {len(asked) - _MOST:,} more" if len(asked) > _MOST else ""
-    return [f"Next: {int(asked.counts.sum()):,} pulls, best divided among {some}{more}."]
+    pulls = counted(int(asked.counts.sum()), "pull")
+    return [f"Next: {pulls}, best divided among {some}{more}."]
 
 
 def fed_dict(history: RunState) -> dict[str, Any]:

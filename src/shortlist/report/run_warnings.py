@@ -10,7 +10,7 @@ import numpy as np
 from shortlist.report.text_format import percent, plain_name
 from shortlist.report.worker_text import counted, worker_words
 from shortlist.result import Result
-from shortlist.session.state import RunState
+from shortlist.session.state import Correction, RunState
 
 _FEW = 5  # findings of one kind that are listed individually
 _RARE = 1e-6  # probability of a false finding is below this
@@ -116,14 +116,24 @@ def _withdrawn(history: RunState) -> list[Finding]:
 
 def _corrected(history: RunState) -> list[Finding]:
     """List fed results that were replaced."""
-    said = [
-        f"{plain_name(history.problem.name(one.arm))}, {plain_name(one.label, 60)}: {one.before.mean:g} of "
-        f"{one.before.count:,} became {one.after.mean:g} of {one.after.count:,}"
-        for one in history.corrections
-    ]
+    said = [_correction(history, one) for one in history.corrections]
     if not said:
         return []
     return [Finding(False, f"{counted(len(said), 'fed row')} corrected: {'; '.join(_few(said))}.")]
+
+
+def _correction(history: RunState, one: Correction) -> str:
+    rows = [
+        f"{round(row.count * row.mean):,} of {row.count:,}"
+        if history.problem.is_binary
+        else f"{row.mean:g} of {row.count:,}"
+        for row in (one.before, one.after)
+    ]
+    outcome = f"became {rows[1]}" if one.after.count else "was withdrawn"
+    why = f" ({plain_name(one.why, 200)})" if one.why else ""
+    return (
+        f"{plain_name(history.problem.name(one.arm))}, {plain_name(one.label, 60)}: {rows[0]} {outcome}{why}"
+    )
 
 
 def _few(said: list[str]) -> list[str]:

@@ -109,6 +109,8 @@ def standing(report: Report) -> str:
     rounds = report.rounds
     if report.is_finished or rounds is None or not rounds.n_open:
         return ""
+    if report.result.n_fed == report.result.n_pulls > 0:
+        return ""  # its tickets are only where the next results are best sought
     n, n_new = int(rounds.arms[-1]), int((report.result.arms.pulls == 0).sum())
     said = f"Round {rounds.n_whole:,} is in progress: {rounds.n_open:,} of its {counted(n, 'ticket')} "
     said += "has no answer yet" if rounds.n_open == 1 else "have no answer yet"

@@ -37,7 +37,7 @@ from shortlist.session.answer_input import Answers
 from shortlist.session.feeding import FedRows, rows_of_sheet
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
-from shortlist.session.slips import SLIP, unusual
+from shortlist.session.slips import SLIP, unusual_rows
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
@@ -145,14 +145,15 @@ def _fed(wish: Feed, session: Session) -> dict[str, Any]:
     if wish.rows:
         return _fed_rows(session, _rows(wish, session))
     rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
-    totals = rows.totals
-    if found := "" if wish.insist else unusual(session.history, totals.arms, totals.counts, totals.means):
+    if found := "" if wish.insist else unusual_rows(session.history, rows):
         raise InvalidAnswers(f"{found} {SLIP} Nothing was added.")
     return _fed_rows(session, rows)
 
 
 def _rows(wish: Feed, session: Session) -> FedRows:
-    """Return the rows of a request."""
+    """Return the rows of a request; each needs a label, since a request may be repeated."""
+    if not all(row.label or wish.label for row in wish.rows):
+        raise InvalidProblem("give every row a `label`, or all of them one, so that none counts twice.")
     means, hits = [row.mean for row in wish.rows], [row.successes for row in wish.rows]
     is_mean = None not in means and set(hits) == {None}
     if not is_mean and (None in hits or set(means) != {None}):

@@ -191,7 +191,7 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
 def report_of(run: OpenRun) -> Report:
     """Return the report on a run, as far as its log has been read."""
     origin, history = run.activity.origin, run.log.history
-    resume = resuming(origin, history.began.seed)
+    resume = resuming(origin, history.began.seed, is_fed=history.n_fed > 0)
     return report_of_history(history, origin, run.activity.workers, resume=resume)
 
 

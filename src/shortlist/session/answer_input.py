@@ -16,13 +16,12 @@ from shortlist.measure import (
     check_summaries,
     summary_of,
 )
-from shortlist.problem import Problem
+from shortlist.problem import MOST_EPSILONS, Problem
 from shortlist.session.worker_names import checked_worker
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 
 _PILOT = "variances are unknown, and this round is the pilot that estimates them"
-_MOST_EPSILONS = 2.0**45  # double precision then leaves eight bits below epsilon
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +203,7 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
 
 def check_rounding(problem: Problem, means: FloatArray) -> None:
     """Refuse means so large that rounding errors would hide differences of epsilon."""
-    if (np.abs(means) > problem.epsilon * _MOST_EPSILONS).any():
+    if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
         raise MeasurementFailed(
             f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
             f"rounding errors would hide differences. Subtract a constant from all rewards."

@@ -17,6 +17,7 @@ from shortlist.totals import Totals
 if TYPE_CHECKING:
     from shortlist.session.session import Session
 
+_MANY = 20  # rewards: with fewer, rows are the same by chance
 _MOST_LETTERS = 200  # of a label, a block or a reason
 
 
@@ -124,7 +125,8 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     keys = rows.keys
     found = zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
     is_new = np.array(
-        [history.fed.get(key) != FedRow(count, mean, rows.block) for key, count, mean in found], dtype=bool
+        [_is_news(history.fed.get(key), FedRow(count, mean, rows.block)) for key, count, mean in found],
+        dtype=bool,
     )
     if not is_new.any():
         return []
@@ -132,7 +134,7 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
         raise InvalidProblem("the run would have more than 2**53 rewards; no more can be counted exactly.")
     places = np.flatnonzero(is_new)
     spreads = totals.variances[places]
-    return [
+    events: list[Event] = [
         Fed(
             totals.arms[places],
             totals.counts[places],
@@ -143,6 +145,46 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
             rows.worker,
         )
     ]
+    return _tried(history, events)
+
+
+def _is_news(before: FedRow | None, now: FedRow) -> bool:
+    """Return whether a row changes anything; one without rewards does only if there is one to remove."""
+    return before != now if now.count else before is not None
+
+
+def rows_taken_back(history: RunState, label: str, why: str, by: str) -> list[Event]:
+    """Return the event that removes all fed rows with a label; raise NotAsked if there are none."""
+    arms = [arm for one, arm in history.fed if one == label]
+    if not label or not arms:
+        known = ", ".join(dict.fromkeys(one for one, _ in history.fed)) or "none"
+        raise NotAsked(f"no rows were fed under the label {label!r}. Labels so far: {known[:300]}.")
+    nothing = np.zeros(len(arms))
+    counts = nothing.astype(np.int64)
+    labels = (label,) * len(arms)
+    fed = Fed(np.array(arms, dtype=np.int64), counts, nothing, None, labels, "", by, why)
+    return _tried(history, [fed])
+
+
+def same_as_other_label(history: RunState, rows: FedRows) -> str:
+    """Return a sentence if most new rows are those of another label: a file sent twice? Else nothing."""
+    keys, totals = rows.keys, rows.totals
+    new = [
+        (arm, count, mean)
+        for (label, arm), count, mean in zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
+        if (label, arm) not in history.fed and count >= _MANY
+    ]
+    by_label: dict[str, int] = {}
+    given = set(new)
+    for (label, arm), row in history.fed.items():
+        by_label[label] = by_label.get(label, 0) + ((arm, row.count, row.mean) in given)
+    label, n_same = max(by_label.items(), key=lambda item: item[1], default=("", 0))
+    if n_same < 2 or 2 * n_same < len(new):
+        return ""
+    return (
+        f"{n_same} of {len(new)} rows are the same as those under the label {label}. If they correct or "
+        f"repeat that file, give them its label."
+    )
 
 
 def refuse_feeding(history: RunState) -> None:
@@ -165,8 +207,15 @@ def counted_rows(before: Sequence[tuple[str, int]], rows: FedRows, events: Seque
 
 def narrowing(history: RunState, epsilon: float) -> list[Event]:
     """Return the event with which a run goes on with a smaller epsilon; none if it cannot, or has it."""
-    is_possible = history.rules.anytime is not None and epsilon < history.problem.epsilon
-    return [Narrowed(epsilon)] if is_possible else []
+    if history.rules.anytime is None or epsilon >= history.problem.epsilon:
+        return []
+    return _tried(history, [Narrowed(epsilon)])
+
+
+def _tried(history: RunState, events: list[Event]) -> list[Event]:
+    """Return events; raise InvalidProblem if a run could not go on after them."""
+    history.copy().take(events)
+    return events
 
 
 def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> list[Event]:
@@ -184,7 +233,7 @@ def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> li
         raise NotAsked(
             f"round {round} was decided with the answer for {name}, and later rounds depend on it: it can no "
             f"longer be withdrawn. To go on without it, begin another run with the same file, and tell it "
-            f"the answers of the rounds before (`shortlist export`, then `shortlist tell`)."
+            f"the answers of the earlier rounds, which `shortlist export` lists."
         )
     if not asked.is_told[place].all():
         raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")

@@ -36,6 +36,11 @@ class Leases:
         """All workers who have held a ticket of this round."""
         return list(self._numbers)
 
+    @property
+    def are_all_returned(self) -> bool:
+        """Whether there were leases, and all tickets were released before anybody started to measure them."""
+        return bool(self._numbers) and self._is_again is None and bool((self._arrays()[0] == _NOBODY).all())
+
     def note(self, places: IntArray, workers: list[str], sizes: list[int], until: FloatArray) -> None:
         """Record leases of workers until given times; the latest lease of a ticket counts."""
         holders, ends = self._arrays()

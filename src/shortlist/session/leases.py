@@ -29,6 +29,8 @@ def claim(
 ) -> tuple[BoolArray, list[Event]]:
     """Return which of some tickets, or of their calls, a worker may measure now, and the events."""
     round = history.find(calls.round)
+    if round.is_replaced:
+        return np.zeros(len(calls), dtype=np.bool_), []
     places = round.places(calls.arms, is_repeating=True)
     parts = history.parts_of(round)
     numbers = parts.call_plan.find(calls)

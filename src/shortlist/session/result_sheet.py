@@ -4,6 +4,8 @@ The columns may have the names that are usual where such sheets come from, such 
 conversions. This module only parses a sheet.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,11 +51,17 @@ class ResultSheet:
     places: tuple[str, ...]
 
     def arms_among(self, names: Sequence[str]) -> list[int]:
-        """Return the numbers of the arms, which are given by name or, if no arm has that name, by number."""
+        """Return the numbers of the arms, which are given by name or, if no arm has that name, by number.
+
+        Capital letters do not matter, unless names differ by them only.
+        """
         numbers = {name: number for number, name in enumerate(names)}
+        folded = Counter(name.casefold() for name in names)
+        alike = {name.casefold(): number for name, number in numbers.items() if folded[name.casefold()] == 1}
         found = []
         for arm, where in zip(self.arms, self.places, strict=True):
-            number = numbers.get(arm, int(arm) if arm.isascii() and arm.isdigit() and len(arm) < 10 else -1)
+            digits = int(arm) if arm.isascii() and arm.isdigit() and len(arm) < 10 else -1
+            number = numbers.get(arm, alike.get(arm.casefold(), digits))
             if not 0 <= number < len(names):
                 some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
                 raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
@@ -86,7 +94,7 @@ def read_results(data: bytes) -> ResultSheet:
 
     deviations, variances = numbers("sd"), numbers("variance")
     if deviations is not None:
-        variances = tuple(one * one for one in deviations)
+        variances = tuple(math.copysign(one * one, one) for one in deviations)  # negative ones are refused
     return ResultSheet(
         words("arm") or (),
         numbers("count") or (),

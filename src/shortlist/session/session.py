@@ -8,6 +8,7 @@ answers arrive nor their number per call has any effect.
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -33,6 +34,7 @@ from shortlist.session.feeding import (
     labels_of,
     narrowing,
     refuse_feeding,
+    rows_taken_back,
     withdrawal,
 )
 from shortlist.session.holders import Holding, awaited
@@ -45,6 +47,7 @@ from shortlist.store import (
     Began,
     Conflict,
     Event,
+    Fed,
     MemoryStore,
     Record,
     Scored,
@@ -52,6 +55,7 @@ from shortlist.store import (
     Suspended,
     Told,
     Where,
+    Withdrawn,
     open_store,
 )
 from shortlist.tickets import Ticket, Tickets
@@ -239,8 +243,14 @@ class Session:
 
     @property
     def events(self) -> list[Told]:
-        """The answers in the log, as given."""
-        return [record.event for record in self.records if isinstance(record.event, Told)]
+        """The answers in the log, as given, without those that were withdrawn."""
+        found: list[Told] = []
+        for record in self.records:
+            if isinstance(event := record.event, Told):
+                found.append(event)
+            elif isinstance(event, Withdrawn):
+                found = [_without(told, event) for told in found]
+        return [told for told in found if len(told.arms)]
 
     @property
     def conflicts(self) -> list[Conflict]:
@@ -360,6 +370,8 @@ class Session:
             )
         if worker is None:
             tickets, is_open = self.still_open()
+            if len(tickets) and self._history.rules.anytime is not None:
+                self._log.append(lambda history, _: history.round.opening())
             return tickets.take(np.flatnonzero(is_open)[:limit])
 
         worker = checked_worker(worker)
@@ -465,8 +477,8 @@ class Session:
             Their sample variances, if known.
         label
             A label for all rows, or one for each, such as a date. A row with the same arm, label and numbers
-            as an earlier one changes nothing; with other numbers it replaces the earlier one, on the record.
-            Without labels, all rows add up.
+            as an earlier one changes nothing; with other numbers it replaces the earlier one, on the record;
+            with a count of 0 it removes it. Without labels, all rows add up.
         block
             What the rows have in common, such as a day.
         worker
@@ -498,11 +510,10 @@ class Session:
     ) -> FedRows:
         """Return results that were measured elsewhere, validated; see `feed`."""
         refuse_feeding(self._history)
-        given = Totals.of(self.problem, arms, counts, means, sample_variances, successes)
-        sizes = np.atleast_1d(np.asarray(counts, dtype=np.float64))
-        labels = np.array(labels_of(label, len(sizes)), dtype=object)[sizes > 0]  # empty rows say nothing
+        given = Totals.of(self.problem, arms, counts, means, sample_variances, successes, keep_empty=True)
+        labels = labels_of(label, len(given.arms))
         worker = worker and checked_worker(worker)
-        rows = FedRows(given, tuple(labels.tolist()), checked_text(block or "", "block"), worker)
+        rows = FedRows(given, labels, checked_text(block or "", "block"), worker)
         rows.refuse_doubles(self.problem)
         return rows
 
@@ -517,6 +528,13 @@ class Session:
         events = self._log.append(decide)
         self._settle()
         return counted_rows(known, rows, events)
+
+    def withdraw_rows(self, label: str, why: str, *, by: str = "") -> int:
+        """Take all fed rows with a label back, on the record; return how many there were."""
+        why, by = checked_text(why, "why"), by and checked_worker(by)
+        events = self._log.append(lambda history, _: rows_taken_back(history, label, why, by))
+        self._settle()
+        return sum(len(event.arms) for event in events if isinstance(event, Fed))
 
     def withdraw(self, round: int, arm: int, why: str, *, by: str = "") -> None:
         """Take the answer to a ticket back, on the record, before its round is decided.
@@ -572,6 +590,8 @@ class Session:
 
         if not self.is_private:
             self._log.append(decide)
+        elif self._history.rules.anytime is not None:  # so that fed results wait for what is measured now
+            self._log.append(lambda history, _: history.round.opening())
         return found
 
     def renew(self, worker: str, lease: float) -> None:
@@ -665,3 +685,12 @@ class Session:
         """Append the end of the run to the log, if it has ended."""
         if self._history.ending():
             self._log.append(lambda history, _: history.ending())
+
+
+def _without(told: Told, withdrawn: Withdrawn) -> Told:
+    """Return answers without the one that was withdrawn."""
+    is_kept = told.arms != withdrawn.arm
+    if told.round != withdrawn.round or is_kept.all():
+        return told
+    variances = None if told.variances is None else told.variances[is_kept]
+    return replace(told, arms=told.arms[is_kept], means=told.means[is_kept], variances=variances)

@@ -101,6 +101,12 @@ class Round:
         told: BoolArray = ~np.isnan(self.means)
         return told
 
+    @property
+    def is_given_out(self) -> bool:
+        """Whether somebody may have measured a part of it: not if all tickets were returned unmeasured."""
+        is_known = self.is_told.any() or (self.parts is not None and self.parts.n_pulls.any())
+        return self.is_logged and bool(is_known or not self.leases.are_all_returned)
+
     def asked(self) -> Asked:
         """Return the tickets of the round as an event."""
         tickets = self.tickets
@@ -167,6 +173,7 @@ class Correction:
     label: str
     before: FedRow
     after: FedRow
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -258,6 +265,11 @@ class RunState:
         other._fed_pulls, other._fed_sums = self._fed_pulls.copy(), self._fed_sums.copy()
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
+
+    @property
+    def is_late(self) -> bool:
+        """Whether fed results wait for the current round to be complete."""
+        return bool(self._late)
 
     @property
     def n_rounds(self) -> int:
@@ -356,6 +368,8 @@ class RunState:
                 self._compare(event)
             case Released() if event.round == self.round.number:
                 self.round.leases.release(self.round.places(event.arms), event.worker, event.by)
+                if self._late and not self.round.is_given_out:
+                    self._change_state(self._with_late(self.state))
             case Conflict():
                 self.conflicts.append(event)
             case Scored():
@@ -389,6 +403,7 @@ class RunState:
         """Go on with a smaller epsilon: the question is the same otherwise."""
         if self.rules.anytime is None or not 0 < epsilon < self.problem.epsilon:
             raise CorruptLog(f"the log contains a change of epsilon to {epsilon} that is not possible.")
+        self._certified = None
         self._ask_instead(self.problem.changed(epsilon=epsilon))
         if self.problem.m < self.problem.n:
             self._change_state(self.rules.anytime.narrow(self.state, epsilon))
@@ -402,10 +417,12 @@ class RunState:
             row = FedRow(count, mean, fed.block)
             before = self.fed.get((label, arm)) if label else None
             if before is not None:
-                self.corrections.append(Correction(arm, label, before, row))
+                self.corrections.append(Correction(arm, label, before, row, fed.why))
                 deltas.append((arm, -before.count, -before.count * before.mean))
-            if label:
+            if label and count:
                 self.fed[label, arm] = row
+            elif label:
+                self.fed.pop((label, arm), None)
             deltas.append((arm, count, count * mean))
         columns = zip(*deltas, strict=True)
         arms, counts = (np.array(next(columns), dtype=np.int64) for _ in range(2))
@@ -417,7 +434,7 @@ class RunState:
         if self.problem.m == self.problem.n:
             return
         self._late.append((arms, counts, self.problem.merits(sums)))
-        if not self.round.is_logged:
+        if not self.round.is_given_out:
             self._change_state(self._with_late(self.state))
 
     def _with_late(self, state: Any) -> Any:
@@ -435,12 +452,9 @@ class RunState:
         self.is_ended = self.is_ended and self.is_final
         batch, asked = self.rules.ask(state), self.round.tickets
         is_same = np.array_equal(batch.arms, asked.arms) and np.array_equal(batch.counts, asked.counts)
-        if self.round.is_logged or is_same:
+        if is_same or (len(asked) and self.round.is_given_out):
             return
-        if len(asked):
-            self.round.is_replaced = True
-        else:
-            self.rounds.pop()  # the run had ended
+        self.round.is_replaced = True
         self._open_round()
 
     def _withdraw(self, withdrawn: Withdrawn) -> None:

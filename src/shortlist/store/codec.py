@@ -80,6 +80,7 @@ _LATER: dict[str, dict[str, Any]] = {
     "suspended": {"until": None},
     "answered": {"again": ()},
     "told": {"again": ()},
+    "fed": {"why": ""},
 }
 """Fields that were added to events later, with their defaults; a default is not written."""
 

@@ -174,8 +174,9 @@ class Narrowed:
 class Fed:
     """Results that were not asked for: the numbers of rewards of some arms, and their means.
 
-    A row with a label replaces an earlier row of the same arm with the same label. Unlabelled rows, whose
-    labels are empty, always add to the others. `block` names what the rows have in common, such as a day.
+    A row with a label replaces an earlier row of the same arm with the same label; one without rewards
+    removes it, and `why` may say why. Unlabelled rows, whose labels are empty, always add to the others.
+    `block` names what the rows have in common, such as a day.
     """
 
     arms: IntArray
@@ -185,6 +186,7 @@ class Fed:
     labels: tuple[str, ...] = ()
     block: str = ""
     worker: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)

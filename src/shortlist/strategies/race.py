@@ -134,7 +134,9 @@ def add(state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray)
     np.add.at(pulls, arms, counts)
     np.add.at(totals, arms, sums)
     means = np.divide(totals, pulls, out=np.zeros_like(totals), where=pulls > 0)
-    return _decided(_updated(before, before.course, pulls, means))
+    after = _updated(before, before.course, pulls, means)
+    found = certificate_of(before.course.problem, pulls, means, scale=before.course.scale)
+    return Ended(np.sort(found.indices), after) if found.is_answer else _decided(after)
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
