@@ -154,9 +154,10 @@ class Session:
         if problem.bounds is not None and self.problem.bounds is None:
             self._refuse_changes(problem.changed(bounds=None, rewards=SubGaussian), strategy, seed, reissue)
             self._log.append(lambda history, _: declaration(self.name, history, problem))
-        if narrowing(self._history, problem.epsilon):
-            self._refuse_changes(problem.changed(epsilon=self.problem.epsilon), strategy, seed, reissue)
-            self._log.append(lambda history, _: narrowing(history, problem.epsilon))
+        if problem.epsilon < self.problem.epsilon:
+            before = problem.changed(epsilon=self.problem.epsilon)
+            if not changes_of_question(self._history.began, before, strategy, seed, reissue):
+                self._log.append(lambda history, _: narrowing(history, problem.epsilon))
         self._refuse_changes(problem, strategy, seed, reissue)
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
