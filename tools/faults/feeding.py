@@ -204,14 +204,14 @@ FAULTS = (
     Fault(
         "feeding: tickets that were looked at are not given out",
         "session/session.py",
-        "            if len(tickets) and self._history.rules.anytime is not None:\n",
-        "            if False:\n",
+        "            self._give_out()\n            return",
+        "            return",
     ),
     Fault(
         "feeding: what a driver in memory measures is not given out",
         "session/session.py",
-        "        elif self._history.rules.anytime is not None:  # so that",
-        "        elif False:  # so that",
+        "        if worker is not None and self.is_private:  # otherwise",
+        "        if False:  # otherwise",
     ),
     Fault(
         "feeding: a driver gets tickets of a round that was replaced",

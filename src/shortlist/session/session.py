@@ -371,8 +371,7 @@ class Session:
             )
         if worker is None:
             tickets, is_open = self.still_open()
-            if len(tickets) and self._history.rules.anytime is not None:
-                self._log.append(lambda history, _: history.round.opening())
+            self._give_out()
             return tickets.take(np.flatnonzero(is_open)[:limit])
 
         worker = checked_worker(worker)
@@ -564,11 +563,18 @@ class Session:
         Tickets that other workers hold are not counted if `worker` is given, or in a run without reissue.
         """
         self.refresh()
+        if worker is not None and self.is_private:  # otherwise tickets are leased before they are measured
+            self._give_out()
         with self._log.lock:
             round = self._history.round
             if round.reissue if worker is None else self.is_private:
                 return round.tickets, ~round.is_told
             return round.tickets, leases.free_for(round, worker or "", self._log.now())
+
+    def _give_out(self) -> None:
+        """Record that tickets of this round are about to be measured: fed results then wait for them."""
+        if len(self.asked) and self._history.rules.anytime is not None:
+            self._log.append(lambda history, _: history.round.opening())
 
     def refresh(self) -> None:
         """Read the answers that others have recorded in the meantime."""
@@ -591,8 +597,6 @@ class Session:
 
         if not self.is_private:
             self._log.append(decide)
-        elif self._history.rules.anytime is not None:  # so that fed results wait for what is measured now
-            self._log.append(lambda history, _: history.round.opening())
         return found
 
     def renew(self, worker: str, lease: float) -> None:
