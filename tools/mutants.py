@@ -4,9 +4,9 @@
 unseen, or if a test fails without any fault. Faults are planted in copies, never in the working tree.
 
 The test that the table names is tried first. If it no longer catches the fault, or none is named yet, others
-are tried until one fails: those named for faults in the same file, those near that file, then all. A test
-counts only if it passes without the fault and fails alone with it; one that does not end counts as failing,
-and is marked.
+are tried until one fails: those named for faults in the same file, those whose names share words with the
+fault, those near that file, then all. A test counts only if it passes without the fault and fails alone with
+it; one that does not end counts as failing, and is marked.
 
 With names of source files or folders, as in `python -m tools.mutants bounds planning.py`, only their faults
 are planted. `--keep` resumes an interrupted study: it keeps the rows whose fault, source file and test file
@@ -14,7 +14,9 @@ are still the same.
 """
 
 import argparse
+import ast
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -23,9 +25,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -74,6 +78,7 @@ ELSEWHERE = ("proof/test_ledger.py", "test_*.py", "bounds/*", "contract/*")
 NO_WITNESSES = frozenset({"tests/docs/test_faults.py"})
 """Tests that look at the text of the sources: they would notice every fault, and prove nothing."""
 
+N_ALIKE = 16  # tests that are tried because of their names
 TIME_LIMIT = 300.0
 """Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
 
@@ -266,6 +271,7 @@ class Study:
         for tests in (known, others):
             sound = [test for test in tests if test in self._seconds]
             yield sound, self._limit(sound)
+        yield alike(fault), 60.0
         near = _near(fault.file)
         yield near, TIME_LIMIT
         yield [path for path in _tests("**/*") if path not in near], TIME_LIMIT
@@ -280,6 +286,41 @@ class Study:
             yield copy
         finally:
             self._copies.put(copy)
+
+
+def alike(fault: Fault) -> list[str]:
+    """Return the tests that say most nearly what a fault says: by the words of names and docstrings.
+
+    A word counts the more, the fewer tests have it; tests in the folder of the fault's file count more.
+    """
+    index, asked = _index(), _words(f"{fault.what} {fault.file}")
+    frequency = Counter(word for words in index.values() for word in words)
+    folder = Path(fault.file).parts[0]
+
+    def likeness(test: str) -> float:
+        shared = index[test] & asked
+        score = sum(math.log(len(index) / frequency[word]) ** 2 for word in shared)
+        return score * (1.6 if Path(_file_of(test)).parts[1] == folder else 1.0)
+
+    return sorted((test for test in index if likeness(test) > 0), key=likeness, reverse=True)[:N_ALIKE]
+
+
+@cache
+def _index() -> dict[str, frozenset[str]]:
+    """Return the words of all tests: of their names, of their docstrings and of the names of their files."""
+    found = {}
+    for path in _tests("**/*"):
+        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                said = f"{node.name} {ast.get_docstring(node) or ''} {Path(path).stem}"
+                found[f"{path}::{node.name}"] = _words(said)
+    return found
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text without their endings; very short ones say nothing."""
+    words = re.sub(r"[^a-z0-9]", " ", text.lower()).split()
+    return frozenset(re.sub(r"(ing|ed|es|s)$", "", word) for word in words if len(word) > 3)
 
 
 def _near(file: str) -> list[str]:
