@@ -26,7 +26,7 @@ _MOST_COLUMNS, _MOST_TABLE_ROWS, _BINS = 300, 60, 30
 def rounds_figure(report: Report) -> str:
     """Return a figure of how many arms each round asked for; empty if unknown, or without rounds."""
     rounds = report.rounds
-    if rounds is None or not len(rounds.arms):
+    if rounds is None or not len(rounds.arms) or (report.result.n_fed and not rounds.pulls.any()):
         return ""
     n, most = len(rounds.arms), int(rounds.arms.max())
     first, last = rounds.arms[0], rounds.arms[-1]

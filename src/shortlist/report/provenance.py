@@ -30,7 +30,7 @@ def provenance(report: Report) -> list[tuple[str, str]]:
     ]
     if origin is not None:
         found += [
-            ("Measured by", measured_by(origin.settings)),
+            ("Measured by", _measured_by(report, origin)),
             ("Begun", f"{universal(origin.began_at)} by Shortlist {origin.version}"),
             (
                 "Last change",
@@ -40,6 +40,14 @@ def provenance(report: Report) -> list[tuple[str, str]]:
             ("Run", f"{origin.run}, ticket prefix {origin.code}"),
         ]
     return found
+
+
+def _measured_by(report: Report, origin: Origin) -> str:
+    result = report.result
+    if not result.n_fed:
+        return measured_by(origin.settings)
+    fed = f"results fed from elsewhere ({counted(result.n_fed, 'pull')})"
+    return fed if result.n_fed == result.n_pulls else f"{measured_by(origin.settings)}; {fed}"
 
 
 def question_words(problem: Problem) -> str:
