@@ -348,8 +348,8 @@ FAULTS = (
     Fault(
         "bounded: as if the variance were that of the cut, not at most",
         "certificates/bounded.py",
-        "growth = np.log1p(np.clip(here, 0.0, 1.0)[..., None] * np.expm1(tilts))",
-        "growth = np.clip(here, 0.0, 1.0)[..., None] * tilts",
+        "np.log1p(np.clip(cuts, 0.0, 1.0)[..., None] * np.expm1(tilts))",
+        "np.clip(cuts, 0.0, 1.0)[..., None] * tilts",
     ),
     Fault(
         "settled: evidence of incumbents at the lower end of a cell",
@@ -468,8 +468,8 @@ FAULTS = (
     Fault(
         "race: ends where variances were expected to suffice",
         "strategies/race.py",
-        "        if not _may_be_raised(state):\n",
-        "        if True:\n",
+        "        if not _may_be_raised(state):  # open",
+        "        if True:  # open",
     ),
     Fault(
         "race: rewards within bounds are settled by their rungs",

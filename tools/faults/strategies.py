@@ -176,8 +176,8 @@ FAULTS = (
     Fault(
         "single-stage: half the pulls",
         "strategies/single_stage.py",
-        "return 2 * variances * spread",
-        "return variances * spread",
+        "return 2 * variances * information",
+        "return variances * information",
     ),
     Fault(
         "single-stage: classes informed as their least noisy arm",
@@ -186,10 +186,10 @@ FAULTS = (
         "noisiest = least",
     ),
     Fault(
-        "gaussian-single-stage: half the pulls",
+        "gaussian-single-stage: the pulls of the least noisy arm",
         "strategies/gaussian_single_stage.py",
-        "return 2 * variances * spread",
-        "return variances * spread",
+        "pulls_for(problem, allocation(problem).information, ",
+        "pulls_for(problem, lambda v: 0 * v + allocation(problem).information(problem.variances).min(), ",
     ),
     Fault(
         "gaussian-single-stage: promised whatever the noise",

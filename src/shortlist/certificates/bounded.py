@@ -58,11 +58,10 @@ class Tilts:
         cuts, tilts = np.atleast_2d(cuts), sign * self.tilts
         rows = max(1, _AT_ONCE // max(1, cuts.shape[1] * len(tilts)))
         found = np.empty((len(sums), cuts.shape[1]))
+        shared = _growth(cuts, tilts) if len(cuts) == 1 else None
         for first in range(0, len(sums), rows):
             block = slice(first, first + rows)
-            if first == 0 or len(cuts) > 1:
-                here = cuts[block] if len(cuts) > 1 else cuts
-                growth = np.log1p(np.clip(here, 0.0, 1.0)[..., None] * np.expm1(tilts))
+            growth = _growth(cuts[block], tilts) if shared is None else shared
             terms = self.logs + sums[block, None, None] * tilts - counts[block, None, None] * growth
             found[block] = _log_of_sum(terms)
         is_sure = cuts < 0 if sign > 0 else cuts > 1
@@ -72,6 +71,12 @@ class Tilts:
     def least_log_evidence(self, deviations: FloatArray, count: float) -> FloatArray:
         """Return what is known of the evidence from a mean's deviation alone: as if the variance were 1/4."""
         return _log_of_sum(self.logs + count * (deviations[:, None] * self.tilts - self.tilts**2 / 8))
+
+
+def _growth(cuts: FloatArray, tilts: FloatArray) -> FloatArray:
+    """Return how much a reward adds to the logarithm of what is expected of it if the mean is at a cut."""
+    found: FloatArray = np.log1p(np.clip(cuts, 0.0, 1.0)[..., None] * np.expm1(tilts))
+    return found
 
 
 def _log_of_sum(logs: FloatArray) -> FloatArray:

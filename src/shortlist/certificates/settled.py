@@ -75,11 +75,10 @@ def smallest_epsilons(evidence: Evidence, incumbents: IntArray) -> FloatArray:
 
     It is never negative: how far an incumbent leads is not certified.
     """
-    outsiders = _others(evidence, incumbents)
+    outsiders = evidence.highest(_others(evidence, incumbents))
     first, last = (np.array([cut]) for cut in evidence.span)
     is_unknown = evidence.log_above(incumbents, first)[:, 0] < 0
     found = np.where(is_unknown, np.inf, 0.0)
-    outsiders = evidence.highest(outsiders)
     if not len(outsiders) or is_unknown.all():
         return found
     if (evidence.log_below(outsiders, last) < 0).any():

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates import Guarantee, Ledger, Share
+from shortlist.certificates import Guarantee
 from shortlist.certificates.convolution import gaussian_failure_probability
-from shortlist.problem import Problem, whole_pulls
+from shortlist.problem import Problem
+from shortlist.strategies import single_stage
 from shortlist.strategies.one_batch import strategy
-from shortlist.strategies.single_stage import Shapes, cheapest
+from shortlist.strategies.single_stage import Shapes, cheapest, pulls_for
 
 _SHAPES = Shapes(
     shape=lambda power, variances: np.asarray(variances**-power),
@@ -39,13 +40,7 @@ class Allocation:
 
 def pulls(problem: Problem) -> IntArray:
     """Return how often to pull each arm; information x takes 2 s x / epsilon^2 pulls."""
-    spread = allocation(problem)
-
-    def amounts(block: slice) -> FloatArray:
-        variances = problem.variances[block]
-        return 2 * variances * spread.information(variances) / problem.epsilon / problem.epsilon
-
-    return whole_pulls(problem.variances.shape, amounts, "A single stage for Gaussian rewards")
+    return pulls_for(problem, allocation(problem).information, "A single stage for Gaussian rewards")
 
 
 def allocation(problem: Problem) -> Allocation:
@@ -56,10 +51,10 @@ def allocation(problem: Problem) -> Allocation:
 def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
-    event = "two errors, towards the cut, add up to more than epsilon"
-    promise = Guarantee.of(problem, "docs/theory.md, section 37", Ledger((Share(event, problem.delta),)))
     return replace(
-        promise, assumption="rewards are independent, and Gaussian with at most the stated variances"
+        single_stage.guarantee(problem),
+        source="docs/theory.md, section 37",
+        assumption="rewards are independent, and Gaussian with at most the stated variances",
     )
 
 

@@ -134,7 +134,7 @@ def add(state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray)
     np.add.at(pulls, arms, counts)
     np.add.at(totals, arms, sums)
     means = np.divide(totals, pulls, out=np.zeros_like(totals), where=pulls > 0)
-    after = _updated(before, before.course, pulls, means)
+    after = _with_units(replace(before, n_pulls=int(pulls.sum()), pulls=pulls, means=means, caution=CAUTION))
     found = certificate_of(before.course.problem, pulls, means, scale=before.course.scale)
     return Ended(np.sort(found.indices), after) if found.is_answer else _decided(after)
 
@@ -143,14 +143,14 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
     """Return the state of a race that goes on with a smaller epsilon; an open batch stays as it is."""
     before = state.last if isinstance(state, Ended) else state
     finer = course(before.course.problem.changed(epsilon=epsilon), before.course.scale)
-    after = _updated(before, finer, before.pulls, before.means)
+    after = _with_units(replace(before, course=finer, caution=CAUTION))
     return _decided(after) if isinstance(state, Ended) else after
 
 
-def _updated(state: Open, plan: Course, pulls: IntArray, means: FloatArray) -> Open:
-    """Return the state with other totals, or on another course."""
-    state = replace(state, course=plan, caution=CAUTION, n_pulls=int(pulls.sum()), pulls=pulls, means=means)
-    unit = plan.unit if plan.evidence is None else _units(state, pulls, means)
+def _with_units(state: Open) -> Open:
+    """Return the state with `unit` and rungs as its course, totals and caution imply."""
+    plan, pulls = state.course, state.pulls
+    unit = plan.unit if plan.evidence is None else _units(state, pulls, state.means)
     return replace(state, unit=unit, rungs=plan.reached(pulls, unit))
 
 
@@ -169,11 +169,9 @@ def _decided(state: Open) -> Open | Ended:
             is_small = batch.counts.sum() < _least(state.n_rounds, float(state.n_pulls))
             if len(batch.arms) and not (is_small and _may_be_raised(state)):
                 return replace(state, arms=batch.arms, counts=batch.counts)
-        if not _may_be_raised(state):
-            return Ended(
-                incumbents, state
-            )  # all open arms are at the top, where the larger mean settles a pair
-        state = _raised(state)
+        if not _may_be_raised(state):  # open arms are at the top, where the larger mean settles a pair
+            return Ended(incumbents, state)
+        state = _with_units(replace(state, caution=state.caution * RAISE))
 
 
 def certified(state: Open | Ended) -> Certificate:
@@ -199,13 +197,6 @@ def _spreads(state: Open) -> FloatArray:
 def _may_be_raised(state: Open) -> bool:
     """Return whether some estimates of `unit` are below the largest value."""
     return bool((state.unit < state.course.unit).any())
-
-
-def _raised(state: Open) -> Open:
-    """Return the state with larger estimates of `unit`: all open arms are where they were expected to end."""
-    state = replace(state, caution=state.caution * RAISE)
-    unit = _units(state, state.pulls, state.means)
-    return replace(state, unit=unit, rungs=state.course.reached(state.pulls, unit))
 
 
 def _units(state: Open, pulls: IntArray, means: FloatArray) -> FloatArray:

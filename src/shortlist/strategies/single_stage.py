@@ -41,13 +41,17 @@ class Allocation:
 
 def pulls(problem: Problem) -> IntArray:
     """Return how often to pull each arm; information x takes 2 s x / epsilon^2 pulls."""
-    spread = allocation(problem)
+    return pulls_for(problem, allocation(problem).information, "A single stage")
+
+
+def pulls_for(problem: Problem, information: Callable[[FloatArray], FloatArray], purpose: str) -> IntArray:
+    """Return the pulls that give arms the information that is meant for their variances."""
 
     def amounts(block: slice) -> FloatArray:
         variances = problem.variances[block]
-        return 2 * variances * spread.information(variances) / problem.epsilon / problem.epsilon
+        return 2 * variances * information(variances) / problem.epsilon / problem.epsilon
 
-    return whole_pulls(problem.variances.shape, amounts, "A single stage")
+    return whole_pulls(problem.variances.shape, amounts, purpose)
 
 
 def allocation(problem: Problem) -> Allocation:
