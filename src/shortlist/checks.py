@@ -115,10 +115,12 @@ def real_number(value: object, name: str, advice: str = "Give one number.") -> f
     return number
 
 
-def epsilon(given: object) -> float:
-    """Return epsilon, which must be positive and have a representable square."""
+def epsilon(given: object, *, may_be_zero: bool = False) -> float:
+    """Return epsilon, which must be positive and have a representable square, or may be 0."""
     advice = "Use the largest loss in mean reward that would not matter to you, such as 0.1."
     value = real_number(given, "epsilon", advice)
+    if may_be_zero and value == 0:
+        return 0.0
     if not (0.0 < value < math.inf):
         raise InvalidProblem(f"`epsilon` is {value!r}; it must be positive and finite. {advice}")
     if not (_LEAST <= value <= _MOST):
@@ -150,6 +152,16 @@ def bounds(given: object) -> tuple[float, float]:
             f"`bounds` is {given!r}; both must be finite (1e100 at most), the smaller one first. {advice}"
         )
     return low, high
+
+
+def step(given: object, width: float) -> float:
+    """Return the step of rewards within bounds of this width."""
+    found = real_number(given, "step")
+    if not 0 < found <= width:
+        raise InvalidProblem(
+            f"`step` is {found:g}; it must be above 0 and at most {width:g}, as the bounds are."
+        )
+    return found
 
 
 def variances(given: ArrayLike) -> FloatArray:

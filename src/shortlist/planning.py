@@ -322,6 +322,8 @@ def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
     """Return the name of a strategy; for "auto" the best one, within a budget if one can satisfy it."""
     if not checked(problem).knows_variances:
         return _resolve_unknown(name, problem)
+    if problem.items is not None:
+        return names("items")[0] if name == "auto" else strategy_for(name, problem).name
     if name == "auto":
         return _rows(problem, budget)[0].strategy
     if reason := strategy_named(name).unfit(problem):

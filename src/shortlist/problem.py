@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray, blocks
 from shortlist.errors import InvalidProblem
+from shortlist.items import Items, Known, is_on_step
 from shortlist.rewards import (
     BOUNDED,
     UNKNOWN,
@@ -32,6 +33,7 @@ MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
 _PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal", "bounds", "costs")
+_ITEM_PARTS = ("items", "known", "target")  # only with shared items
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -70,6 +72,15 @@ class Problem:
     costs
         The cost of a pull of each arm, in any unit; 1 unless given. Budgets, plans, lower bounds and the race
         then count cost, not pulls.
+    items
+        The items that all arms are measured on: their number, a list of them, or a dictionary from ids to
+        items; items are values that can be written as JSON. The question is then about means over these
+        items, and a pull is the score of an arm on one item. Rewards must have bounds, and epsilon may be 0.
+    known
+        With items: complete rows of scores that exist already, by arm, in the order of `items`.
+    target
+        With items: "pool", or "population" if the question is about means over the population that the items
+        were drawn from.
     noise
         Deprecated: "gaussian" together with `variances` means ``rewards=Gaussian(variances)``.
 
@@ -99,6 +110,9 @@ class Problem:
     goal: str
     bounds: tuple[float, float] | None
     costs: FloatArray | None
+    items: Items | None
+    known: Known | None
+    target: str
 
     def __init__(
         self,
@@ -114,33 +128,77 @@ class Problem:
         goal: str = "maximise",
         bounds: Sequence[float] | None = None,
         costs: ArrayLike | None = None,
+        items: Any = None,
+        known: Any = None,
+        target: str = "pool",
         noise: str | None = None,
     ) -> None:
         if noise is not None:
             rewards, variances = _rewards_of_noise(noise, variances, rewards), None
-        known = _checked_rewards(variances, rewards)
-        n = _number_of_arms(n, names, known)
+        rewards = _checked_rewards(variances, rewards)
+        n = _number_of_arms(n, names, rewards)
+        shared = None if items is None else Items.of(items)
         values = {
             "n": n,
             "m": checks.m(m, n),
-            "epsilon": checks.epsilon(epsilon),
+            "epsilon": checks.epsilon(epsilon, may_be_zero=shared is not None),
             "delta": checks.delta(delta),
-            "rewards": known,
+            "rewards": rewards,
             "names": None if names is None else checks.names(names, n),
             "guarantee": checks.one_of(guarantee, "guarantee", ("pac", "indifference")),
             "goal": checks.one_of(goal, "goal", ("maximise", "minimise")),
-            "bounds": _checked_bounds(bounds, known),
+            "bounds": _checked_bounds(bounds, rewards),
             "costs": None if costs is None else checks.costs(costs, n),
+            "items": shared,
+            "known": None,
+            "target": checks.one_of(target, "target", ("pool", "population")),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
-        if isinstance(known, Gaussian) and self.bounds is not None:
+        if isinstance(rewards, Gaussian) and self.bounds is not None:
             raise InvalidProblem(
                 "`rewards` is Gaussian, but rewards within `bounds` are not; use other `rewards`, or leave "
                 "out `bounds`."
             )
-        if self.knows_variances:
+        if shared is not None or known is not None or target != "pool":
+            _check_items(self)
+            object.__setattr__(self, "known", None if known is None else _known(self, known))
+        elif self.knows_variances:
             _refuse_endless(self)
+
+    @property
+    def n_items(self) -> int:
+        """The number of shared items; 0 if there are none."""
+        return 0 if self.items is None else self.items.n
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """For each arm, how many scores on shared items are not known already."""
+        counts = np.full(self.n, self.n_items)
+        if self.known is not None:
+            counts[self.known.arms] = 0
+        return counts
+
+    @property
+    def n_cells(self) -> int:
+        """The number of scores on shared items that are not known already."""
+        return int(self.cells.sum())
+
+    @property
+    def step(self) -> float | None:
+        """What rewards are multiples of, above the lower bound; None if that is not known."""
+        return self.rewards.step if isinstance(self.rewards, Bounded) else None
+
+    @property
+    def has_own_step(self) -> bool:
+        """Whether a step of rewards was declared, other than that of 0/1 rewards."""
+        return self.step is not None and not self.is_binary
+
+    def in_order(self, seed: int) -> "Problem":
+        """Return the problem with its known scores in the order in which a run takes the items."""
+        if self.items is None or self.known is None:
+            return self
+        return self.changed(known=self.known.in_order(self.items.order(seed)))
 
     @property
     def knows_variances(self) -> bool:
@@ -233,7 +291,8 @@ class Problem:
             best = "best arm" if self.m == 1 else f"{self.m:,} best"
         else:
             best = "smallest" if self.m == 1 else f"{self.m:,} smallest"
-        return f"the {best} of {self.n:,} arms to within {self.epsilon:g}"
+        on = "" if self.items is None else f" on {self.n_items:,} items"
+        return f"the {best} of {self.n:,} arms to within {self.epsilon:g}{on}"
 
     @cached_property
     def arms(self) -> IntArray:
@@ -278,6 +337,12 @@ class Problem:
         if self.bounds is not None:
             parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
         parts.update(self._hashed_costs)
+        if self.has_own_step:
+            parts.update(f"\0step {self.step!r}".encode())
+        if self.items is not None:
+            parts.update(f"\0items {self.items.digest} {self.target}".encode())
+        if self.known is not None:
+            parts.update(f"\0known {self.known.digest}".encode())
         return parts.hexdigest()
 
     @property
@@ -302,6 +367,10 @@ class Problem:
             data["pilot"] = self.pilot
         if self.costs is not None:
             data["has_costs"] = True
+        if self.items is not None:
+            data |= {"n_items": self.n_items, "target": self.target}
+        if self.has_own_step:
+            data["step"] = self.step
         return data | {"digest": self.digest}
 
     def changed(self, **changes: Any) -> "Problem":
@@ -309,7 +378,7 @@ class Problem:
 
         A kind of rewards without variances, as in ``changed(rewards=Gaussian)``, keeps the variances.
         """
-        parts = {part: getattr(self, part) for part in _PARTS} | changes
+        parts = self._parts | changes
         kind = changes.get("rewards") or type(self.rewards)
         if isinstance(kind, Bounded):
             parts["bounds"] = changes.get("bounds")  # those of the rewards
@@ -333,13 +402,20 @@ class Problem:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Callable[[], "Problem"], tuple[()]]:
-        return partial(Problem, **{part: getattr(self, part) for part in _PARTS}), ()
+        return partial(Problem, **self._parts), ()
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        names = _PARTS if self.items is None else (*_PARTS, *_ITEM_PARTS)
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximise" else f", goal={self.goal!r}"
         rewards = f", rewards={self.rewards!r}" if self.is_bounded else ""
         rewards = rewards if self.knows_variances else ", rewards=Gaussian()"
-        return f"Problem(m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}{rewards}{goal})"
+        items = "" if self.items is None else f", items={self.n_items}"
+        asked = f"m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}"
+        return f"Problem({asked}{rewards}{items}{goal})"
 
 
 def checked(problem: object) -> Problem:
@@ -459,6 +535,37 @@ def _checked_bounds(bounds: object, rewards: Rewards) -> tuple[float, float] | N
         )
         raise InvalidProblem(f"`rewards` says that {said}, but `bounds` is {bounds!r}. Leave `bounds` out.")
     return own
+
+
+def _known(problem: Problem, given: Any) -> Known | None:
+    """Return complete rows of scores, which must be possible rewards."""
+    names = {problem.name(arm): arm for arm in range(problem.n)}
+    known, (low, high) = Known.of(given, names, (problem.n, problem.n_items)), problem.bounds or (0.0, 1.0)
+    if known is None:
+        return None
+    scores = known.scores
+    is_wrong = ~((scores >= low) & (scores <= high) & is_on_step(scores, low, problem.step))
+    if is_wrong.any():
+        arm = problem.name(int(known.arms[is_wrong.any(axis=1)][0]))
+        raise InvalidProblem(
+            f"`known` has the score {scores[is_wrong][0]:g} of {arm}, which is not possible."
+        )
+    return known
+
+
+def _check_items(problem: Problem) -> None:
+    """Refuse what does not go together with shared items."""
+    if problem.items is None:
+        raise InvalidProblem("`known` and `target` are about `items`; give the items, or leave them out.")
+    if not problem.is_bounded:
+        raise InvalidProblem(
+            "with `items`, `rewards` must have bounds: use shortlist.Bernoulli() if every score is 0 or 1, "
+            "or shortlist.Bounded(low, high)."
+        )
+    if problem.guarantee != "pac":
+        raise InvalidProblem("with `items`, `guarantee` must be 'pac'.")
+    if problem.target == "population" and problem.epsilon == 0:
+        raise InvalidProblem("`epsilon` may be 0 for a pool of items, but not for a population.")
 
 
 def _refuse_endless(problem: Problem) -> None:

@@ -83,23 +83,37 @@ class Bounded:
     ----------
     low, high
         The bounds, the same for all arms.
+    step
+        If every reward is `low` plus a multiple of a step, such as 1 for marks from 0 to 5: that step. With
+        shared items it makes ties cheap; otherwise it has no effect but to refuse other rewards.
     """
 
     low: float = 0.0
     high: float = 1.0
+    step: float | None = None
 
     def __post_init__(self) -> None:
         low, high = checks.bounds((self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        if self.step is not None:
+            object.__setattr__(self, "step", checks.step(self.step, high - low))
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step={self.step}"
+        return f"Bounded(low={self.low}, high={self.high}{step})"
 
 
 @dataclass(frozen=True)
 class Bernoulli(Bounded):
     """Every reward is 0 or 1: a failure or a success."""
 
-    low: float = field(default=0.0, init=False, repr=False)
-    high: float = field(default=1.0, init=False, repr=False)
+    low: float = field(default=0.0, init=False)
+    high: float = field(default=1.0, init=False)
+    step: float | None = field(default=1.0, init=False)
+
+    def __repr__(self) -> str:
+        return "Bernoulli()"
 
 
 Rewards: TypeAlias = SubGaussian | Gaussian | Bounded
@@ -112,13 +126,13 @@ BOUNDED: dict[str, type[Bounded]] = {"bounded": Bounded, "bernoulli": Bernoulli}
 NOISES = (*KINDS, UNKNOWN, *BOUNDED)
 
 
-def bounded_rewards(noise: str, bounds: Any) -> Bounded:
+def bounded_rewards(noise: str, bounds: Any, step: float | None = None) -> Bounded:
     """Return the rewards within bounds that are meant by the word for their noise."""
     if checks.one_of(noise, "noise", tuple(BOUNDED)) == "bernoulli":
         return Bernoulli()
     if bounds is None:
         raise InvalidProblem('`noise` is "bounded": give the `bounds` of the rewards, such as [0, 1].')
-    return Bounded(*checks.bounds(bounds))
+    return Bounded(*checks.bounds(bounds), step=step)
 
 
 def rewards_of(noise: str, variances: Any = None, pilot: int | None = None) -> Rewards:

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
-from shortlist.checks import whole_number
+from shortlist.checks import real_numbers, whole_number
 from shortlist.errors import InvalidProblem
+from shortlist.measure import Summaries, check_summaries
 from shortlist.measure.simulated import Draw, checked_means, default_rewards, drawing
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
@@ -129,7 +130,9 @@ def simulate(
     >>> outcome.errors, outcome.pulls.shape
     (0, (50,))
     """
-    rewards = rewards or default_rewards(checked(problem))
+    if checked(problem).items is not None:
+        return _simulate_items(problem, means, strategy, replications, seed, budget, progress)
+    rewards = rewards or default_rewards(problem)
     truth = _truth(problem, variances, rewards)
     true_means = checked_means(truth, means, rewards)
     replications = whole_number(replications, "replications", 1, 10**8)
@@ -155,6 +158,75 @@ def simulate(
         is_final=outcome.is_final,
         is_error=outcome.is_final & is_wrong(problem, true_means, outcome.selected),
     )
+
+
+def _simulate_items(
+    problem: Problem,
+    table: ArrayLike,
+    strategy: str,
+    replications: int,
+    seed: int,
+    budget: int | None,
+    progress: Progress | None,
+) -> Simulation:
+    """Return the outcomes on a table of scores, with the items in another order each time."""
+    scores = checked_table(problem, table)
+    replications = whole_number(replications, "replications", 1, 10**8)
+    rules = strategy_for(resolve(strategy, problem), problem)
+    outcome = _Outcome.empty(replications, problem.m)
+    for lane in range(replications):
+        order = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(lane,))).permutation(
+            problem.n_items
+        )
+        known = None if problem.known is None else problem.known.in_order(order)
+        state, cells = rules.init(problem.changed(known=known), ()), problem.merits(scores[:, order])
+        seen = np.zeros(problem.n, dtype=np.int64)
+        while not rules.verdict(state).is_final:
+            batch = rules.ask(state)
+            if budget is not None and seen.sum() + batch.counts.sum() > budget:
+                break
+            told = [
+                cells[arm, seen[arm] :][:count] for arm, count in zip(batch.arms, batch.counts, strict=True)
+            ]
+            seen[batch.arms] += batch.counts
+            means = np.array([part.mean() for part in told])
+            state = rules.tell(state, Moments(means, scores=np.concatenate(told)))
+        outcome.pulls[lane] = seen.sum()
+        verdict = rules.verdict(state)
+        outcome.is_final[lane] = verdict.is_final
+        if verdict.is_final:
+            outcome.selected[lane] = verdict.selected
+        if progress is not None:
+            progress(int(outcome.is_final.sum()), int(outcome.pulls.sum()))
+    return Simulation(
+        problem=problem,
+        strategy=rules.name,
+        rewards="table",
+        seed=seed,
+        guarantee=rules.guarantee(problem),
+        pulls=outcome.pulls,
+        selected=outcome.selected,
+        is_final=outcome.is_final,
+        is_error=outcome.is_final & is_wrong(problem, scores.mean(axis=1), outcome.selected),
+    )
+
+
+def checked_table(problem: Problem, table: ArrayLike) -> FloatArray:
+    """Return a complete table of scores, one row per arm and one column per item, within the bounds."""
+    advice = "Give a table of scores: one row per arm, one column per item."
+    scores = real_numbers(table, "means", advice)
+    if scores.shape != (problem.n, problem.n_items):
+        raise InvalidProblem(
+            f"the table has the shape {scores.shape}, but there are {problem.n:,} arms and "
+            f"{problem.n_items:,} items. {advice}"
+        )
+    means, unknown = scores.mean(axis=1), np.full(problem.n, np.nan)
+    if not np.isfinite(means).all():
+        raise InvalidProblem("the table has gaps; a whole table is needed to say what a run would have cost.")
+    check_summaries(
+        problem, problem.arms, Summaries(np.full(problem.n, problem.n_items), means, unknown, scores)
+    )
+    return scores
 
 
 def _truth(problem: Problem, variances: ArrayLike | None, rewards: str) -> Problem:

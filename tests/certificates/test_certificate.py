@@ -7,7 +7,7 @@ import pytest
 
 from shortlist import Bernoulli, Bounded, Problem
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.certificate import Certificate, _rounded_up, certificate_of
+from shortlist.certificates.certificate import Certificate, certificate_of, rounded_up
 from shortlist.strategies import strategy_named
 from shortlist.strategies.protocol import Done, Moments
 
@@ -114,8 +114,8 @@ def test_an_incumbent_has_an_epsilon_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.12341, 0.99999, 3.00001e-7, 123.456, 0.1234, 7.0])
-def test_epsilons_are_rounded_up(epsilon: float) -> None:
-    rounded = _rounded_up(epsilon)
+def test_epsilons_arerounded_up(epsilon: float) -> None:
+    rounded = rounded_up(epsilon)
     assert epsilon <= rounded <= 1.001 * epsilon
     assert float(f"{rounded:.4g}") == rounded
 

@@ -13,6 +13,7 @@ LAYERS = [
     "escaping",
     "noise",
     "rewards",
+    "items",
     "problem",
     "tickets",
     "store",

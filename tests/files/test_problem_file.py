@@ -203,7 +203,7 @@ def test_a_csv_file_in_another_encoding_is_refused_by_name(tmp_path: Path) -> No
         (MEASURE, ["no section [problem]", "add one"]),
         (PROBLEM + "variances = [1.0, 2.0]\n", ["no section [measure]", "add one", "shortlist begin"]),
         ("problem = 3\n" + MEASURE, ["no section [problem]"]),
-        (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "valid entries: measure, problem"]),
+        (WITH_ARMS + "[other]\nx = 1\n", ["unknown entry 'other'", "valid entries: items, measure, problem"]),
         (WITH_ARMS.replace("delta", "detla"), ["unknown entry 'detla'", "[problem]", "delta"]),
         (
             WITH_ARMS + "mean = 'x'\n",

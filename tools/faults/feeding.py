@@ -24,8 +24,8 @@ FAULTS = (
     Fault(
         "feeding: results that wait for a round are forgotten",
         "session/state.py",
-        "self._with_late(self.rules.tell(self.state, Moments(merits, round.spreads)))",
-        "self.rules.tell(self.state, Moments(merits, round.spreads))",
+        "self._with_late(self.rules.tell(self.state, Moments(merits, round.spreads, scores)))",
+        "self.rules.tell(self.state, Moments(merits, round.spreads, scores))",
     ),
     Fault(
         "feeding: small means are taken for good ones where they are not",
@@ -270,7 +270,7 @@ FAULTS = (
     Fault(
         "withdrawal: replays count what was withdrawn",
         "session/session.py",
-        "                found = [_without(told, event) for told in found]\n",
+        "                found = [_without(told, event, tickets) for told in found]\n",
         "                pass\n",
     ),
     Fault(

@@ -432,8 +432,8 @@ FAULTS = (
     Fault(
         "certified epsilon: in units of the evidence",
         "certificates/certificate.py",
-        "_rounded_up(unit * epsilon)",
-        "_rounded_up(epsilon)",
+        "rounded_up(unit * epsilon)",
+        "rounded_up(epsilon)",
     ),
     Fault(
         "certified epsilon: an incumbent is in before its own epsilon is",

@@ -30,8 +30,8 @@ FAULTS = (
     Fault(
         "session: a pilot's variances told in the order of arrival",
         "session/state.py",
-        "self.spreads[places] = variances",
-        "self.spreads[np.sort(places)] = variances",
+        "self.spreads[places] = told.variances",
+        "self.spreads[np.sort(places)] = told.variances",
     ),
     Fault(
         "session: tickets that others hold are given away",
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "session: what is known is told again with what is new",
         "session/answers.py",
-        "Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again)",
+        "Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)",
         "Told(round.number, arms, means, None if round.spreads is None else variances, given.worker, again)",
     ),
     Fault(
@@ -108,8 +108,8 @@ FAULTS = (
     Fault(
         "bounds: not checked where answers to calls are told",
         "session/answer_input.py",
-        "None, worker, **about)\n        answers.check_bounds(problem)\n",
-        "None, worker, **about)\n",
+        "scores=given.scores, **about\n        )\n        answers.check_bounds(problem)\n",
+        "scores=given.scores, **about\n        )\n",
     ),
     Fault(
         "bounds: not checked for each line of a sheet",
@@ -306,7 +306,7 @@ FAULTS = (
     Fault(
         "history: answers that a driver tried again are not counted",
         "session/state.py",
-        "            is_again |= np.isin(round.tickets.arms[places], again)",
+        "            is_again |= np.isin(round.tickets.arms[places], told.again)",
         "            pass",
     ),
     Fault(

@@ -165,7 +165,7 @@ def certificate_of(
     )
     if np.isinf(epsilons).any() or (problem.is_bounded and epsilons.max() >= 1):
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    own = np.array([_rounded_up(unit * epsilon) for epsilon in epsilons.tolist()])
+    own = np.array([rounded_up(unit * epsilon) for epsilon in epsilons.tolist()])
     statuses = np.where(open_outsiders(evidence, chosen, problem.epsilon / unit), OPEN, OUT)
     statuses[chosen] = np.where(own <= problem.epsilon, IN, OPEN)
     order = np.argsort(-merits[chosen], kind="stable")
@@ -204,7 +204,7 @@ def _finite(epsilon: float) -> float | None:
     return None if math.isinf(epsilon) else epsilon
 
 
-def _rounded_up(epsilon: float) -> float:
+def rounded_up(epsilon: float) -> float:
     """Return a number with few digits, not smaller."""
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon

@@ -7,6 +7,7 @@ import numpy as np
 
 from shortlist.certificates import Certificate, Guarantee
 from shortlist.errors import StoreTrouble
+from shortlist.files.items_section import ITEM_KEYS, items_entries
 from shortlist.files.problem_file import question_of
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop
@@ -28,12 +29,13 @@ def question_dict(problem: Problem) -> dict[str, Any]:
     else:
         asked |= {"n": problem.n, "pilot": problem.pilot, "noise": "gaussian-unknown"}
     asked["costs"] = None if problem.costs is None else problem.costs.tolist()
+    asked |= items_entries(problem)
     return {key: value for key, value in asked.items() if value is not None}
 
 
 def question_from(data: dict[str, Any]) -> Problem:
     """Return the question in a response."""
-    parts = [*_BOTH, "names", "noise", "costs"]
+    parts = [*_BOTH, "names", "noise", "costs", *ITEM_KEYS]
     if data["noise"] in BOUNDED:
         parts += ["n", "bounds"]
     else:

@@ -110,6 +110,10 @@ def _part(answers: list[dict[str, Any]], failed: list[dict[str, Any]], repeated:
 
 def _answers(code: str, given: Answers) -> Iterator[dict[str, Any]]:
     tickets, is_known = given.tickets, given.problem.knows_variances  # then nobody asks for sample variances
+    if given.scores is not None:
+        for arm, scores in zip(tickets.arms.tolist(), given.scores, strict=True):
+            yield {"ticket": ticket_text(code, tickets.round, arm), "rewards": scores.tolist()}
+        return
     columns = (tickets.arms, tickets.counts, given.means, given.variances)
     for arm, count, mean, variance in zip(*(column.tolist() for column in columns), strict=True):
         spread = {} if is_known or math.isnan(variance) else {"variance": variance}
@@ -189,6 +193,7 @@ class RemoteRun:
             "means": answers.means.tolist(),
             "variances": [None if np.isnan(one) else one for one in answers.variances.tolist()],
             "scored": [failure(self.code, one) for one in answers.scored],
+            "scores": None if answers.scores is None else [one.tolist() for one in answers.scores],
             "again": [*answers.again],
             "released": [] if released is None else released.tolist(),
         }

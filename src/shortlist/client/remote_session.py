@@ -7,6 +7,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.client.remote_run import RemoteRun
+from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.session.answer_input import Answers
@@ -51,6 +52,11 @@ class RemoteSession:
     def problem(self) -> Problem:
         """The question."""
         return self.run.problem
+
+    @property
+    def items(self) -> Items | None:
+        """The shared items, if there are any; a server knows their ids only."""
+        return self.problem.items
 
     @property
     def strategy(self) -> str:

@@ -20,7 +20,9 @@ from shortlist.execution.worker_pool import Processes, workers_for
 from shortlist.measure import (
     BoundedSource,
     FunctionSource,
+    ItemsSource,
     Measure,
+    MeasureItems,
     SimulatedMeasure,
     Source,
     TableSource,
@@ -40,7 +42,7 @@ S = TypeVar("S", bound=Driven)
 
 
 def select(
-    measure: Measure | Source,
+    measure: Measure | MeasureItems | Source,
     problem: Problem,
     strategy: str = "auto",
     *,
@@ -73,6 +75,8 @@ def select(
         The global generators `random` and `numpy.random` are seeded in the same way before every call, so
         you may use them as well, except with threads: there only `rng` is reproducible. Pass a function
         that measures many arms at once as ``vectorised(function)``. Any other `Source` works as well.
+        With shared items: ``measure(arm, items)`` returns one score for each item of the list, as a list, or
+        as a dictionary by id.
     problem
         The question.
     strategy
@@ -170,7 +174,7 @@ def select(
 
 def drive(
     session: S,
-    measure: Measure | Source,
+    measure: Measure | MeasureItems | Source,
     *,
     budget: float | None = None,
     executor: Workers = None,
@@ -208,7 +212,7 @@ def drive(
     started = time.monotonic()
     if deadline is not None and not (_is_number(deadline) and deadline >= 0):
         raise InvalidProblem(f"`deadline` is {deadline!r}; it must be a number of seconds, or None.")
-    source = source_of(measure)
+    source = source_of(measure, session)
     session.refresh()
     turns = _turns(turns, source, session.settings)
     if session.problem.bounds is not None:
@@ -262,7 +266,7 @@ def _checked_budget(budget: Any, problem: object) -> float | None:
     return float(budget)
 
 
-def source_of(measure: Any) -> Source:
+def source_of(measure: Any, session: Driven) -> Source:
     """Return a source of rewards unchanged; wrap a function as a source."""
     if hasattr(measure, "answers") and is_whole(getattr(measure, "together", None)):
         source: Source = measure
@@ -273,6 +277,8 @@ def source_of(measure: Any) -> Source:
             f"`measure` is {measure!r}; it must be a function measure(arm, count, rng), the "
             f"result of shortlist.vectorised, or another source of rewards."
         )
+    if session.items is not None:
+        return ItemsSource.of(measure, session.items, session.seed)
     return FunctionSource(measure)
 
 

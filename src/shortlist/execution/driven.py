@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from shortlist.arrays import BoolArray, IntArray
+from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.session.answer_input import Answers
@@ -25,6 +26,10 @@ class Driven(Protocol):
     @property
     def problem(self) -> Problem:
         """The question."""
+
+    @property
+    def items(self) -> Items | None:
+        """The shared items, if there are any."""
 
     @property
     def seed(self) -> int:

@@ -8,9 +8,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import compress, count
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -339,7 +339,8 @@ class _RoundScheduler:
 
     def _hand_out(self, blocks: range) -> None:
         first, stop = self.call_plan.bounds(blocks)
-        task = Task(next(self.job.numbers), self.call_plan.calls(first, stop), self.call_plan.together)
+        calls, keeps_scores = self.call_plan.calls(first, stop), self.job.session.problem.items is not None
+        task = Task(next(self.job.numbers), calls, self.call_plan.together, keeps_scores)
         timeout = self.job.policy.timeout
         try:
             if timeout is not None:
@@ -415,10 +416,10 @@ class _RoundScheduler:
         n_good = (n_calls - 1) // self.call_plan.together
         n_told = n_good * self.call_plan.together
         if n_told:
-            self._tell(first, Outcome(outcome.means[:n_told], outcome.variances[:n_told]))
+            self._tell(first, outcome.first(n_told))
         self._do_again(blocks[n_good + 1 :])
-        failed = replace(outcome, means=outcome.means[n_told:], variances=outcome.variances[n_told:])
-        self._failed(blocks[n_good], failed, {place - n_told: e for place, e in outcome.errors.items()})
+        errors = {place - n_told: error for place, error in outcome.errors.items()}
+        self._failed(blocks[n_good], outcome.after(n_told), errors)
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
         """Retry a block; after the last retry score it, or end the run.
@@ -443,6 +444,8 @@ class _RoundScheduler:
             return
         for place, cause in errors.items():
             outcome.means[place], outcome.variances[place] = score, 0.0
+            if outcome.scores is not None:
+                outcome.scores[place][:] = score
             (number,) = self.call_plan.numbers(first + place, first + place + 1).tolist()
             self.scores[number] = Scored(ticket_of(self.call_plan, first + place), score, words_of(cause))
         self._tell(first, outcome)
@@ -476,15 +479,18 @@ class _RoundScheduler:
             is_new = is_new & self.is_held[numbers]  # a block is measured whole: others have its other calls
         numbers = numbers[is_new]
         self.is_wanted[numbers] = False
+        scores = None if outcome.scores is None else [*compress(outcome.scores, is_new.tolist())]
         if len(numbers):
-            self._tell_session(numbers, outcome.means[is_new], outcome.variances[is_new])
+            self._tell_session(numbers, outcome.means[is_new], outcome.variances[is_new], scores)
         if self.job.progress is not None:
             self.job.progress()
 
-    def _tell_session(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
+    def _tell_session(
+        self, numbers: IntArray, means: FloatArray, variances: FloatArray, scores: list[FloatArray] | None
+    ) -> None:
         """Record valid answers, even if others are invalid."""
         calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
-        given = Summaries(calls.counts, means, variances)
+        given = Summaries(calls.counts, means, variances, scores=scores)
         scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
         again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
         about: dict[str, Any] = {"worker": self.job.worker}
@@ -581,12 +587,16 @@ class _RoundScheduler:
                 else:
                     first, stop = self.call_plan.bounds(blocks)
                     nothing = np.full((2, stop - first), np.nan)
+                    has_scores = self.job.session.problem.items is not None
+                    scores = (
+                        [*np.full((stop - first, 1), np.nan)] if has_scores else None
+                    )  # if scored: one pull
                     error = TimeoutError(
                         f"it took more than {self.job.policy.timeout:g} seconds for each call"
                     )
                     self._failed(
                         block,
-                        Outcome(nothing[0], nothing[1], is_shared=stop - first > 1),
+                        Outcome(nothing[0], nothing[1], is_shared=stop - first > 1, scores=scores),
                         dict.fromkeys(range(stop - first), error),
                     )
         if self.late and self.job.workers.is_own and not self.error:

@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,16 +20,20 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import MeasurementFailed, NotRewards
-from shortlist.measure import Calls, Source, Summaries, summary_of
+from shortlist.measure import Calls, Source, Summaries, scores_of, summary_of
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Calls to be answered together: blocks of `together` calls, of which the last may be shorter."""
+    """Calls to be answered together: blocks of `together` calls, of which the last may be shorter.
+
+    With shared items the outcome has single scores (`keeps_scores`).
+    """
 
     number: int
     calls: Calls
     together: int
+    keeps_scores: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,8 @@ class Outcome:
         How long the calls took.
     is_shared
         Whether several calls share one failure, so that they did not fail independently.
+    scores
+        With shared items: the score of each item, one array per call.
     """
 
     means: FloatArray
@@ -53,6 +59,17 @@ class Outcome:
     errors: dict[int, BaseException] = field(default_factory=dict)
     seconds: float = 0.0
     is_shared: bool = False
+    scores: list[FloatArray] | None = None
+
+    def first(self, n_calls: int) -> "Outcome":
+        """Return the outcome of the first calls only, without errors."""
+        scores = None if self.scores is None else self.scores[:n_calls]
+        return Outcome(self.means[:n_calls], self.variances[:n_calls], scores=scores)
+
+    def after(self, n_calls: int) -> "Outcome":
+        """Return the outcome without the first calls."""
+        scores = None if self.scores is None else self.scores[n_calls:]
+        return replace(self, means=self.means[n_calls:], variances=self.variances[n_calls:], scores=scores)
 
 
 @dataclass(frozen=True)
@@ -93,17 +110,26 @@ def perform(source: Source | Packed, task: Task) -> Outcome:
         source = _unpacked(source)
     start = time.perf_counter()
     means, variances = np.full((2, len(task.calls)), np.nan)
+    scores = [np.full(count, np.nan) for count in task.calls.counts.tolist()] if task.keeps_scores else None
     for first in range(0, len(task.calls), task.together):
         stop = min(first + task.together, len(task.calls))
-        errors = _answer(source, task.calls[first:stop], means[first:stop], variances[first:stop])
+        kept = None if scores is None else scores[first:stop]
+        errors = _answer(source, task.calls[first:stop], means[first:stop], variances[first:stop], kept)
         if errors:
             found = {first + place: _portable(e) if is_elsewhere else e for place, e in errors.items()}
             is_shared = len({id(error) for error in errors.values()}) < len(errors)
-            return Outcome(means[:stop], variances[:stop], found, time.perf_counter() - start, is_shared)
-    return Outcome(means, variances, seconds=time.perf_counter() - start)
+            tried = Outcome(means, variances, scores=scores).first(stop)
+            return replace(tried, errors=found, seconds=time.perf_counter() - start, is_shared=is_shared)
+    return Outcome(means, variances, seconds=time.perf_counter() - start, scores=scores)
 
 
-def _answer(source: Source, calls: Calls, means: FloatArray, variances: FloatArray) -> dict[int, Any]:
+def _answer(
+    source: Source,
+    calls: Calls,
+    means: FloatArray,
+    variances: FloatArray,
+    scores: list[FloatArray] | None,
+) -> dict[int, Any]:
     """Fill in the answers to a block of calls; return the errors by call."""
     try:
         answers = source.answers(calls)
@@ -113,7 +139,7 @@ def _answer(source: Source, calls: Calls, means: FloatArray, variances: FloatArr
         return dict.fromkeys(range(len(calls)), error)
     if isinstance(answers, Summaries):
         return _take_arrays(calls, answers, means, variances)
-    return _take_each(calls, answers, means, variances)
+    return _take_each(calls, answers, means, variances, scores)
 
 
 def _take_arrays(
@@ -131,12 +157,18 @@ def _take_arrays(
 
 
 def _take_each(
-    calls: Calls, answers: Sequence[Any], means: FloatArray, variances: FloatArray
+    calls: Calls,
+    answers: Sequence[Any],
+    means: FloatArray,
+    variances: FloatArray,
+    scores: list[FloatArray] | None,
 ) -> dict[int, BaseException]:
     errors: dict[int, BaseException] = {}
     for place, (call, answer) in enumerate(zip(calls, answers, strict=True)):
         try:
             summary = summary_of(answer, call.count, f"arm number {call.arm}")
+            if scores is not None:
+                scores[place][:] = scores_of(summary, f"arm number {call.arm}")
         except MeasurementFailed as error:
             errors[place] = error
         else:

@@ -12,6 +12,7 @@ from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.execution.retries import Retries
 from shortlist.files.arms_file import declared_variances, n_arms, refuse_noise
+from shortlist.files.items_section import ITEM_KEYS, items_of, items_section
 from shortlist.files.measure_section import (
     REISSUE,
     Measured,
@@ -39,6 +40,7 @@ PROBLEM_KEYS = {
     *("arms", "names", "n"),
     *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
     *("noise", "pilot", "guarantee", "goal", "costs"),
+    "step",
 }
 
 
@@ -143,7 +145,8 @@ def question_of(entries: dict[str, Any]) -> Problem:
     """Return the question of the entries of a [problem] section, without reading any file."""
     if "arms" in entries:
         raise InvalidProblem("`arms` names a file, but no files are read here; give the arms themselves.")
-    return _asked({"problem": entries}, Path())[0]
+    asked = {key: value for key, value in entries.items() if key not in ITEM_KEYS or key == "step"}
+    return _asked({"problem": asked}, Path(), items_of(entries))[0]
 
 
 def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
@@ -179,8 +182,10 @@ def _refuse_large(value: Any) -> None:
         _refuse_large(part)
 
 
-def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
-    check_keys(text, {"problem", "measure"}, "the file")
+def _asked(
+    text: dict[str, Any], folder: Path, items: dict[str, Any] | None = None
+) -> tuple[Problem, Columns]:
+    check_keys(text, {"problem", "measure", "items"}, "the file")
     asked = section(text, "problem", PROBLEM_KEYS)
     missing = _REQUIRED - asked.keys()
     if missing:
@@ -191,8 +196,15 @@ def _asked(text: dict[str, Any], folder: Path) -> tuple[Problem, Columns]:
     if kind == "sub-gaussian" and _stated(asked, columns) == ["rewards"]:
         kind = one_of(asked["rewards"], "rewards", ("bernoulli",))
         asked = {key: value for key, value in asked.items() if key != "rewards"}
+    if "items" in text:
+        items = items_section(text["items"], folder, _names(asked, columns))
     if kind in BOUNDED:
-        return _bounded(asked, columns, kind), columns
+        return _bounded(asked, columns, kind, items or {}), columns
+    if items:
+        raise InvalidProblem(
+            'with [items], scores must have bounds: write `rewards = "bernoulli"` in [problem] if every '
+            'score is 0 or 1, or `noise = "bounded"` and `bounds`, such as bounds = [0, 1].'
+        )
     if kind == UNKNOWN:
         return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
@@ -234,15 +246,15 @@ def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> 
     return Problem(**_common(asked, columns), **about)
 
 
-def _bounded(asked: dict[str, Any], columns: Columns, noise: str) -> Problem:
+def _bounded(asked: dict[str, Any], columns: Columns, noise: str, items: dict[str, Any]) -> Problem:
     """Return a question about rewards of which only bounds are known."""
     if stated := _stated(asked, columns):
         raise InvalidProblem(
             f'`noise` is "{noise}": the race finds out by itself how much rewards vary; omit `{stated[0]}`.'
         )
-    rewards = bounded_rewards(noise, asked.get("bounds"))
+    rewards = bounded_rewards(noise, asked.get("bounds"), asked.get("step"))
     n, bounds = n_arms(asked, columns), asked.get("bounds")
-    return Problem(**_common(asked, columns), n=n, rewards=rewards, bounds=bounds)
+    return Problem(**_common(asked, columns), **items, n=n, rewards=rewards, bounds=bounds)
 
 
 def _stated(asked: dict[str, Any], columns: Columns) -> list[str]:

@@ -2,10 +2,11 @@
 
 from shortlist.measure.bounded import BoundedSource, check_answer, check_summaries, declared, is_reward
 from shortlist.measure.command import CommandSource
-from shortlist.measure.function import FunctionSource, Measure, Summary, summary_of
+from shortlist.measure.function import FunctionSource, Measure, Summary, scores_of, summary_of
 from shortlist.measure.imported import ImportedFunction
 from shortlist.measure.many import Calls, Summaries, pooled
 from shortlist.measure.randomness import global_randomness_kept
+from shortlist.measure.shared_items import ItemsSource, MeasureItems
 from shortlist.measure.simulated import REWARDS, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source, generator_for
 from shortlist.measure.table import TableSource
@@ -19,7 +20,9 @@ __all__ = [
     "CommandSource",
     "FunctionSource",
     "ImportedFunction",
+    "ItemsSource",
     "Measure",
+    "MeasureItems",
     "MeasureMany",
     "SimulatedMeasure",
     "Source",
@@ -34,6 +37,7 @@ __all__ = [
     "global_randomness_kept",
     "is_reward",
     "pooled",
+    "scores_of",
     "simulated_measure",
     "summary_of",
     "vectorised",

@@ -14,6 +14,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import is_whole
 from shortlist.errors import FinalFailure
+from shortlist.items import is_on_step
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.many import Calls, Summaries
 from shortlist.measure.source import Call, Source
@@ -118,7 +119,7 @@ def _are_rewards(problem: Problem, values: FloatArray) -> BoolArray:
     low, high = problem.bounds or (-np.inf, np.inf)
     if problem.is_binary:
         return np.isin(values, (low, high))
-    is_within: BoolArray = (low <= values) & (values <= high)
+    is_within: BoolArray = (low <= values) & (values <= high) & is_on_step(values, low, problem.step)
     return is_within
 
 
@@ -153,7 +154,8 @@ def _refused(problem: Problem, what: str) -> FinalFailure:
 
 def declared(problem: Problem) -> str:
     """Return the declaration about rewards as text that follows "to"."""
-    return "be 0 or 1" if problem.is_binary else f"lie {_between(problem)}"
+    steps = "" if problem.step is None else f", in steps of {problem.step:g}"
+    return "be 0 or 1" if problem.is_binary else f"lie {_between(problem)}{steps}"
 
 
 def _between(problem: Problem) -> str:

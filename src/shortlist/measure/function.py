@@ -1,11 +1,12 @@
 """A Python function as the source of rewards: how it is called and what it may return."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.checks import is_whole
 from shortlist.errors import NotRewards
 from shortlist.measure.randomness import seeded
@@ -16,12 +17,14 @@ from shortlist.measure.source import Call
 class Summary:
     """Several rewards of one arm, given by their number, their mean and, if known, their sample variance.
 
-    `variance` has the denominator `count - 1`; only strategies for unknown variances need it.
+    `variance` has the denominator `count - 1`; only strategies for unknown variances need it. `scores` are
+    the single rewards, if they are known.
     """
 
     count: int
     mean: float
     variance: float | None = None
+    scores: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
@@ -54,7 +57,7 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
         For a wrong number of rewards, and for anything that is not a finite real number.
     """
     if isinstance(answer, Summary):
-        return _checked_summary(answer, count, arm)
+        return answer if answer.scores is not None else _checked_summary(answer, count, arm)
     if isinstance(answer, tuple) and len(answer) == 2 and is_whole(answer[0]):
         if count == 2:
             raise NotRewards(
@@ -63,6 +66,13 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
             )
         return _checked_summary(Summary(*answer), count, arm)
     return _summary_of_rewards(answer, count, arm)
+
+
+def scores_of(summary: Summary, arm: str) -> FloatArray:
+    """Return the single scores on shared items; raise NotRewards if only their mean was given."""
+    if summary.scores is None:
+        raise NotRewards(f"{arm} returned a summary; with shared items, return the score of each item.")
+    return summary.scores
 
 
 def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
@@ -115,7 +125,7 @@ def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
         variance = float(numbers.var(ddof=1)) if count > 1 else None
     if not np.isfinite(mean):
         raise NotRewards(f"the sum of the rewards of {arm} overflows a float; use another unit.")
-    return Summary(count, mean, variance if variance is not None and np.isfinite(variance) else None)
+    return Summary(count, mean, variance if variance is not None and np.isfinite(variance) else None, numbers)
 
 
 def _short(answer: Any) -> str:

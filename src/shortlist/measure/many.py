@@ -45,13 +45,15 @@ class Calls(Sequence[Call]):
 class Summaries(Sequence[Summary]):
     """Answers to many calls, as arrays and as a sequence of `Summary`; NaN is an unknown variance.
 
-    `rewards` contains the single rewards, one row per answer, if they were given.
+    `rewards` contains the single rewards, one row per answer, if they were given. `scores` contains them as
+    well, one array per answer, with shared items.
     """
 
     counts: IntArray
     means: FloatArray
     variances: FloatArray
     rewards: FloatArray | None = None
+    scores: Sequence[FloatArray] | None = None
 
     def __len__(self) -> int:
         return len(self.means)
@@ -63,7 +65,8 @@ class Summaries(Sequence[Summary]):
     def __getitem__(self, place: int | slice) -> "Summary | Summaries":
         if isinstance(place, slice):
             rewards = None if self.rewards is None else self.rewards[place]
-            return Summaries(self.counts[place], self.means[place], self.variances[place], rewards)
+            scores = None if self.scores is None else self.scores[place]
+            return Summaries(self.counts[place], self.means[place], self.variances[place], rewards, scores)
         variance = float(self.variances[place])
         known = None if np.isnan(variance) else variance
         return Summary(int(self.counts[place]), float(self.means[place]), known)

@@ -43,14 +43,18 @@ def read_wide(path: Path, problem: Problem) -> list[FloatArray]:
     return [columns.rewards(name, may_be_blank=True) for name in names]
 
 
+def npy_numbers(data: bytes, where: str) -> FloatArray:
+    """Return the numbers in the content of a .npy file."""
+    if data.startswith(b"PK"):
+        raise InvalidProblem(f"{where} cannot be read: it is an archive. Name it .npz.")
+    return _numbers(_array(data, where), where)
+
+
 def read_npy(path: Path, problem: Problem, axis: int = 0) -> list[FloatArray]:
     """Return the rewards of each arm from a two-dimensional array, with the arms along `axis`."""
     if not is_whole(axis) or axis not in (0, 1):
         raise InvalidProblem(f"`axis` is {axis!r}; it must be 0 (a row per arm) or 1 (a column per arm).")
-    data = bytes_of(path)
-    if data.startswith(b"PK"):
-        raise InvalidProblem(f"{path} cannot be read: it is an archive. Name it .npz.")
-    table = _numbers(_array(data, str(path)), str(path))
+    table = npy_numbers(bytes_of(path), str(path))
     if table.ndim != 2 or table.shape[axis] != problem.n:
         raise InvalidProblem(
             f"{path} has shape {table.shape}; it must have two dimensions, with the {problem.n} arms along "

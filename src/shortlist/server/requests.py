@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.files.problem_file import question_of
+from shortlist.items import MOST_ITEMS
 from shortlist.problem import Problem
 from shortlist.rewards import NOISES
 from shortlist.session.session import DAY
@@ -19,6 +20,7 @@ _MOST_ARMS = 1_000_000
 MOST = 2**53  # maximum number of pulls, and of everything that is counted
 
 _NUMBER = {"type": "number"}
+_IDS = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ITEMS}
 _NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
 
 
@@ -53,9 +55,7 @@ class Asked(Strict):
     """A question, as in the section [problem] of a problem file, but with the arms included."""
 
     m: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of arms to select.")]
-    epsilon: Annotated[
-        Any, _as(_NUMBER | {"exclusiveMinimum": 0}, "How far below the m-th best is good enough.")
-    ]
+    epsilon: Annotated[Any, _as(_NUMBER | {"minimum": 0}, "How far below the m-th best is good enough.")]
     delta: Annotated[
         Any,
         _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted probability of failure."),
@@ -77,6 +77,14 @@ class Asked(Strict):
     ] = None
     guarantee: Annotated[Any, _as({"enum": ["pac", "indifference"]})] = None
     goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
+    step: Annotated[Any, _as(_NUMBER, "What rewards within bounds are multiples of.")] = None
+    n_items: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of items shared by all arms.")] = (
+        None
+    )
+    item_ids: Annotated[Any, _as(_IDS, "Their ids; by default their numbers, from 0.")] = None
+    item_digest: Annotated[Any, _as({"type": "string"}, "A digest of their contents, if known.")] = None
+    known: Annotated[Any, _as({"type": "object"}, "Complete rows of scores that exist, by arm.")] = None
+    target: Annotated[Any, _as({"enum": ["pool", "population"]})] = None
 
     def question(self) -> Problem:
         """Return the question; raise InvalidProblem, as the library does, if it is invalid."""
@@ -180,6 +188,13 @@ class Answer(Strict):
     pulls: Numbers
     means: Annotated[list[float], Field(max_length=_MOST_ARMS)]
     variances: Annotated[list[Annotated[float, Field(ge=0)] | None], Field(max_length=_MOST_ARMS)]
+    scores: (
+        Annotated[
+            list[Annotated[list[float], Field(max_length=MOST_ITEMS)]],
+            Field(max_length=_MOST_ARMS, description="With shared items: the score of each item."),
+        ]
+        | None
+    ) = None
     scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
     again: Annotated[Numbers, Field(description="Arms with a call that was tried more than once.")] = []
     released: Numbers = []

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from shortlist.escaping import cell_of
+from shortlist.files.items_section import items_entries
 from shortlist.planning import plan
 from shortlist.problem import Problem
 from shortlist.report.export import COLUMNS, answer_rows, export_dict
@@ -158,6 +159,7 @@ def _question(run: OpenRun) -> dict[str, Any]:
     known = {"variances": problem.variances.tolist()} if problem.knows_variances else {}
     names = None if problem.names is None else list(problem.names)
     known["costs"] = None if problem.costs is None else problem.costs.tolist()
+    known |= items_entries(problem)
     return problem.to_dict() | known | {"names": names, "words": problem.words}
 
 

@@ -238,10 +238,13 @@ def _answered(given: Answer, session: Session) -> dict[str, Any]:
         raise NotAsked("`means` and `variances` must have one entry for each of the `arms`.")
     variances = np.array([np.nan if one is None else one for one in given.variances])
     scored = [_scored(session, one) for one in given.scored]
+    if given.scores is not None and len(given.scores) != len(calls):
+        raise NotAsked("`scores` must have one list for each of the `arms`.")
+    scores = None if given.scores is None else [np.array(one, dtype=np.float64) for one in given.scores]
     answers = Answers.of_calls(
         session.problem,
         calls,
-        Summaries(calls.counts, np.array(given.means), variances),
+        Summaries(calls.counts, np.array(given.means), variances, scores=scores),
         worker=given.worker,
         scored=scored,
         again=given.again,

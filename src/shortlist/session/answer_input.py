@@ -14,6 +14,7 @@ from shortlist.measure import (
     Summary,
     check_answer,
     check_summaries,
+    scores_of,
     summary_of,
 )
 from shortlist.problem import MOST_EPSILONS, Problem
@@ -49,6 +50,8 @@ class Answers:
     sizes
         The largest absolute reward of each answer, if answers that differ only by rounding count as the same:
         spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
+    scores
+        With shared items: the score of each item, one array for each ticket.
     """
 
     problem: Problem
@@ -60,6 +63,7 @@ class Answers:
     scored: Sequence[Scored] = ()
     again: Sequence[int] = ()
     sizes: FloatArray | None = None
+    scores: Sequence[FloatArray] | None = None
 
     @classmethod
     def of(
@@ -81,8 +85,11 @@ class Answers:
             means = None if means is None else np.atleast_1d(means)
         several = _tickets_of(problem, tickets)
         if means is None:
-            found, spreads = _moments(several, rewards)
+            given = _summaries(several, rewards)
+            found, spreads = given.means, given.variances
+            about |= {"scores": given.scores}
         else:
+            refuse_means(problem)
             found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
         answers = cls(problem, several, found, spreads, rewards, worker, **about)
         check_rounding(problem, found)
@@ -114,7 +121,10 @@ class Answers:
             is_lot = np.flatnonzero(calls.counts > 1)
             spreads = given.variances[is_lot]
             check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
-        answers = cls(problem, calls, given.means, given.variances, None, worker, **about)
+        _check_scores(problem, calls, given.scores)
+        answers = cls(
+            problem, calls, given.means, given.variances, None, worker, scores=given.scores, **about
+        )
         answers.check_bounds(problem)
         return answers
 
@@ -123,6 +133,10 @@ class Answers:
         if problem.bounds is None:
             return
         tickets = self.tickets
+        if self.scores is not None:
+            for arm, scores in zip(tickets.arms.tolist(), self.scores, strict=True):
+                check_answer(problem, arm, scores, Summary(len(scores), float(scores.mean())))
+            return
         if self.rewards is None:
             unknown = np.full(len(tickets), np.nan)
             check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, unknown))
@@ -146,15 +160,35 @@ def _tickets_of(problem: Problem, given: object) -> Tickets:
     return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
 
 
-def _moments(tickets: Tickets, rewards: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and the sample variance of each ticket's rewards."""
+def _summaries(tickets: Tickets, rewards: Any) -> Summaries:
+    """Return the moments of each ticket's rewards and, with shared items, the single scores."""
     if rewards is None:
         raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
     _check_length(tickets, rewards)
     found = [summary_of(answer, t.count, t.name) for t, answer in zip(tickets, rewards, strict=True)]
-    variances = (np.nan if one.variance is None else one.variance for one in found)
-    means = (one.mean for one in found)
-    return np.fromiter(means, np.float64, len(found)), np.fromiter(variances, np.float64, len(found))
+    variances = np.array([np.nan if one.variance is None else one.variance for one in found])
+    scores = None
+    if tickets.problem.items is not None:
+        scores = [scores_of(one, t.name) for t, one in zip(tickets, found, strict=True)]
+    return Summaries(tickets.counts, np.array([one.mean for one in found]), variances, scores=scores)
+
+
+def refuse_means(problem: Problem) -> None:
+    """Refuse means in place of scores on shared items."""
+    if problem.items is not None:
+        raise MeasurementFailed("with shared items, give the score of each item, not their mean.")
+
+
+def _check_scores(problem: Problem, calls: Tickets, scores: Sequence[FloatArray] | None) -> None:
+    """Refuse answers without single scores, or with too many or too few, if there are shared items."""
+    if problem.items is None:
+        return
+    if scores is None:
+        refuse_means(problem)
+    elif [len(one) for one in scores] != calls.counts.tolist():
+        raise MeasurementFailed("give exactly one score for each item that was asked for.")
+    elif not all(np.isfinite(one).all() for one in scores):
+        raise MeasurementFailed("NaN and infinity are not scores.")
 
 
 def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
@@ -203,7 +237,7 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
 
 def check_rounding(problem: Problem, means: FloatArray) -> None:
     """Refuse means so large that rounding errors would hide differences of epsilon."""
-    if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
+    if problem.items is None and (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
         raise MeasurementFailed(
             f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
             f"rounding errors would hide differences. Subtract a constant from all rewards."

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -56,6 +57,13 @@ def _told(
     known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
     is_new = np.isnan(known)
     is_other = ~is_new & ~(np.abs(known - means) <= rounding)
+    if given.scores is not None:
+        is_other |= np.array(
+            [
+                not new and not round.has_scores(place, own)
+                for new, place, own in zip(is_new, places, given.scores, strict=True)
+            ]
+        )
     if round.spreads is not None:
         spreads = round.spreads[places]
         rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
@@ -65,7 +73,8 @@ def _told(
         return others
     fresh = None if round.spreads is None else variances[is_new]
     again = tuple(arms[is_new & is_again].tolist())
-    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again)
+    scores = None if given.scores is None else np.concatenate([*compress(given.scores, is_new.tolist())])
+    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
     new_arms = set(told.arms.tolist()) if given.scored else set()
     counted = [one for one in given.scored if one.ticket.arm in new_arms]
     return _tried(history, [*round.opening(), *counted, told, *others])
@@ -167,6 +176,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     order = np.argsort(numbers)
     numbers, places = numbers[order], places[order]
     means, variances = given.means[order], given.variances[order]
+    scores = None if given.scores is None else [given.scores[place] for place in order.tolist()]
     is_open = ~round.is_told[places]
     is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
     kept_means = parts.means[numbers[is_other]]
@@ -176,6 +186,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
         return others
     numbers, places = numbers[is_new], places[is_new]
     means, variances = means[is_new], variances[is_new]
+    scores = None if scores is None else [*compress(scores, is_new.tolist())]
     new = parts.call_plan.parts(numbers)
     known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if given.scored else set()
     counted = [one for one in given.scored if (one.ticket.arm, one.ticket.first_pull) in known]
@@ -186,13 +197,15 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
         if round.spreads is not None:
             spread = pooled[1]
             check_variances(round.tickets.take(whole), spread)
-        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms)))
+        flat = None if scores is None else parts.whole_scores(whole, numbers, scores)
+        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms), flat))
     is_part = ~np.isin(places, whole)
     if is_part.any():
         kept = new.take(np.flatnonzero(is_part))
         spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
         about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
-        events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms)))
+        flat = None if scores is None else np.concatenate([*compress(scores, is_part.tolist())])
+        events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms), flat))
     return _tried(history, [*events, *others])
 
 

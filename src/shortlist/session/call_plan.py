@@ -13,7 +13,7 @@ where u is uniform on [0, 1). Every odd call uses ``1 - u`` of the call before i
 the mean of every arm by the same amount.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,12 +213,15 @@ class PartialAnswers:
         By the number of the call; NaN if unknown.
     n_pulls
         By ticket, the number of its pulls answered this way.
+    scores
+        With shared items: the score of each item, by the number of the call.
     """
 
     def __init__(self, call_plan: CallPlan) -> None:
         self.call_plan = call_plan
         self.means, self.variances = np.full((2, call_plan.n_calls), np.nan)
         self.n_pulls = np.zeros_like(call_plan.tickets.counts)
+        self.scores: dict[int, FloatArray] = {}
         self._n_missing = call_plan.n_by_ticket.copy()
 
     def copy(self) -> "PartialAnswers":
@@ -226,6 +229,7 @@ class PartialAnswers:
         other = copy(self)
         other.means, other.variances = self.means.copy(), self.variances.copy()
         other.n_pulls, other._n_missing = self.n_pulls.copy(), self._n_missing.copy()
+        other.scores = self.scores.copy()
         return other
 
     def is_answered(self, numbers: IntArray) -> BoolArray:
@@ -233,9 +237,14 @@ class PartialAnswers:
         answered: BoolArray = ~np.isnan(self.means[numbers])
         return answered
 
-    def take(self, numbers: IntArray, means: FloatArray, variances: FloatArray) -> None:
-        """Add answers to calls that had none."""
+    def take(
+        self, numbers: IntArray, means: FloatArray, variances: FloatArray, scores: FloatArray | None = None
+    ) -> None:
+        """Add answers to calls that had none; scores are given call after call."""
         self.means[numbers], self.variances[numbers] = means, variances
+        if scores is not None:
+            ends = np.cumsum(self.call_plan.parts(numbers).counts)
+            self.scores |= zip(numbers.tolist(), np.split(scores, ends[:-1]), strict=True)
         places = self.call_plan.places(numbers)
         np.add.at(self.n_pulls, places, self.call_plan.parts(numbers).counts)
         np.subtract.at(self._n_missing, places, 1)
@@ -246,6 +255,15 @@ class PartialAnswers:
         numbers = numbers[np.isin(self.call_plan.places(numbers), places)]
         self.means[numbers] = self.variances[numbers] = np.nan
         self.n_pulls[places], self._n_missing[places] = 0, self.call_plan.n_by_ticket[places]
+        for number in numbers.tolist():
+            self.scores.pop(number, None)
+
+    def whole_scores(self, places: IntArray, numbers: IntArray, scores: Sequence[FloatArray]) -> FloatArray:
+        """Return the scores of tickets that new answers complete, ticket after ticket, in order."""
+        known = self.scores | dict(zip(numbers.tolist(), scores, strict=True))
+        ends = np.cumsum(self.call_plan.n_by_ticket)
+        calls = [range(ends[place] - self.call_plan.n_by_ticket[place], ends[place]) for place in places]
+        return np.concatenate([known[call] for of_ticket in calls for call in of_ticket])
 
     def whole(
         self, numbers: IntArray, means: FloatArray, variances: FloatArray

@@ -189,6 +189,10 @@ def same_as_other_label(history: RunState, rows: FedRows) -> str:
 
 def refuse_feeding(history: RunState) -> None:
     """Raise InvalidProblem if a run cannot use results that it did not ask for."""
+    if history.problem.items is not None:
+        raise InvalidProblem(
+            "with shared items, only scores that the run asked for can be used; `tell` them."
+        )
     if history.rules.anytime is None:
         raise InvalidProblem(
             f"the strategy {history.began.strategy} certifies nothing for results that it did not ask for. "

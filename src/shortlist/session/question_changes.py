@@ -7,7 +7,21 @@ from shortlist.problem import Problem
 from shortlist.rewards import Bernoulli
 from shortlist.store.events import Began
 
-_PARTS = ("m", "epsilon", "delta", "n", "noise", "pilot", "guarantee", "goal", "bounds", "rewards")
+_PARTS = (
+    "m",
+    "epsilon",
+    "delta",
+    "n",
+    "noise",
+    "pilot",
+    "guarantee",
+    "goal",
+    "bounds",
+    "rewards",
+    "n_items",
+    "target",
+    "step",
+)
 _MOST_SHOWN = 60  # characters of a value
 
 
@@ -35,7 +49,7 @@ def as_begun(problem: Problem, digest: str) -> Problem:
     ``rewards = "bernoulli"`` in a problem file meant 0/1 rewards of the largest variance, 1/4, before it
     meant ``Bernoulli()``. A run keeps the meaning that it began with.
     """
-    if not isinstance(problem.rewards, Bernoulli):
+    if not isinstance(problem.rewards, Bernoulli) or problem.items is not None:
         return problem
     before = problem.changed(rewards="bernoulli")
     return before if before.digest == digest else problem
@@ -69,6 +83,10 @@ def _changes_of_problem(was: Problem, now: Problem) -> list[str]:
     elif was.costs is not None and now.costs is not None:
         costs = zip(was.costs.tolist(), now.costs.tolist(), strict=True)
         found += _change_of_list("cost", list(costs), [now.name(arm) for arm in range(now.n)])
+    if was.n_items == now.n_items and was.items is not None and was.items.digest != now.items.digest:  # type: ignore[union-attr]
+        found.append("the items, their ids or their order are others")
+    if (was.known and was.known.digest) != (now.known and now.known.digest):
+        found.append("the scores that are `known` are others")
     if was.knows_variances and now.knows_variances:
         variances = zip(was.variances.tolist(), now.variances.tolist(), strict=True)
         found += _change_of_list("variance", list(variances), [now.name(arm) for arm in range(now.n)])

@@ -8,7 +8,6 @@ answers arrive nor their number per call has any effect.
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -18,6 +17,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.items import Items
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.result import Result
@@ -41,7 +41,7 @@ from shortlist.session.holders import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
 from shortlist.session.settings import arrangement, checked_settings, declaration
-from shortlist.session.state import REPRODUCIBLE, RunState
+from shortlist.session.state import REPRODUCIBLE, RunState, part_of
 from shortlist.session.worker_names import HERE, checked_worker, own_name
 from shortlist.store import (
     Began,
@@ -120,6 +120,7 @@ class Session:
     """
 
     prefix = HERE
+    _items: Items | None = None  # as given to this session; a log has only their ids
 
     def __init__(
         self,
@@ -141,6 +142,7 @@ class Session:
         self.is_private, self.is_new = store is None, False
         self._log = RunLog(MemoryStore() if store is None else open_store(store), name)
         self._is_own_store = self._log.store is not store
+        self._items = problem.items
         self._log.catch_up()
         if not self._log.has_begun:
             self._begin(problem, strategy, resolve(strategy, problem, budget), seed, reissue)
@@ -228,6 +230,18 @@ class Session:
         return self._history.problem
 
     @property
+    def items(self) -> Items | None:
+        """The shared items, if there are any; only their ids are known in a session that was resumed."""
+        return self._items or self.problem.items
+
+    def items_of(self, ticket: Ticket) -> list[Any]:
+        """Return the items of a ticket: the next ones of its arm, in the order of this run."""
+        if self.items is None:
+            return []
+        places = self.items.order(self.seed)[ticket.first_pull : ticket.first_pull + ticket.count]
+        return [self.items.value(place) for place in places.tolist()]
+
+    @property
     def strategy(self) -> str:
         """The name of the strategy."""
         return self._history.began.strategy
@@ -250,7 +264,8 @@ class Session:
             if isinstance(event := record.event, Told):
                 found.append(event)
             elif isinstance(event, Withdrawn):
-                found = [_without(told, event) for told in found]
+                tickets = self._history.find(event.round).tickets
+                found = [_without(told, event, tickets) for told in found]
         return [told for told in found if len(told.arms)]
 
     @property
@@ -692,10 +707,10 @@ class Session:
             self._log.append(lambda history, _: history.ending())
 
 
-def _without(told: Told, withdrawn: Withdrawn) -> Told:
+def _without(told: Told, withdrawn: Withdrawn, tickets: Tickets) -> Told:
     """Return answers without the one that was withdrawn."""
     is_kept = told.arms != withdrawn.arm
     if told.round != withdrawn.round or is_kept.all():
         return told
-    variances = None if told.variances is None else told.variances[is_kept]
-    return replace(told, arms=told.arms[is_kept], means=told.means[is_kept], variances=variances)
+    by_arm = dict(zip(tickets.arms.tolist(), tickets.counts.tolist(), strict=True))
+    return part_of(told, is_kept, np.array([by_arm[arm] for arm in told.arms.tolist()]))

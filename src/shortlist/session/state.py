@@ -58,6 +58,8 @@ class Round:
         All its tickets.
     means, spreads
         By ticket: the mean and, in a pilot, the sample variance; NaN without an answer.
+    scores
+        With shared items: the score of each item, by the position of the ticket.
     n_missing
         The number of tickets without an answer.
     leases
@@ -76,6 +78,7 @@ class Round:
         self.tickets, self.reissue = tickets, reissue
         self.means = np.full(len(tickets), np.nan)
         self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
+        self.scores: dict[int, FloatArray] = {}
         self.n_missing = len(tickets)
         self.leases = Leases(len(tickets))
         self.parts: PartialAnswers | None = None
@@ -88,6 +91,7 @@ class Round:
         other.means, other.leases = self.means.copy(), self.leases.copy()
         other.spreads = None if self.spreads is None else self.spreads.copy()
         other.parts = None if self.parts is None else self.parts.copy()
+        other.scores = self.scores.copy()
         return other
 
     @property
@@ -137,7 +141,13 @@ class Round:
             raise NotAsked(f"round {self.number} {what} sample variances.")
         tickets = self.tickets.take(self.places(told.arms))
         variances = np.full(len(tickets), np.nan) if told.variances is None else told.variances
-        return Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
+        scores = None if told.scores is None else split(told.scores, tickets.counts)
+        answers = Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
+        return replace(answers, scores=scores)
+
+    def has_scores(self, place: int, scores: FloatArray) -> bool:
+        """Return whether these are the scores of a ticket that was answered."""
+        return np.array_equal(self.scores.get(int(place), ()), scores)
 
     def withdraw(self, places: IntArray) -> None:
         """Forget answers to tickets."""
@@ -146,13 +156,17 @@ class Round:
             self.spreads[places] = np.nan
         if self.parts is not None:
             self.parts.forget(places)
+        for place in places.tolist():
+            self.scores.pop(place, None)
         self.n_missing += len(places)
 
-    def count(self, places: IntArray, means: FloatArray, variances: FloatArray | None) -> None:
+    def count(self, places: IntArray, told: Told) -> None:
         """Record answers to tickets that had none."""
-        self.means[places] = means
-        if self.spreads is not None and variances is not None:
-            self.spreads[places] = variances
+        self.means[places] = told.means
+        if self.spreads is not None and told.variances is not None:
+            self.spreads[places] = told.variances
+        if told.scores is not None:
+            self.scores |= zip(places.tolist(), split(told.scores, self.tickets.counts[places]), strict=True)
         self.n_missing -= len(places)
 
 
@@ -228,7 +242,7 @@ class RunState:
         self.began = began
         self.problem = began.problem
         self.rules = strategy_for(began.strategy, self.problem)
-        self.state: Any = self.rules.init(self.problem, ())
+        self.state: Any = self.rules.init(self.problem.in_order(began.seed), ())
         self.worst_case_pulls = self.rules.worst_case_pulls(self.problem)
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
@@ -401,7 +415,7 @@ class RunState:
 
     def _narrow(self, epsilon: float) -> None:
         """Go on with a smaller epsilon: the question is the same otherwise."""
-        if self.rules.anytime is None or not 0 < epsilon < self.problem.epsilon:
+        if self.rules.anytime is None or not 0 <= epsilon < self.problem.epsilon:
             raise CorruptLog(f"the log contains a change of epsilon to {epsilon} that is not possible.")
         self._certified = None
         self._ask_instead(self.problem.changed(epsilon=epsilon))
@@ -493,7 +507,7 @@ class RunState:
         told, round = _together(gathered), self.round
         places = _places(round, told)
         if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
-            self._count_new(round, places, told.means, told.variances, told.again)
+            self._count_new(round, places, told)
         else:
             for one in gathered:
                 self._count_first(one)
@@ -508,6 +522,9 @@ class RunState:
             raise _unfit(told)
         is_new = np.isnan(round.means[places])
         is_same = round.means[places] == told.means
+        if told.scores is not None:
+            own = split(told.scores, round.tickets.counts[places])
+            is_same &= np.array([*map(round.has_scores, places.tolist(), own)])
         if round.spreads is not None and told.variances is not None:
             is_same &= round.spreads[places] == told.variances
         for place in np.flatnonzero(~is_new).tolist():
@@ -517,8 +534,7 @@ class RunState:
                 self.conflicts.append(Conflict(told.round, arm, float(kept), float(refused), told.worker))
         self._scores_of(told.round, told.arms[~is_new])  # these came with a second answer
         if is_new.any():
-            variances = None if told.variances is None else told.variances[is_new]
-            self._count_new(round, places[is_new], told.means[is_new], variances, told.again)
+            self._count_new(round, places[is_new], part_of(told, is_new, round.tickets.counts[places]))
 
     def _scores_of(self, round: int, arms: IntArray) -> list[Scored]:
         """Return the scores of tickets that were open, and keep those of the others."""
@@ -530,23 +546,16 @@ class RunState:
         self._scored = [*compress(self._scored, map(not_, is_told))]
         return found
 
-    def _count_new(
-        self,
-        round: Round,
-        places: IntArray,
-        means: FloatArray,
-        variances: FloatArray | None,
-        again: tuple[int, ...],
-    ) -> None:
+    def _count_new(self, round: Round, places: IntArray, told: Told) -> None:
         self.suspended = self.waiting = None
-        round.count(places, means, variances)
+        round.count(places, told)
         self.n_pulls += int(round.tickets.counts[places].sum())
         self.scored += self._scores_of(round.number, round.tickets.arms[places])
         if round.parts is not None:
             self.n_partial -= int(round.parts.n_pulls[places].sum())
         is_again = round.leases.is_again(places)
-        if again:
-            is_again |= np.isin(round.tickets.arms[places], again)
+        if told.again:
+            is_again |= np.isin(round.tickets.arms[places], told.again)
         self.n_again += int(is_again.sum())
 
     def _keep(self, answered: Answered) -> None:
@@ -558,7 +567,7 @@ class RunState:
         if answered.round != self.round.number or is_known.any():
             raise _unfit(answered)
         spreads = np.full(len(numbers), np.nan) if answered.variances is None else answered.variances
-        parts.take(numbers, answered.means, spreads)
+        parts.take(numbers, answered.means, spreads, answered.scores)
         self.n_partial += int(answered.counts.sum())
         self.round.leases.note_again(self.round.places(np.array(answered.again, dtype=np.int64)))
         self.suspended = self.waiting = None
@@ -589,7 +598,10 @@ class RunState:
     def _close_round(self) -> None:
         round = self.round
         asked, merits = round.tickets, self.problem.merits(round.means)
-        self.state = self._with_late(self.rules.tell(self.state, Moments(merits, round.spreads)))
+        scores = None
+        if self.problem.items is not None:
+            scores = self.problem.merits(np.concatenate([round.scores[place] for place in range(len(asked))]))
+        self.state = self._with_late(self.rules.tell(self.state, Moments(merits, round.spreads, scores)))
         if self.rules.cap_from is not None:
             self.worst_case_pulls = self.rules.cap_from(self.state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts
@@ -697,7 +709,10 @@ class RunState:
         pulls[told.arms] += told.counts
         sums[told.arms] += told.counts * self.round.means[places]
         with np.errstate(invalid="ignore"):
-            return Arms(pulls, sums / pulls)
+            means = sums / pulls
+        if self.problem.known is not None:
+            means[self.problem.known.arms] = self.problem.known.scores.mean(axis=1)
+        return Arms(pulls, means)
 
 
 def _places(round: Round, told: Told) -> IntArray:
@@ -725,7 +740,23 @@ def _together(told: list[Told]) -> Told:
     spreads = [one.variances for one in told if one.variances is not None]
     variances = np.concatenate(spreads) if len(spreads) == len(told) else None
     arms, means = (np.concatenate([getattr(one, name) for one in told]) for name in ("arms", "means"))
-    return Told(told[0].round, arms, means, variances, again=sum((one.again for one in told), ()))
+    scores = None if told[0].scores is None else np.concatenate([one.scores for one in told])
+    again = sum((one.again for one in told), ())
+    return Told(told[0].round, arms, means, variances, again=again, scores=scores)
+
+
+def part_of(told: Told, is_kept: BoolArray, counts: IntArray) -> Told:
+    """Return some of the answers; `counts` says how many scores each has, if there are any."""
+    variances = None if told.variances is None else told.variances[is_kept]
+    scores = None if told.scores is None else told.scores[np.repeat(is_kept, counts)]
+    return replace(
+        told, arms=told.arms[is_kept], means=told.means[is_kept], variances=variances, scores=scores
+    )
+
+
+def split(scores: FloatArray, counts: IntArray) -> list[FloatArray]:
+    """Return scores that were given one after the other, in pieces of these sizes."""
+    return np.split(scores, np.cumsum(counts)[:-1])
 
 
 def _diverged(what: str, began: Began) -> CorruptLog:

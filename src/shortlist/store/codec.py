@@ -19,6 +19,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import CorruptLog, InvalidProblem
+from shortlist.items import Items, Known
 from shortlist.problem import Problem
 from shortlist.rewards import BOUNDED, Gaussian, bounded_rewards, rewards_of
 from shortlist.store.events import (
@@ -84,6 +85,9 @@ _LATER: dict[str, dict[str, Any]] = {
 }
 """Fields that were added to events later, with their defaults; a default is not written."""
 
+_LATER_ARRAYS = {"answered": ("scores",), "told": ("scores",)}
+"""The same for arrays, which follow all others; one that is None is not written."""
+
 _KIND_OF: dict[type[Event], str] = {event: kind for kind, (event, _, _) in _KINDS.items()}
 
 _PROBLEM_WORDS = ("m", "epsilon", "delta", "noise", "guarantee", "goal")
@@ -98,7 +102,10 @@ def encoded(event: Event) -> tuple[str, bytes]:
     """Return the kind of an event, and its body."""
     match event:
         case Told() if (
-            len(event.arms) == len(event.means) == _pilots(event) == 1 and not event.again and _fits(event)
+            len(event.arms) == len(event.means) == _pilots(event) == 1
+            and not event.again
+            and event.scores is None
+            and _fits(event)
         ):
             return "told", _told_one(event)
         case Leased() if len(event.arms) == 1 and _fits(event):
@@ -113,7 +120,9 @@ def encoded(event: Event) -> tuple[str, bytes]:
     kind = _KIND_OF[type(event)]
     _, words, arrays = _KINDS[kind]
     plain = _words(event, words) | _later(kind, event)
-    return kind, _whole(plain, [packed(getattr(event, name)) for name in arrays])
+    values = [getattr(event, name) for name in arrays]
+    values += [value for name in _LATER_ARRAYS.get(kind, ()) if (value := getattr(event, name)) is not None]
+    return kind, _whole(plain, [packed(value) for value in values])
 
 
 def decoded(kind: str, body: bytes) -> Event:
@@ -146,6 +155,8 @@ def _event(kind: str, body: bytes) -> Event:
         head["bounds"] = tuple(head["bounds"])
     event, _, names = _KINDS[kind]
     for name in names:
+        head[name], start = unpacked(body, start)
+    for name in _LATER_ARRAYS.get(kind, ()) if start < len(body) else ():
         head[name], start = unpacked(body, start)
     head |= {name: tuple(head[name]) for name in ("again", "labels") if name in head}
     return event(**head)
@@ -237,17 +248,25 @@ def _text(data: bytes) -> str:
 
 def _began(event: Began) -> bytes:
     problem = event.problem
-    known = problem.knows_variances
     head = _words(event, _BEGAN_WORDS) | _later("began", event)
-    head["known"] = known
-    head["problem"] = _words(problem, _PROBLEM_WORDS if known else _UNKNOWN_WORDS)
+    head["known"] = problem.knows_variances
+    head["problem"] = _words(problem, _PROBLEM_WORDS if problem.knows_variances else _UNKNOWN_WORDS)
     if problem.bounds is not None:
         head["problem"] |= {"bounds": problem.bounds, "rewards": problem.declared_rewards}
+    if problem.has_own_step:
+        head["problem"]["step"] = problem.step
     if problem.costs is not None:
         head["problem"]["costs"] = problem.costs.tolist()
     names = None if problem.names is None else json.dumps(list(problem.names))
     variances = problem.variances if problem.knows_variances else None
-    return _whole(head, [packed_text(names), packed(variances)])
+    arrays = [packed_text(names), packed(variances)]
+    if (items := problem.items) is not None:
+        head["items"] = {"n": items.n, "content": items.content, "target": problem.target}
+        rows = problem.known
+        arrays.append(packed_text(None if items.ids is None else json.dumps(items.ids)))
+        known = (None, None) if rows is None else (rows.arms, rows.scores.ravel())
+        arrays += [packed(array) for array in known]
+    return _whole(head, arrays)
 
 
 def _read_began(head: dict[str, Any], body: bytes, start: int) -> Began:
@@ -255,6 +274,8 @@ def _read_began(head: dict[str, Any], body: bytes, start: int) -> Began:
     variances, start = unpacked(body, start)
     parts, known = head.pop("problem"), head.pop("known")
     parts["names"] = None if names is None else json.loads(names)
+    if (items := head.pop("items", None)) is not None:
+        parts |= _items(items, body, start)
     try:
         problem = _known(parts, variances) if known else _unknown(parts)
     except InvalidProblem as refusal:
@@ -267,10 +288,22 @@ def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
         raise ValueError("it has no variances")
     noise, declared = parts.pop("noise"), parts.pop("rewards", None)
     if noise in BOUNDED:
-        return Problem(**parts, n=len(variances), rewards=bounded_rewards(noise, parts["bounds"]))
+        rewards = bounded_rewards(noise, parts["bounds"], parts.pop("step", None))
+        return Problem(**parts, n=len(variances), rewards=rewards)
     if declared is not None:
         return Problem(**parts, variances=variances, rewards=declared)
     return Problem(**parts, rewards=rewards_of(noise, variances))
+
+
+def _items(head: dict[str, Any], body: bytes, start: int) -> dict[str, Any]:
+    """Return the parts of a problem about its items; a run stores their ids, not the items themselves."""
+    ids, start = unpacked_text(body, start)
+    arms, start = unpacked(body, start)
+    scores, start = unpacked(body, start)
+    named = None if ids is None else tuple(json.loads(ids))
+    known = None if arms is None or scores is None else Known(arms, scores.reshape(len(arms), -1))
+    items = Items(head["n"], named, None, head["content"])
+    return {"items": items, "known": known, "target": head["target"]}
 
 
 def _unknown(parts: dict[str, Any]) -> Problem:

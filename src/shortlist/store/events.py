@@ -97,7 +97,8 @@ class Told:
     """The mean rewards of some arms of a round: the first answers, which count.
 
     For a pilot, and only for a pilot, the sample variances are stored as well. `again` lists the arms for
-    which the driver made some call more than once because it failed, or was given up as overdue.
+    which the driver made some call more than once because it failed, or was given up as overdue. With shared
+    items, `scores` has the score of each item, arm after arm, in the order in which arms take the items.
     """
 
     round: int
@@ -106,6 +107,7 @@ class Told:
     variances: FloatArray | None = None
     worker: str = ""
     again: tuple[int, ...] = ()
+    scores: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ class Answered:
     """Answers to some of the calls into which tickets are split, stored until the ticket is complete.
 
     A call is given by its arm, the arm's number of earlier pulls and its own number of pulls. NaN is an
-    unknown variance; if none is known, the array is None. `again` is as in `Told`.
+    unknown variance; if none is known, the array is None. `again` and `scores` are as in `Told`.
     """
 
     round: int
@@ -124,6 +126,7 @@ class Answered:
     variances: FloatArray | None = None
     worker: str = ""
     again: tuple[int, ...] = ()
+    scores: FloatArray | None = None
 
 
 @dataclass(frozen=True)

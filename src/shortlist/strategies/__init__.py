@@ -26,6 +26,7 @@ from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
 from shortlist.strategies.racing import RACING
 from shortlist.strategies.rinott import RINOTT
+from shortlist.strategies.shared_items import SHARED_ITEMS
 from shortlist.strategies.single_stage import SINGLE_STAGE
 from shortlist.strategies.t_race import T_RACE
 from shortlist.strategies.top_two import TOP_TWO
@@ -60,6 +61,7 @@ _ALL: tuple[Strategy[Any], ...] = (
 )
 _WITH_PILOT: tuple[Strategy[Any], ...] = (T_RACE, DUDEWICZ_DALAL, RINOTT, KIM_NELSON)
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
+_FOR_ITEMS = {SHARED_ITEMS.name: SHARED_ITEMS}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
 
 
@@ -67,14 +69,16 @@ def names(variances: str = "known") -> tuple[str, ...]:
     """Return the names of all strategies for known variances or, with "unknown", for unknown ones.
 
     The latter are the strategies designed for unknown variances, followed by those for known variances run
-    on upper bounds from a pilot.
+    on upper bounds from a pilot. With "items", the names of those for shared items.
     """
-    kind = one_of(variances, "variances", ("known", "unknown"))
-    return tuple(_BY_NAME if kind == "known" else _FOR_UNKNOWN)
+    kinds = {"known": _BY_NAME, "unknown": _FOR_UNKNOWN, "items": _FOR_ITEMS}
+    return tuple(kinds[one_of(variances, "variances", tuple(kinds))])
 
 
 def strategy_named(name: str) -> Strategy[Any]:
     """Return the strategy for known variances with this name."""
+    if isinstance(name, str) and name in _FOR_ITEMS:
+        raise InvalidProblem(f"strategy {name} is for shared items; use a `Problem` with `items`.")
     if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
         raise InvalidProblem(
             f"strategy {name} is for unknown variances; use a `Problem` with `rewards=shortlist.Gaussian()`."
@@ -84,6 +88,8 @@ def strategy_named(name: str) -> Strategy[Any]:
 
 def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
     """Return the strategy with this name for a problem, whose variances may be known or unknown."""
+    if problem.items is not None:
+        return _one(name, _FOR_ITEMS)
     return _one(name, _FOR_UNKNOWN) if not problem.knows_variances else strategy_named(name)
 
 

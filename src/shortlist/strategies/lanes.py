@@ -62,8 +62,9 @@ def strategy(
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
-    A run has ended once `tell` returns `Done`; `init` and `ask` are only called while it is open. What it can
-    do at any moment is for single runs only, and not for m = n, where a run has ended before it began.
+    A run has ended once `init` or `tell` returns `Done`; `ask` and `tell` are only called while it is open.
+    What it can do at any moment is for single runs only, and not for m = n, where a run has ended before it
+    began.
     """
 
     def first(problem: Problem) -> S | Done:

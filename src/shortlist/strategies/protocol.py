@@ -51,14 +51,18 @@ class Moments:
     variances
         Their sample variances (with the number of rewards minus one in the denominator), or None if not
         measured. After a pilot for unknown variances they are always given.
+    scores
+        Only with shared items: the single scores, arm after arm, each arm's in the order of items.
     """
 
     means: FloatArray
     variances: FloatArray | None = None
+    scores: FloatArray | None = None
 
     def map(self, change: Callable[[FloatArray], FloatArray]) -> "Moments":
-        """Return the moments with the same function applied to each array."""
-        return Moments(change(self.means), None if self.variances is None else change(self.variances))
+        """Return the moments with the same function applied to the means, and to the variances."""
+        variances = None if self.variances is None else change(self.variances)
+        return Moments(change(self.means), variances, self.scores)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,180 @@
+"""Items: a fixed set of questions, instructions or tests that every arm is measured on."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shortlist import checks
+from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.errors import InvalidProblem
+
+MOST_ITEMS = 10_000_000
+_ROUNDING = 1e-6  # by which a score may miss a multiple of the step, in steps
+_ORDER = 2  # separates the random numbers of the order from those of calls and rewards
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """A fixed pool of items, shared by all arms; a run stores their ids and a digest of their contents.
+
+    Attributes
+    ----------
+    n
+        The number of items.
+    ids
+        Their ids; None if items are known by their numbers, from 0.
+    values
+        What is measured; None if only ids or numbers are known.
+    content
+        A digest of the values; empty if there are none.
+    """
+
+    n: int
+    ids: tuple[str, ...] | None = None
+    values: tuple[Any, ...] | None = None
+    content: str = ""
+
+    @classmethod
+    def of(cls, given: Any) -> "Items":
+        """Return items given as a number, as a sequence of JSON values, or as a mapping of ids to values."""
+        if isinstance(given, Items):
+            return given
+        if checks.is_whole(given):
+            return cls(checks.whole_number(given, "items", 1, MOST_ITEMS))
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
+            raise InvalidProblem(
+                f"`items` is {checks.shortened(given)}; it must be the number of items, a list of them, or "
+                f"a dictionary from ids to items."
+            )
+        ids = _checked_ids(given) if isinstance(given, Mapping) else None
+        values = tuple(given.values()) if isinstance(given, Mapping) else tuple(_plain(given))
+        if not values:
+            raise InvalidProblem("`items` is empty: there is nothing to measure arms on.")
+        return cls(len(values), ids, values, _digest(values))
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of ids and contents, the same on every machine."""
+        return hashlib.sha256(json.dumps([self.n, self.ids, self.content]).encode()).hexdigest()
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each item by its id."""
+        return {self.id(place): place for place in range(self.n)}
+
+    def id(self, place: int) -> str:
+        """Return the id of an item: its number if it has none."""
+        return str(place) if self.ids is None else self.ids[place]
+
+    def value(self, place: int) -> Any:
+        """Return an item itself or, if that is not known, its id or number."""
+        if self.values is not None:
+            return self.values[place]
+        return place if self.ids is None else self.ids[place]
+
+    def order(self, seed: int) -> IntArray:
+        """Return the order in which all arms take the items: random, and fixed by the seed."""
+        source = np.random.SeedSequence(seed, spawn_key=(_ORDER,))
+        return np.random.default_rng(source).permutation(self.n)
+
+    def __repr__(self) -> str:
+        return f"Items({self.n:,})"
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Complete rows of scores that existed before a run.
+
+    Attributes
+    ----------
+    arms
+        The arms, by number.
+    scores
+        One row for each of these arms, one column for each item.
+    """
+
+    arms: IntArray
+    scores: FloatArray
+
+    @classmethod
+    def of(cls, given: Any, names: Mapping[str, int], shape: tuple[int, int]) -> "Known | None":
+        """Return rows given as a mapping from arms, by name or number, to scores in the order of items.
+
+        `names` has the number of each arm, and `shape` the numbers of arms and items.
+        """
+        if isinstance(given, Known):
+            return given
+        if not isinstance(given, Mapping):
+            raise InvalidProblem("`known` must be a dictionary from arms to their scores on all items.")
+        rows = {_arm(arm, names, shape[0]): _row(arm, scores, shape[1]) for arm, scores in given.items()}
+        if len(rows) < len(given):
+            raise InvalidProblem("`known` has two rows for one arm; give each arm once.")
+        arms = sorted(rows)
+        return cls(np.array(arms), np.array([rows[arm] for arm in arms])) if rows else None
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the rows, the same on every machine."""
+        rows = self.arms.astype("<i8").tobytes() + self.scores.astype("<f8").tobytes()
+        return hashlib.sha256(rows).hexdigest()
+
+    def in_order(self, order: IntArray) -> "Known":
+        """Return the same rows with the items in another order."""
+        return Known(self.arms, self.scores[:, order])
+
+
+def _arm(given: Any, names: Mapping[str, int], n: int) -> int:
+    if isinstance(given, str) and given in names:
+        return names[given]
+    if checks.is_whole(given) and 0 <= given < n:
+        return int(given)
+    raise InvalidProblem(f"`known` has scores of {checks.shortened(given)}, which is not an arm.")
+
+
+def _row(arm: Any, given: Any, n_items: int) -> FloatArray:
+    scores = checks.real_numbers(given, "known", "Give one score per item.")
+    if scores.shape != (n_items,):
+        raise InvalidProblem(
+            f"`known` has {scores.size:,} scores of {arm}, but there are {n_items:,} items. Only complete "
+            f"rows help."
+        )
+    return scores
+
+
+def is_on_step(scores: FloatArray, low: float, step: float | None) -> BoolArray:
+    """Return which scores are multiples of a step above the lower bound; all if there is no step."""
+    if step is None:
+        return np.ones(scores.shape, dtype=np.bool_)
+    steps = (scores - low) / step
+    found: BoolArray = np.abs(steps - np.rint(steps)) <= _ROUNDING
+    return found
+
+
+def _plain(given: Any) -> Any:
+    return given.tolist() if isinstance(given, np.ndarray) else given
+
+
+def _checked_ids(given: Mapping[Any, Any]) -> tuple[str, ...]:
+    ids = tuple(str(key) for key in given)
+    if len(set(ids)) < len(ids):
+        raise InvalidProblem("two `items` have the same id; give every item its own.")
+    return ids
+
+
+def _digest(values: Sequence[Any]) -> str:
+    whole = hashlib.sha256()
+    for place, value in enumerate(values):
+        try:
+            text = json.dumps(value, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidProblem(
+                f"item number {place} cannot be written as JSON ({error}). Use plain values, such as text, "
+                f"numbers, lists and dictionaries, or ids by which your function finds the items."
+            ) from None
+        whole.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return whole.hexdigest()

@@ -1,0 +1,417 @@
+"""Shared items: finds the m best arms on a fixed set of items, which all arms take in one random order.
+
+A whole run, with a table of scores of three arms on 40 items:
+
+>>> import numpy as np
+>>> from shortlist.problem import Problem
+>>> from shortlist.rewards import Bernoulli
+>>> table = np.array([[0.0, 1.0] * 20, [1.0] * 40, [0.0] * 40])
+>>> problem = Problem(m=1, epsilon=0.1, delta=0.05, n=3, rewards=Bernoulli(), items=40)
+>>> state = init(problem)                  # every arm awaits its first items
+>>> while not isinstance(state, Ended):
+...     batch = ask(state)                 # which arms take how many of the next items
+...     cells = [table[arm, state.seen[arm]:][:count] for arm, count in zip(batch.arms, batch.counts)]
+...     state = tell(state, Moments(np.array([]), scores=np.concatenate(cells)))
+>>> state.selected
+array([1])
+
+Decisions are made when all arms of a batch have reached their *marks*, fixed positions in the order of items.
+So they depend on the seed and the scores alone, not on who measured what when. One call of `tell`:
+
+1. The m arms that look best are the *incumbents*. Means are compared on the same items.
+2. `_with_pairs` and `_with_singles` add the new scores to the evidence that no outsider is better than an
+   incumbent by more than epsilon (`certificates/shared_items.py`). If every pair is settled, the run ends.
+3. Of each open pair, the arm that has seen fewer items goes on to its next mark. Or, where that is expected
+   to cost less in the end, all incumbents are measured on all items and join the *panel*: their scores then
+   help to predict those of outsiders on later items (`item_forecasts.py`).
+
+With all items measured the answer is exact, so a run never costs more than the whole table.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+
+from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.certificates import Certificate, Guarantee, Ledger, Share
+from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
+from shortlist.certificates.shared_items import (
+    BETS,
+    TINY,
+    Controls,
+    Hypothesis,
+    Thresholds,
+    grown,
+    is_refuted,
+    pair_steps,
+    single_steps,
+)
+from shortlist.problem import Problem
+from shortlist.strategies import lanes
+from shortlist.strategies.item_forecasts import joining_pays
+from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
+from shortlist.strategies.protocol import Anytime, Batch, Moments
+
+FIRST = 8  # items before the first decision
+GROWTH = 0.06  # marks grow by this share
+RIDGE = 12.0  # predictions are shrunk as if by so many more items, unrelated to any arm
+_AT_ONCE = 1 << 22  # numbers in working arrays
+_BISECTIONS = 12  # for certified epsilons
+
+
+@lru_cache(maxsize=64)
+def marks(n_items: int) -> IntArray:
+    """Return the positions at which decisions are made, from 0 to the number of items."""
+    found = [0, min(FIRST, n_items)]
+    while found[-1] < n_items:
+        found.append(min(n_items, math.ceil(found[-1] * (1 + GROWTH))))
+    return np.array(found)
+
+
+def init(problem: Problem) -> Open | Ended:
+    """Return the first state; complete rows that are known already are taken in the order of items."""
+    n, n_items = problem.n, problem.n_items
+    scores, seen = np.zeros((n, n_items)), np.zeros(n, dtype=np.int64)
+    if problem.known is not None:
+        scores[problem.known.arms] = problem.shares(problem.merits(problem.known.scores))
+        seen[problem.known.arms] = n_items
+    state = Open(
+        problem,
+        Hypothesis.of(problem),
+        Thresholds.of(problem),
+        scores,
+        seen,
+        scores.sum(axis=1),
+        np.where(seen > 0, 0, n_items),
+        None,
+        {},
+        None,
+        problem.arms[:0],
+        np.flatnonzero(seen == 0),
+        np.full(int((seen == 0).sum()), marks(n_items)[1]),
+    )
+    return state if len(state.arms) else _decided(state)
+
+
+def ask(state: Open) -> Batch:
+    """Return the batch awaited."""
+    return Batch(state.arms, state.counts)
+
+
+def tell(state: Open, told: Moments) -> Open | Ended:
+    """Return the state after the scores of a batch, arm after arm, each in the order of items."""
+    if told.scores is None:
+        raise ValueError("shared items need the score of each item")
+    shares = state.problem.shares(told.scores)
+    scores, seen = state.scores.copy(), state.seen.copy()
+    ends = np.cumsum(state.counts)
+    for arm, count, end in zip(state.arms.tolist(), state.counts.tolist(), ends.tolist(), strict=True):
+        scores[arm, seen[arm] : seen[arm] + count] = shares[end - count : end]
+    seen[state.arms] += state.counts
+    sums = state.sums.copy()
+    sums[state.arms] += np.add.reduceat(shares, ends - state.counts)
+    controls = _extended_controls(state, seen)
+    return _decided(replace(state, scores=scores, seen=seen, sums=sums, controls=controls))
+
+
+def _extended_controls(state: Open, seen: IntArray) -> Controls | None:
+    """Return the controls up to new prefixes; predictions depend on nothing but what was known before.
+
+    An arm joins the panel because of scores at positions before `serves_from`, so it must not be used to
+    predict scores at those positions.
+    """
+    moved = state.arms[seen[state.arms] < state.n_items]
+    panel_from = np.sort(state.serves_from[state.is_full])
+    if state.problem.target == "population" or not (
+        len(panel_from) and len(moved) and (panel_from[0] <= state.seen[moved]).any()
+    ):
+        return state.controls
+    if state.controls is None:
+        nothing = Controls.none(state.scores.shape)
+        shortfall, reach = nothing.shortfall, nothing.reach
+    else:
+        shortfall, reach = state.controls.shortfall.copy(), state.controls.reach.copy()
+    for start in np.unique(state.seen[moved]).tolist():
+        panel = np.flatnonzero(state.is_full & (state.serves_from <= start))
+        if not len(panel) or start == 0:
+            continue
+        rows = state.scores[panel]
+        before = rows[:, :start] - rows[:, :start].mean(axis=1, keepdims=True)
+        gram = before @ before.T + RIDGE * np.eye(len(panel)) / 4
+        group = moved[state.seen[moved] == start]
+        for arms in _chunks(group, state.n_items - start):
+            own = state.scores[arms, :start]
+            weights = np.linalg.solve(gram, before @ (own - own.mean(axis=1, keepdims=True)).T).T
+            n_next = int((seen[arms] - start).max())
+            found = Controls.of(weights @ rows[:, start:], n_next)
+            for place, arm in enumerate(arms.tolist()):
+                size = seen[arm] - start
+                shortfall[arm, start : seen[arm]] = found.shortfall[place, :size]
+                reach[arm, start : seen[arm]] = found.reach[place, :size]
+    return Controls(shortfall, reach)
+
+
+def _chunks(arms: IntArray, n_items: int) -> list[IntArray]:
+    """Return arms in groups small enough for working arrays with so many items and all bets."""
+    size = max(1, _AT_ONCE // max(1, n_items * len(BETS)))
+    return [arms[start : start + size] for start in range(0, len(arms), size)]
+
+
+def _decided(state: Open) -> Open | Ended:
+    """Return the state with its next batch, or the end."""
+    state = replace(state, incumbents=_incumbents(state))
+    state = _with_singles(_with_pairs(state))
+    is_open = open_pairs(state)
+    if not is_open.any():
+        return Ended(state.incumbents, state)
+    if joining_pays(state, is_open, estimates(state)):
+        return _joined(state)
+    return _advanced(state, is_open)
+
+
+def _incumbents(state: Open) -> IntArray:
+    return np.sort(largest(estimates(state), state.problem.m))
+
+
+def estimates(state: Open) -> FloatArray:
+    """Return estimates of the means, for which arms are compared with others on the same items."""
+    is_full, top = state.is_full, int(state.seen.max())
+    reference = is_full if is_full.any() else state.seen == top
+    level = np.concatenate([[0.0], np.cumsum(state.scores[reference, :top].mean(axis=0))])
+    found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + level[top] / top
+    return np.where(is_full, state.sums / state.n_items, found)
+
+
+def _with_pairs(state: Open) -> Open:
+    """Return the state with paired evidence of incumbents and outsiders up to their common prefixes."""
+    pairs, outsiders = dict(state.pairs), state.outsiders
+    for arm in state.incumbents.tolist():
+        known = pairs.get(arm) or Pairs.none(state.problem.n)
+        pairs[arm] = _paired(state, state.hypothesis, arm, outsiders, known)
+    return replace(state, pairs=pairs)
+
+
+def _paired(state: Open, hypothesis: Hypothesis, arm: int, others: IntArray, known: Pairs) -> Pairs:
+    """Return the evidence about an incumbent and other arms, up to their common prefixes."""
+    found = known.copy()
+    if math.isfinite(hypothesis.n_items) and state.is_full[arm]:
+        both = others[state.is_full[others]]  # compared exactly
+        found.is_settled[both] |= state.sums[both] - state.sums[arm] <= hypothesis.allowed + TINY
+        others = np.setdiff1d(others, both)
+    others = others[~found.is_settled[others]]
+    ends = np.minimum(state.seen[arm], state.seen[others])
+    for start, end in np.unique(np.stack([found.seen[others], ends]), axis=1).T.tolist():
+        if start >= end:
+            continue
+        group = others[(found.seen[others] == start) & (ends == end)]
+        for chunk in _chunks(group, end - start):
+            differences = state.scores[arm, start:end] - state.scores[chunk, start:end]
+            steps = pair_steps(hypothesis, differences, found.sums[chunk], start)
+            found.logs[chunk], trace = grown(found.logs[chunk], steps)
+            found.sums[chunk] += differences.sum(axis=1)
+            found.latest[chunk] = trace[:, -1]
+            found.is_settled[chunk] = (trace >= state.thresholds.paired).any(axis=1) | is_refuted(
+                hypothesis, found.sums[chunk], end
+            )
+            found.seen[chunk] = end
+    return found
+
+
+def _with_singles(state: Open) -> Open:
+    """Return the state with single evidence, if some incumbents were measured on all items."""
+    full = state.incumbents[state.is_full[state.incumbents]]
+    if state.problem.target == "population" or not len(full):
+        return replace(state, singles=None)
+    total = float(state.sums[full].min()) + state.hypothesis.excess
+    known = state.singles
+    if known is None or known.total != total:
+        known = Singles.none(total, state.problem.n)
+    others = state.outsiders[~state.is_full[state.outsiders]]
+    singles = _single(state, known, others)
+    pairs = dict(state.pairs)
+    for arm in full.tolist():
+        pairs[arm] = _settled_by_both(state, pairs[arm], singles, others)
+    return replace(state, singles=singles, pairs=pairs)
+
+
+def _single(state: Open, known: Singles, others: IntArray) -> Singles:
+    """Return the single evidence about other arms up to their prefixes."""
+    n_items, total = state.n_items, known.total
+    seen, logs, latest = known.seen.copy(), known.logs.copy(), known.latest.copy()
+    is_settled = known.is_settled.copy()
+    others = others[~is_settled[others]]
+    for start, end in np.unique(np.stack([seen[others], state.seen[others]]), axis=1).T.tolist():
+        if start >= end:
+            continue
+        group = others[(seen[others] == start) & (state.seen[others] == end)]
+        for chunk in _chunks(group, end - start):
+            scores, before = state.scores[chunk, start:end], state.scores[chunk, :start].sum(axis=1)
+            controls = Controls.none(scores.shape)
+            if state.controls is not None:
+                own = (array[chunk, start:end] for array in (state.controls.shortfall, state.controls.reach))
+                controls = Controls(*own)
+            steps = single_steps(n_items, total, scores, before, start, controls)
+            logs[chunk], trace = grown(logs[chunk], steps)
+            latest[chunk] = trace[:, -1]
+            is_settled[chunk] = (trace >= state.thresholds.single).any(axis=1)
+            is_settled[chunk] |= state.sums[chunk] + (n_items - end) < total - TINY
+            seen[chunk] = end
+    return Singles(total, seen, logs, latest, is_settled)
+
+
+def _settled_by_both(state: Open, pairs: Pairs, singles: Singles, others: IntArray) -> Pairs:
+    """Return the pairs of an incumbent that was measured on all items, settled by either or both."""
+    found = pairs.copy()
+    is_level = found.seen[others] == singles.seen[others]
+    paired = found.latest[others] - state.thresholds.paired
+    single = singles.latest[others] - state.thresholds.single
+    is_enough = is_level & (np.logaddexp(paired, single) >= 0)
+    found.is_settled[others] |= singles.is_settled[others] | is_enough
+    return found
+
+
+def open_pairs(state: Open) -> BoolArray:
+    """Return which pairs are open; rows are incumbents, columns all arms."""
+    is_open = np.array([~state.pairs[arm].is_settled for arm in state.incumbents.tolist()])
+    is_open[:, state.incumbents] = False
+    return is_open
+
+
+def _joined(state: Open) -> Open:
+    """Return the state in which incumbents are about to be measured on all items."""
+    arms = state.incumbents[~state.is_full[state.incumbents]]
+    serves_from = state.serves_from.copy()
+    serves_from[arms] = state.seen[~state.is_full].max()
+    return replace(state, serves_from=serves_from, arms=arms, counts=state.n_items - state.seen[arms])
+
+
+def _advanced(state: Open, is_open: BoolArray) -> Open:
+    """Return the state in which the shorter prefixes of open pairs are about to be extended."""
+    seen, n_items = state.seen, state.n_items
+    is_moving = np.zeros(state.problem.n, dtype=np.bool_)
+    for arm, is_open_with in zip(state.incumbents.tolist(), is_open, strict=True):
+        others = np.flatnonzero(is_open_with)
+        is_moving[others[seen[others] <= seen[arm]]] = True
+        is_moving[arm] |= bool((seen[others] >= seen[arm]).any())
+    arms = np.flatnonzero(is_moving & (seen < n_items))
+    positions = marks(n_items)
+    following = positions[np.searchsorted(positions, seen[arms], side="right")]
+    return replace(state, arms=arms, counts=following - seen[arms])
+
+
+# --- what is certified at any moment ----------------------------------------------------------------------
+
+
+def certified(state: Open | Ended) -> Certificate:
+    """Return what is certified by the scores so far, for the arms that look best."""
+    state = state.last if isinstance(state, Ended) else state
+    problem, promise = state.problem, guarantee(state.problem)
+    if not len(state.incumbents):
+        return Certificate.of_nothing(problem, "Nothing is certified yet.")
+    own = np.array([_smallest_epsilon(state, arm) for arm in state.incumbents.tolist()])
+    epsilon = float(own.max())
+    if epsilon >= problem.width:
+        return Certificate.of_nothing(problem, "Nothing is certified yet.")
+    statuses = np.where(open_pairs(state).any(axis=0), OPEN, OUT)
+    statuses[state.incumbents] = np.where(own <= problem.epsilon, IN, OPEN)
+    order = np.argsort(-estimates(state)[state.incumbents], kind="stable")
+    return Certificate(
+        problem,
+        state.incumbents[order],
+        epsilon,
+        own[order],
+        tuple(statuses.tolist()),
+        replace(promise, epsilon=epsilon),
+    )
+
+
+def _smallest_epsilon(state: Open, arm: int) -> float:
+    """Return the smallest epsilon, to some digits, with which an incumbent is settled with all outsiders."""
+    others = state.outsiders
+    low, high = 0.0, state.problem.width
+    if not (~state.pairs[arm].is_settled[others]).any():
+        high = state.problem.epsilon
+    others = others[_is_open_at(state, arm, others, low)]
+    for _ in range(_BISECTIONS if len(others) else 0):
+        middle = (low + high) / 2
+        is_open = _is_open_at(state, arm, others, middle)
+        if is_open.any():
+            low, others = middle, others[is_open]
+        else:
+            high = middle
+    return rounded_up(high) if len(others) else 0.0
+
+
+def _is_open_at(state: Open, arm: int, others: IntArray, epsilon: float) -> BoolArray:
+    """Return which outsiders would be open if the question had this epsilon from the beginning."""
+    hypothesis = Hypothesis.of(state.problem, epsilon)
+    found = _paired(state, hypothesis, arm, others, Pairs.none(state.problem.n))
+    part = others[~found.is_settled[others] & ~state.is_full[others]]
+    if state.is_full[arm] and math.isfinite(hypothesis.n_items) and len(part):
+        total = float(state.sums[arm]) + hypothesis.excess
+        singles = _single(state, Singles.none(total, state.problem.n), part)
+        found = _settled_by_both(state, found, singles, part)
+    return ~found.is_settled[others]
+
+
+def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
+    """Return the state of a run that goes on with a smaller epsilon; an open batch stays as it is."""
+    last = state.last if isinstance(state, Ended) else state
+    problem = last.problem.changed(epsilon=epsilon)
+    fresh = replace(last, problem=problem, hypothesis=Hypothesis.of(problem), pairs={}, singles=None)
+    if isinstance(state, Ended):
+        return _decided(fresh)
+    if not len(last.incumbents):  # the first batch is awaited
+        return fresh
+    return _with_singles(_with_pairs(fresh))
+
+
+def guarantee(problem: Problem) -> Guarantee:
+    """Return the guarantee of whoever stops when all pairs are settled."""
+    event = (
+        "for one of the m best arms, the weighted sum of false evidence, that it is not better than some "
+        "other arm by more than epsilon, reaches m/delta"
+    )
+    ledger = Ledger((Share(event, problem.delta),))
+    return replace(
+        Guarantee.of(problem, "docs/theory.md, section 39", ledger), assumption=_assumption(problem)
+    )
+
+
+def _assumption(problem: Problem) -> str:
+    low, high = problem.bounds or (0.0, 1.0)
+    values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    if problem.target == "population":
+        return f"items were drawn independently from the population of interest, and scores {values}"
+    means = f"means are over these {problem.n_items:,} items"
+    return f"{means}, scores {values}, and no score depends on when or in which order it was measured"
+
+
+def _refused(*_: object) -> Open:
+    raise ValueError("results on unknown items cannot be added")
+
+
+def unfit(problem: Problem) -> str:
+    """Return why the strategy cannot be used for a problem; empty if it can."""
+    return "" if problem.items is not None else "it is for problems with `items`"
+
+
+SHARED_ITEMS = lanes.strategy(
+    "shared-items",
+    "Measures all arms on the same items, in one random order, and compares them item by item; arms that are "
+    "settled stop, and no run costs more than the whole table.",
+    "docs/theory.md, section 39",
+    init=cast("Callable[[Problem], Open]", init),  # it may have ended, if all rows are known
+    ask=ask,
+    tell=tell,
+    guarantee=guarantee,
+    worst_case_pulls=lambda problem: problem.n_cells,
+    n_rounds=lambda problem: problem.n * len(marks(problem.n_items)),
+    worst_case_cost=lambda problem: problem.cost_of(problem.cells),
+    unfit=unfit,
+    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+)
