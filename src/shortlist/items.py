@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,17 @@ class Items:
 
     def order(self, seed: int) -> IntArray:
         """Return the order in which all arms take the items: random, and fixed by the seed."""
-        source = np.random.SeedSequence(seed, spawn_key=(_ORDER,))
-        return np.random.default_rng(source).permutation(self.n)
+        return _order(self.n, seed)
 
     def __repr__(self) -> str:
         return f"Items({self.n:,})"
+
+
+@lru_cache(maxsize=32)
+def _order(n: int, seed: int) -> IntArray:
+    order = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_ORDER,))).permutation(n)
+    order.flags.writeable = False
+    return order
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,6 +192,11 @@ class Plan:
             return _before_the_pilot(best, self.problem)
         if pulls == 0:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
+        if self.problem.items is not None:
+            return (
+                f"{best.strategy} adapts: it never needs more than the {pulls:,} scores of the whole table, "
+                f"and usually far fewer."
+            )
         if strategy_named(best.strategy).usual_share < 1:
             said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually far fewer"
             near = "0 or 1" if self.problem.is_binary else "a bound"
@@ -276,11 +281,25 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
     >>> pl.problem.epsilon, pl.best.worst_case_pulls
     (0.269817, 1000)
     """
+    if checked(problem).items is not None:
+        return _for_items(problem, budget)
     if budget is not None:
         return _for_budget(problem, budget, vary)
-    if not checked(problem).knows_variances:
+    if not problem.knows_variances:
         return Plan(problem, _rows_for_unknown(problem), lower_bound(problem))
     return Plan(problem, _rows(problem), lower_bound(problem))
+
+
+def _for_items(problem: Problem, budget: int | None) -> Plan:
+    """Return the plan for shared items: at most the whole table is measured."""
+    rows = tuple(row_of(name, problem) for name in names("items"))
+    if budget is not None and whole_number(budget, "budget", 0) < (rows[0].worst_case_cost or 0):
+        raise NoGuarantee(
+            f"with shared items, what a budget below that of the whole table ({problem.n_cells:,} scores) "
+            f"will certify depends on the scores, and is known at any moment of a run: start one with this "
+            f"budget, and see what it certifies."
+        )
+    return Plan(problem, rows, lower_bound(problem))
 
 
 def usual_cost(
@@ -380,7 +399,7 @@ def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
 
 def row_of(name: str, problem: Problem) -> Row:
     """Return the guarantee and cost of one strategy for a problem with known variances."""
-    strategy = strategy_named(name)
+    strategy = strategy_for(name, problem)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)
     guarantee = strategy.guarantee(problem)

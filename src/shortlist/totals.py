@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.certificates.certificate import certificate_of
-from shortlist.checks import is_whole, listed, real_numbers, shortened
+from shortlist.checks import is_whole, listed, real_numbers, shortened, whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.measure import Summaries, check_summaries
+from shortlist.measure import Summaries, Summary, check_answer, check_summaries
 from shortlist.problem import MOST_EPSILONS, MOST_PULLS, Problem, checked
+from shortlist.strategies.shared_items import certificate_of_prefixes
 
 MEASURED_ELSEWHERE = (
     "all results that were measured are in, none is still to come for what is counted, what was measured "
@@ -97,11 +99,13 @@ class Totals:
 
 def certify(
     problem: Problem,
-    counts: Sequence[int] | IntArray,
+    counts: Sequence[int] | IntArray | None = None,
     means: Sequence[float] | FloatArray | None = None,
     sample_variances: Sequence[float] | FloatArray | None = None,
     *,
     successes: Sequence[int] | IntArray | None = None,
+    scores: ArrayLike | None = None,
+    seed: int | None = None,
 ) -> Certificate:
     """Return what results that you have already certify: the m best arms, and to within which epsilon.
 
@@ -121,6 +125,13 @@ def certify(
         Sample variances; they are checked against the bounds, if there are any, and not used otherwise.
     successes
         Instead of `means`, for rewards of 0 or 1: how many were 1.
+    scores
+        With shared items, instead of all these: a table of scores, one row per arm and one column per item,
+        with NaN where nothing was measured.
+    seed
+        With shared items: the seed of the order in which all arms took them, ``problem.items.order(seed)``.
+        A partial table proves something only if the items of each arm are the first ones of an order that
+        was drawn before, independently of the scores; others are refused.
 
     Examples
     --------
@@ -131,6 +142,12 @@ def certify(
     (('C',), 0.0, ('out', 'out', 'in'))
     """
     problem = checked(problem)
+    if problem.items is not None:
+        if scores is None or counts is not None or means is not None or successes is not None:
+            raise InvalidProblem("with shared items, give `scores`: one row per arm, one column per item.")
+        return certificate_of_prefixes(problem, *_prefixes(problem, scores, seed))
+    if scores is not None or seed is not None or counts is None:
+        raise InvalidProblem("give `counts`, and `means` or `successes`; `scores` are for shared items.")
     if not problem.knows_variances:
         raise InvalidProblem(
             "nothing can be certified from totals if variances are unknown. Give `variances`, or the kind of "
@@ -140,6 +157,39 @@ def certify(
     pulls, values = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
     pulls[given.arms], values[given.arms] = given.counts, given.means
     return certificate_of(problem, pulls, problem.merits(values)).provided(MEASURED_ELSEWHERE)
+
+
+def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[FloatArray, IntArray]:
+    """Return scores in the order of items that the seed gives, and how many items each arm has seen."""
+    table = real_numbers(given, "scores", "Give one row per arm and one column per item.")
+    if problem.items is None or table.shape != (problem.n, problem.n_items):
+        raise InvalidProblem(
+            f"`scores` has the shape {table.shape}; it must have one row for each of the {problem.n:,} arms "
+            f"and one column for each of the {problem.n_items:,} items."
+        )
+    for arm, row in enumerate(table):
+        if (measured := row[~np.isnan(row)]).size:
+            check_answer(problem, arm, measured, Summary(len(measured), float(measured.mean())))
+    is_seen = ~np.isnan(table)
+    if seed is None:
+        if (~is_seen.all(axis=1) & is_seen.any(axis=1)).any():
+            raise InvalidProblem(
+                "some arms have scores on some items only. That proves something only if every arm took the "
+                "items in one order, drawn before at random: give its `seed`, or complete the rows."
+            )
+        seed = 0
+    order = problem.items.order(whole_number(seed, "seed", 0))
+    table, is_seen = table[:, order], is_seen[:, order]
+    seen = is_seen.sum(axis=1)
+    has_gaps = (is_seen != (np.arange(problem.n_items) < seen[:, None])).any(axis=1)
+    if has_gaps.any():
+        arm = int(np.argmax(has_gaps))
+        raise InvalidProblem(
+            f"the items on which {problem.name(arm)} was measured are not the first ones of the order that "
+            f"seed {seed} gives. Which items were measured may then depend on the scores, so nothing is "
+            f"proved."
+        )
+    return np.where(is_seen, table, 0.0), seen
 
 
 def _arms(problem: Problem, given: Any) -> IntArray:

@@ -18,6 +18,8 @@ _ARMS_TIMES_RUNS = 2000  # many arms get fewer runs; their pulls also vary less 
 _BOUNDED_WEIGHT = 4  # evidence about rewards within bounds takes longer to compute
 _MOST_EFFORT = 1_000_000  # weight times arms times runs times steps; a strategy that needs more is left out
 _LEAST_ARMS = 50  # a step with fewer arms takes as long
+_MOST_CELLS, _CELLS_TIMES_RUNS = 1_000_000, 400_000  # the same with shared items
+_TABLE_SEED = 20  # of the made-up table
 _SCALE = 2.0  # the standard deviation in units of epsilon, if variances are unknown
 
 
@@ -29,6 +31,8 @@ def usual_cost(
     problem: Problem, rows: Sequence[Row], rate: float | None = None, scale: float | None = None
 ) -> Usual:
     """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`."""
+    if problem.items is not None:
+        return _usual_share(problem, rate)
     means, words = _reference(problem, rate, scale)
     n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
     fixed = {row.strategy: row.worst_case_pulls for row in rows if row.rounds in {0, 1}}
@@ -45,6 +49,38 @@ def usual_cost(
         else:
             pulls[name] = found
     return Usual(words, n_runs, pulls, tuple(left_out))
+
+
+def _usual_share(problem: Problem, rate: float | None) -> Usual:
+    """Return the usual number of scores on shared items, on a made-up table like those of benchmarks."""
+    middle = 0.65 if rate is None else checks.real_number(rate, "rate")
+    if not 0 < middle < 1:
+        raise InvalidProblem(f"`rate` is {middle}; with shared items it must lie between 0 and 1.")
+    words = (
+        f"a made-up table of scores of 0 or 1, by arms of different ability on items of different "
+        f"difficulty, about {middle:.0%} of them 1"
+    )
+    if problem.n_cells > _MOST_CELLS:
+        return Usual(
+            words, 0, {}, skipped=f"more than {_MOST_CELLS:,} scores would take too long to simulate"
+        )
+    n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _CELLS_TIMES_RUNS // problem.n_cells))
+    found = simulate(problem, _made_up_table(problem, middle), replications=n_runs)
+    low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
+    return Usual(words, n_runs, {found.strategy: UsualPulls(low, median, high)})
+
+
+def _made_up_table(problem: Problem, middle: float) -> FloatArray:
+    """Return a table of scores of arms of different ability on items of different difficulty."""
+    rng = np.random.default_rng(_TABLE_SEED)
+    ability = rng.normal(np.log(middle / (1 - middle)), 0.5, problem.n)
+    ease, slope = rng.normal(0.0, 1.5, problem.n_items), np.exp(rng.normal(0.3, 0.3, problem.n_items))
+    odds = np.exp(slope * (ability[:, None] + ease))
+    low, high = problem.bounds or (0.0, 1.0)
+    table = np.where(rng.random(odds.shape) < odds / (1 + odds), high, low)
+    if problem.known is not None:
+        table[problem.known.arms] = problem.known.scores
+    return table
 
 
 def _simulated(

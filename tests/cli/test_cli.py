@@ -471,7 +471,7 @@ def test_help_shows_no_layout_marks(command: list[str]) -> None:
 def test_the_examples_of_simulate_are_lines_of_their_own() -> None:
     lines = [line.strip() for line in help_of("simulate").splitlines()]
     examples = [line for line in lines if line.startswith("shortlist simulate ")]
-    assert len(examples) == 2
+    assert len(examples) == 3
 
 
 def test_short_help_is_the_same() -> None:

@@ -90,6 +90,6 @@ def command(
         )
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
-            if session.history.rules.anytime is not None:
+            if session.history.rules.anytime is not None and session.items is None:
                 click.echo("or, with results that come in by themselves:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")

@@ -29,8 +29,9 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
 
     There is one line per answer, in the order in which they arrived. Columns: ticket, round, arm, name,
     pulls, first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (UTC).
-    Only means are stored, not single rewards. JSON also contains the question, strategy, seed, measurement,
-    conflicts, scored failures, and the result. An existing file is replaced.
+    Only means are stored, not single rewards; with shared items there is one line per score. JSON also
+    contains the question, strategy, seed, measurement, conflicts, scored failures, and the result. An
+    existing file is replaced.
 
     \b
       shortlist export drilling --output drilling.csv
@@ -55,9 +56,9 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
 def _write(log: "RunLog", out: TextIO | None, as_json: bool) -> None:
     import json
 
-    from shortlist.report.export import COLUMNS, answer_rows, export_dict
+    from shortlist.report.export import export_dict, sheet_of_answers
 
     if as_json:
         (out or sys.stdout).write(json.dumps(export_dict(log), indent=2) + "\n")
     else:
-        print_csv(COLUMNS, answer_rows(log), out)
+        print_csv(*sheet_of_answers(log), out)

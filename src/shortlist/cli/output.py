@@ -31,10 +31,10 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
         sys.stdout.reconfigure(encoding="utf-8")  # a file for programs, wherever it is written
     out = out or sys.stdout
     cell = (lambda text: printable(cell_of(text))) if out.isatty() else cell_of
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer = csv.DictWriter(out, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
-        writer.writerow(row | {key: cell(row[key]) for key in ("name", "worker") if key in row})
+        writer.writerow(row | {key: cell(row[key]) for key in ("name", "worker", "item") if key in row})
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ import click
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import json_option
 from shortlist.cli.output import print_json, show
-from shortlist.cli.questions import question_options, simulated_question
+from shortlist.cli.questions import question_options, scored_question, simulated_question
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 )
 @click.option("--rewards", help="gaussian, bernoulli, two-point, uniform or noiseless.")
 @click.option("--budget", type=click.IntRange(min=1), help="Maximum number of pulls per replication.")
+@click.option(
+    "--scores",
+    type=click.Path(path_type=Path),
+    help="Instead of FILE: a table of scores of all arms on shared items (.csv, .jsonl or .npy).",
+)
+@click.option("--bounds", nargs=2, type=float, metavar="LOW HIGH", help="Of scores. Default: 0 1.")
 @json_option("the figures")
 def command(
     file: Path | None,
     instance: str | None,
+    scores: Path | None,
+    bounds: tuple[float, float] | None,
     names: tuple[str, ...],
     rewards: str | None,
     as_json: bool,
@@ -42,15 +50,26 @@ def command(
     The question comes from FILE, or from a built-in instance. Its arms have unit variances, except
     for random (variances from 0.01 to 100, drawn with the seed) and illustrative (as in the paper).
 
+    With --scores, a recorded evaluation is replayed: every replication takes the items in another random
+    order, and you see what share of the table a run would have measured, and how often it would have been
+    right. The table has a column with the ids of items and a column per arm, or the columns arm, item, score.
+
     \b
       shortlist simulate examples/drilling.toml --strategy vmedelim
       shortlist simulate --instance slippage -n 40 -m 3 --epsilon 0.5
+      shortlist simulate --scores evaluation.csv -m 1 --epsilon 0.02
     """
     from shortlist.report.progress import runs_shown
     from shortlist.report.text import simulations_text
     from shortlist.simulation import simulate as simulated
 
-    problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
+    if scores is None:
+        if bounds is not None:
+            raise InvalidProblem("--bounds is for a table of --scores; omit it.")
+        problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
+    else:
+        problem, means = scored_question(scores, bounds, file, instance, numbers)
+        default_rewards, variances = None, None
     outcomes: list[Simulation] = []
 
     def show_all() -> None:
@@ -102,6 +121,9 @@ def countable(problem: "Problem") -> Iterator[str]:
     """
     from shortlist.strategies import names, strategy_for
 
+    if problem.items is not None:
+        yield from names("items")
+        return
     known = names()
     pilots = [name for name in names("unknown") if name not in known]
     for name in known if problem.knows_variances else pilots:

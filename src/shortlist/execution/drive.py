@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
@@ -23,9 +23,11 @@ from shortlist.measure import (
     ItemsSource,
     Measure,
     MeasureItems,
+    RecordedScores,
     SimulatedMeasure,
     Source,
     TableSource,
+    VectorisedSource,
     global_randomness_kept,
 )
 from shortlist.problem import Problem
@@ -268,6 +270,8 @@ def _checked_budget(budget: Any, problem: object) -> float | None:
 
 def source_of(measure: Any, session: Driven) -> Source:
     """Return a source of rewards unchanged; wrap a function as a source."""
+    if session.items is not None and isinstance(measure, VectorisedSource):
+        return ItemsSource(cast("MeasureItems", measure.function), session.items, max(2, measure.together))
     if hasattr(measure, "answers") and is_whole(getattr(measure, "together", None)):
         source: Source = measure
         whole_number(source.together, "together", 1)
@@ -278,7 +282,7 @@ def source_of(measure: Any, session: Driven) -> Source:
             f"result of shortlist.vectorised, or another source of rewards."
         )
     if session.items is not None:
-        return ItemsSource.of(measure, session.items, session.seed)
+        return ItemsSource(measure, session.items)
     return FunctionSource(measure)
 
 
@@ -295,7 +299,7 @@ def _cannot_drift(source: Source) -> bool:
     """Return whether rewards do not depend on time, because they are recorded or simulated."""
     inner = source.source if isinstance(source, BoundedSource) else source
     is_simulated = isinstance(inner, FunctionSource) and isinstance(inner.measure, SimulatedMeasure)
-    return is_simulated or isinstance(inner, TableSource)
+    return is_simulated or isinstance(inner, TableSource | RecordedScores)
 
 
 def _policy(pulls_per_call: Any, turns: int, retries: Any, on_failure: Any, timeout: Any) -> Policy:

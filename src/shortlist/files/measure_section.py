@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from shortlist.measure import (
     CommandSource,
     FunctionSource,
     ImportedFunction,
+    ItemsSource,
+    MeasureItems,
+    RecordedScores,
     Source,
     TableSource,
     simulated_measure,
     vectorised,
 )
 from shortlist.measure.csv_columns import Columns
+from shortlist.measure.score_table import read_scores
 from shortlist.measure.simulated import checked_means, default_rewards
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
@@ -84,6 +88,8 @@ def about_measurement(
         digests |= {f"column {name}": _digest_of_words(words) for name, words in source.columns.items()}
     if digests:
         said["digests"] = digests
+    if isinstance(source, RecordedScores):
+        said["table"] = {"digest": _digest(source.scores)}
     if isinstance(source, TableSource):
         said["table"] = _identity_of_rows(source, np.diff(source.starts))
     return said
@@ -193,6 +199,10 @@ def _retries(given: Any) -> Retries | None:
 
 
 def _simulated(given: _Given) -> Measured:
+    if given.problem.items is not None:
+        raise InvalidProblem(
+            'with [items], arms are not simulated by their means; use `kind = "table"` and a file of scores.'
+        )
     rewards = word(given.entries, "rewards", given.problem.declared_rewards or default_rewards(given.problem))
     truth = _truth(given)
     if truth.noise == "gaussian" and rewards not in {"gaussian", "noiseless"}:
@@ -249,7 +259,10 @@ def _check_reach(bounds: tuple[float, float], means: FloatArray, rewards: str) -
 def _function(given: _Given) -> Measured:
     name, is_vectorised = word(given.entries, "function"), flag(given.entries, "vectorised")
     function = ImportedFunction(name, given.folder)
-    source = vectorised(function) if is_vectorised else FunctionSource(function)
+    source: Source = vectorised(function) if is_vectorised else FunctionSource(function)
+    if given.problem.items is not None:
+        together = vectorised(function).together if is_vectorised else 1
+        source = ItemsSource(cast("MeasureItems", function), given.problem.items, together)
     return Measured(source, about={"function": name, "vectorised": is_vectorised}, turns=_turns(given))
 
 
@@ -277,8 +290,22 @@ def _turns(given: _Given) -> int | None:
     return whole_number(given.entries["turns"], "turns", 1) if "turns" in given.entries else None
 
 
+def _scores(given: _Given) -> Measured:
+    """Return recorded scores on shared items."""
+    given.only("file")
+    name, problem = word(given.entries, "file"), given.problem
+    table, items = read_scores(given.folder / name), problem.items
+    names = [problem.name(arm) for arm in range(problem.n)]
+    ids = None if items is None or items.ids is None else items.ids
+    if not table.is_whole:
+        raise InvalidProblem(f"{name} has gaps; a table that is measured from must be complete.")
+    return Measured(RecordedScores.of(problem, table.rows(names, ids)), about={"file": name})
+
+
 def _table(given: _Given) -> Measured:
     entries, problem = given.entries, given.problem
+    if problem.items is not None:
+        return _scores(given)
     path = given.folder / word(entries, "file")
     suffix = path.suffix.lower()
     is_shared = suffix == ".npy" or (suffix == ".csv" and entries.get("layout") == "wide")

@@ -6,7 +6,7 @@ from shortlist.measure.function import FunctionSource, Measure, Summary, scores_
 from shortlist.measure.imported import ImportedFunction
 from shortlist.measure.many import Calls, Summaries, pooled
 from shortlist.measure.randomness import global_randomness_kept
-from shortlist.measure.shared_items import ItemsSource, MeasureItems
+from shortlist.measure.shared_items import ItemsSource, MeasureItems, RecordedScores
 from shortlist.measure.simulated import REWARDS, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source, generator_for
 from shortlist.measure.table import TableSource
@@ -24,6 +24,7 @@ __all__ = [
     "Measure",
     "MeasureItems",
     "MeasureMany",
+    "RecordedScores",
     "SimulatedMeasure",
     "Source",
     "Summaries",

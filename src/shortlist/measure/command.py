@@ -1,5 +1,6 @@
 """A program as the source of rewards: how it is run, and how its output is parsed."""
 
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
 from shortlist.measure.function import Summary
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
+from shortlist.measure.shared_items import places_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
 
@@ -32,7 +34,9 @@ _TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 class CommandSource:
     """A program as a source of rewards, run without a shell, one call at a time.
 
-    Exit status 75 asks for a later retry, like `RetryLater`; any other status but 0 is a failure.
+    Exit status 75 asks for a later retry, like `RetryLater`; any other status but 0 is a failure. With shared
+    items, the program reads them from its standard input, one per line, as JSON, and prints one score for
+    each, in the same order.
 
     Attributes
     ----------
@@ -90,14 +94,17 @@ class CommandSource:
         return [self._filled(part, values) for part in self.argv]
 
     def _answer(self, call: Call) -> Any:
+        if (items := self.problem.items) is not None:
+            lines = (json.dumps(items.value(place)) for place in places_of(items, call))
+            return self._run(call, "".join(f"{line}\n" for line in lines).encode())
         if any("count" in self._words(part) for part in self.argv):
             return self._run(call)
         singles = (Call(call.seed, call.arm, 1, call.first_pull + pull) for pull in range(call.count))
         return [_single(self._run(one)) for one in singles]
 
-    def _run(self, call: Call) -> list[float] | Summary:
+    def _run(self, call: Call, given: bytes | None = None) -> list[float] | Summary:
         argv = self.command_line(call)
-        status, out, err = self._finished(argv, call)
+        status, out, err = self._finished(argv, call, given)
         failure = self._failed(call, argv, _how_it_ended(status), err) if status else None
         if status == _TRY_LATER:
             raise RetryLater(reason=str(failure))
@@ -109,14 +116,14 @@ class CommandSource:
         except ValueError as error:
             raise self._failed(call, argv, f"the program ended with status 0, but {error}", err) from None
 
-    def _finished(self, argv: list[str], call: Call) -> tuple[int, bytes, bytes]:
-        """Run the program to its end; return its exit status and its output."""
+    def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, bytes]:
+        """Run the program to its end, with this input; return its exit status and its output."""
         try:
             process = subprocess.Popen(
                 argv,
                 cwd=self.folder,
                 env={**os.environ, **self.env},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # its own process group, so that all its processes can be stopped
@@ -125,7 +132,7 @@ class CommandSource:
             raise self._failed(call, argv, f"the program cannot be started: {error}", b"") from None
         with process:
             try:
-                out, err = process.communicate(timeout=self.timeout)
+                out, err = process.communicate(given, timeout=self.timeout)
             except subprocess.TimeoutExpired:
                 err = _end(process)
                 said = f"it was still running after {self.timeout:g} seconds (`timeout`) and was stopped"

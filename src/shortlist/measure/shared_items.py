@@ -1,42 +1,53 @@
-"""A Python function as the source of scores on shared items: ``measure(arm, items)`` returns one per item."""
+"""Sources of scores on shared items: a Python function, or a table of recorded scores.
+
+The pulls of an arm are the items, in the order that is fixed by the seed of the run: a call for `count` pulls
+from `first_pull` on is for the items at those positions of the order.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from shortlist.arrays import IntArray
-from shortlist.errors import NotRewards
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.errors import InvalidProblem, NotRewards
 from shortlist.items import Items
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
+from shortlist.problem import Problem
 
-MeasureItems: TypeAlias = Callable[[int, list[Any]], Any]
+MeasureItems: TypeAlias = Callable[[Any, list[Any]], Any]
 """``measure(arm, items)`` returns the score of the arm on each item, as a list or as a mapping by id."""
+
+
+def places_of(items: Items, call: Call) -> list[int]:
+    """Return the places of the items of a call."""
+    places: list[int] = items.order(call.seed)[call.first_pull : call.first_pull + call.count].tolist()
+    return places
+
+
+def ids_of(items: Items, call: Call) -> list[str]:
+    """Return the ids of the items of a call."""
+    return [items.id(place) for place in places_of(items, call)]
 
 
 @dataclass(frozen=True, eq=False)
 class ItemsSource:
-    """A function of an arm and items as a source; the pulls of an arm are the items, in the run's order.
+    """A function of an arm and items as a source, called once per call.
 
     Attributes
     ----------
     measure
-        The function.
+        The function. If `together` is above 1, it gets the numbers of several arms at once, and returns one
+        row of scores for each.
     items
         All items.
-    order
-        The order in which all arms take them.
     """
 
     measure: MeasureItems
     items: Items
-    order: IntArray
     together: int = 1
-
-    @classmethod
-    def of(cls, measure: MeasureItems, items: Items, seed: int) -> "ItemsSource":
-        """Return the source of a run with this seed."""
-        return cls(measure, items, items.order(seed))
 
     @property
     def is_reproducible(self) -> bool:
@@ -45,19 +56,62 @@ class ItemsSource:
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return the function's scores for each call."""
-        return [self._answer(call) for call in calls]
+        if self.together == 1:
+            return [self._answer(call) for call in calls]
+        found: dict[Call, Any] = {}
+        for same in {(call.first_pull, call.count): call for call in calls}.values():
+            group = [call for call in calls if (call.first_pull, call.count) == (same.first_pull, same.count)]
+            found |= zip(group, self._rows(group), strict=True)
+        return [found[call] for call in calls]
 
     def _answer(self, call: Call) -> Any:
         seeded(call)
-        places = self.order[call.first_pull : call.first_pull + call.count].tolist()
+        places = places_of(self.items, call)
         answer = self.measure(call.arm, [self.items.value(place) for place in places])
         if not isinstance(answer, Mapping):
             return answer
         by_id = {str(key): score for key, score in answer.items()}
-        missing = [self.items.id(place) for place in places if self.items.id(place) not in by_id]
-        if missing or len(by_id) != len(places):
+        wanted = [self.items.id(place) for place in places]
+        if missing := [one for one in wanted if one not in by_id]:
+            raise NotRewards(f"arm number {call.arm} returned no score for item {missing[0]}.")
+        if len(by_id) > len(wanted):
             raise NotRewards(
-                f"arm number {call.arm} was measured on {len(places)} items but returned {len(by_id)} scores"
-                + (f", and none for item {missing[0]}." if missing else ".")
+                f"arm number {call.arm} was measured on {len(wanted)} items but returned {len(by_id)} scores."
             )
-        return [by_id[self.items.id(place)] for place in places]
+        return [by_id[one] for one in wanted]
+
+    def _rows(self, calls: list[Call]) -> list[FloatArray]:
+        seeded(calls[0])
+        arms = np.array([call.arm for call in calls])
+        answer = self.measure(arms, [self.items.value(place) for place in places_of(self.items, calls[0])])
+        scores = np.asarray(answer)
+        if scores.shape != (len(calls), calls[0].count):
+            raise NotRewards(
+                f"the function was given {len(calls)} arms and {calls[0].count} items and returned scores of "
+                f"shape {scores.shape}; return one row for each arm, with one score for each item."
+            )
+        return list(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedScores:
+    """A whole table of scores as a source: one row per arm, one column per item."""
+
+    items: Items
+    scores: FloatArray
+    together: int = 1
+    is_reproducible: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, problem: Problem, scores: FloatArray) -> "RecordedScores":
+        """Return the table for a problem; raise InvalidProblem if it does not have its shape."""
+        if problem.items is None or scores.shape != (problem.n, problem.n_items):
+            raise InvalidProblem(
+                f"the table has scores of {scores.shape[0]:,} arms on {scores.shape[-1]:,} items, but the "
+                f"problem has {problem.n:,} arms and {problem.n_items:,} items."
+            )
+        return cls(problem.items, scores)
+
+    def answers(self, calls: Sequence[Call]) -> list[FloatArray]:
+        """Return the recorded scores of each call."""
+        return [self.scores[call.arm, places_of(self.items, call)] for call in calls]

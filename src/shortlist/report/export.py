@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from shortlist.measure import Call
+from shortlist.measure.shared_items import ids_of
 from shortlist.report.run_text import refused_dict, run_dict
 from shortlist.report.text_format import iso
 from shortlist.session.log import RunLog
-from shortlist.session.sheet_format import ticket_text
+from shortlist.session.sheet_format import CELL_COLUMNS, cell_rows, ticket_text
+from shortlist.session.state import split
 from shortlist.store.events import Record, Told
 
 COLUMNS = (
@@ -53,7 +56,20 @@ def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
             None if told.variances is None else float(told.variances[place]),
             *(told.worker, iso(record.at)),
         )
-        yield dict(zip(COLUMNS, values, strict=True))
+        row: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
+        if told.scores is not None and history.problem.items is not None:
+            call = Call(history.began.seed, ticket.arm, ticket.count, ticket.first_pull)
+            scores = split(told.scores, tickets.counts)[place].tolist()
+            row |= {"items": ids_of(history.problem.items, call), "rewards": scores}
+        yield row
+
+
+def sheet_of_answers(log: RunLog) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
+    """Return the columns and rows of a sheet of all answers; with shared items, a row for each score."""
+    rows = answer_rows(log)
+    if log.history.problem.items is None:
+        return COLUMNS, rows
+    return (*CELL_COLUMNS, "worker", "time"), cell_rows(rows)
 
 
 def export_dict(log: RunLog) -> dict[str, Any]:

@@ -208,7 +208,11 @@ def _cap(result: Result) -> int | None:
 def _rivals(result: Result) -> dict[str, int | None]:
     """Return the worst cases of the paper's algorithms, if variances are known."""
     found: dict[str, int | None] = {}
-    if result.problem.knows_variances and result.problem.m < result.problem.n:
+    if (
+        result.problem.items is None
+        and result.problem.knows_variances
+        and result.problem.m < result.problem.n
+    ):
         for name in RIVALS:
             try:
                 found[name] = strategy_named(name).worst_case_pulls(result.problem)

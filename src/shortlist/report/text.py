@@ -167,17 +167,22 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     table.add_column("strategy", no_wrap=True)
     for heading in ("mean pulls", "most pulls", "errors", "error rate at most"):
         table.add_column(heading, justify="right", no_wrap=True)
+    first = simulations[0]
     for one in simulations:
         ended = one.pulls[one.is_final]
         cells = [_large(ended.mean()), _large(ended.max())] if len(ended) else ["-", "-"]
+        if first.problem.items is not None and len(ended):
+            cells[0] += f" ({ended.mean() / (first.problem.n * first.problem.n_items):.1%})"
         rate = f"{one.error_rate_limit():.2g}" if len(ended) else "-"
         table.add_row(one.strategy, *cells, f"{one.errors} of {len(ended)}", rate)
+    rewards = f"{first.rewards} rewards"
+    if first.problem.items is not None:
+        rewards = f"{first.problem.n_items:,} items in random order; pulls are scores, in % of the table"
     notes = [Text()]
-    first = simulations[0]
     notes.append(
         Text(
             f"{first.problem.m} of {first.problem.n} arms, epsilon {first.problem.epsilon:g}, "
-            f"delta {first.problem.delta:g}, {first.rewards} rewards, seed {first.seed}. "
+            f"delta {first.problem.delta:g}, {rewards}, seed {first.seed}. "
             f"The last column is an exact 95 % upper confidence limit.",
             style="dim",
         )

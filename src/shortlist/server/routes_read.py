@@ -18,7 +18,7 @@ from shortlist.escaping import cell_of
 from shortlist.files.items_section import items_entries
 from shortlist.planning import plan
 from shortlist.problem import Problem
-from shortlist.report.export import COLUMNS, answer_rows, export_dict
+from shortlist.report.export import export_dict, sheet_of_answers
 from shortlist.report.payloads import holders
 from shortlist.report.text_format import iso
 from shortlist.run_urls import run_of
@@ -211,10 +211,11 @@ def _result(run: OpenRun) -> dict[str, Any]:
 def _lines(log: RunLog) -> Iterator[str]:
     """Yield CSV in parts; names are escaped, so that spreadsheets do not run them as formulas."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    columns, rows = sheet_of_answers(log)
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
-    for number, row in enumerate(answer_rows(log), 1):
-        writer.writerow(row | {key: cell_of(row[key]) for key in ("name", "worker")})
+    for number, row in enumerate(rows, 1):
+        writer.writerow(row | {key: cell_of(row[key]) for key in ("name", "worker", "item") if key in row})
         if number % _AT_ONCE == 0:
             yield text.getvalue()
             text.seek(0)

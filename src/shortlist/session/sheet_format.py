@@ -9,22 +9,25 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shortlist.errors import InvalidAnswers
 from shortlist.measure.command import seed_of
+from shortlist.measure.shared_items import ids_of
 from shortlist.measure.source import Call
 from shortlist.tickets import Tickets
 
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
 """The columns of a sheet of tickets."""
+CELL_COLUMNS = ("ticket", "arm", "name", "item", "reward")
+"""The same with shared items: one line per item."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
 _ANSWERS = ("reward", "mean", "variance", "count")
 _LABELS = ("arm", "name", "pulls")
-_KNOWN = ("ticket", *_ANSWERS, *_LABELS)
+_KNOWN = ("ticket", "item", *_ANSWERS, *_LABELS)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Entry:
         A summary of its rewards; None for values that are not given.
     labels
         The values of `arm`, `name` and `pulls` beside the ticket, each with its place in the sheet.
+    items
+        The ids of the items that the rewards are for; empty if they are not given.
     """
 
     where: str
@@ -52,6 +57,7 @@ class Entry:
     variance: float | None = None
     count: float | None = None
     labels: dict[tuple[str, str], str] = field(default_factory=dict)
+    items: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -65,11 +71,22 @@ def ticket_text(code: str, round: int, arm: int) -> str:
 
 
 def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of each ticket; the seed is the one that a command would get."""
+    """Yield the row of each ticket; the seed is the one that a command would get.
+
+    With shared items it also has the ids of the items to be measured, in order.
+    """
     for ticket in tickets:
         call = Call(seed, ticket.arm, ticket.count, ticket.first_pull)
         values = (ticket_text(code, ticket.round, ticket.arm), ticket.arm, ticket.name, ticket.count)
-        yield dict(zip(COLUMNS, (*values, seed_of(call)), strict=True))
+        row = dict(zip(COLUMNS, (*values, seed_of(call)), strict=True))
+        yield row if tickets.problem.items is None else row | {"items": ids_of(tickets.problem.items, call)}
+
+
+def cell_rows(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each item of some tickets, with its score if there is one."""
+    for row in rows:
+        for item, score in zip(row["items"], row.get("rewards") or [""] * len(row["items"]), strict=True):
+            yield row | {"item": item, "reward": score}
 
 
 def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
@@ -155,6 +172,7 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
     """Return one entry per ticket, with the rewards of all its lines."""
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
+    items: dict[str, tuple[str, ...]] = {}
     blank: dict[str, str] = {}  # for tickets with a line without a reward: the place of that line
     labels: dict[str, dict[tuple[str, str], str]] = {}
     for where, row in rows:
@@ -165,6 +183,8 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
             labels.setdefault(key, {}).setdefault(label, where)
         if cell:
             rewards.setdefault(key, []).append(sheet_number(where, "reward", cell))
+            if "item" in columns:
+                items[key] = (*items.get(key, ()), _cell(where, row, columns, "item", width))
         else:
             blank.setdefault(key, where)
     for key in blank.keys() & rewards.keys():
@@ -172,7 +192,10 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
             f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. Answer the "
             f"whole ticket: fill in all its lines, or leave all of them empty."
         )
-    return [Entry(where, key, rewards.get(key), labels=labels.get(key, {})) for key, where in places.items()]
+    return [
+        Entry(where, key, rewards.get(key), labels=labels.get(key, {}), items=items.get(key, ()))
+        for key, where in places.items()
+    ]
 
 
 def _summary(where: str, row: list[str], columns: dict[str, int], width: int) -> Entry:
@@ -182,7 +205,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int) ->
         cell = _cell(where, row, columns, name, width) if name in columns else ""
         given[name] = sheet_number(where, name, cell) if cell else None
     labels = dict.fromkeys(_labels(where, row, columns, width), where)
-    return _whole(Entry(where, ticket, None, **given, labels=labels))
+    return _whole(Entry(where, ticket, None, **given, labels=labels))  # type: ignore[arg-type]
 
 
 def _labels(where: str, row: list[str], columns: dict[str, int], width: int) -> list[tuple[str, str]]:
@@ -245,7 +268,12 @@ def _of_object(where: str, entry: Any) -> Entry:
         if None in rewards:
             raise InvalidAnswers(f"{where}: reward {rewards.index(None) + 1} is null; it must be a number.")
     labels = {(name, str(entry[name])): where for name in _LABELS if entry.get(name) is not None}
-    return _whole(Entry(where, _ticket(where, entry["ticket"]), rewards, **numbers, labels=labels))
+    ids = entry.get("items")
+    if ids is not None and not isinstance(ids, list):
+        raise InvalidAnswers(f'{where}: "items" must be a list of ids, one for each reward.')
+    items = tuple(map(str, ids or ())) if rewards is not None else ()
+    told = Entry(where, _ticket(where, entry["ticket"]), rewards, **numbers, labels=labels)  # type: ignore[arg-type]
+    return _whole(replace(told, items=items))
 
 
 def _real(where: str, name: str, value: Any) -> float | None:

@@ -79,7 +79,8 @@ def unusual(
     errors = np.sqrt(spreads[arms] * (1 / np.maximum(counts, 1) + 1 / np.maximum(earlier, 1)))
     is_far = (earlier > 0) & (np.abs(means - known) > _FAR * errors)
     if problem.is_binary:  # a single rare success is no surprise, however many standard errors it is
-        far = counts * _divergence(means, pooled[arms]) + earlier * _divergence(known, pooled[arms])
+        with np.errstate(invalid="ignore"):  # without earlier rewards
+            far = counts * _divergence(means, pooled[arms]) + earlier * _divergence(known, pooled[arms])
         is_far &= far > _FAR**2 / 2
     if not is_far.any():
         return ""

@@ -9,7 +9,8 @@ import numpy as np
 
 from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.escaping import is_name
-from shortlist.measure import Summary, check_answer, summary_of
+from shortlist.measure import Call, Summary, check_answer, summary_of
+from shortlist.measure.shared_items import ids_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, ticket_text
@@ -77,11 +78,11 @@ class Sheet:
             rounds = session.history.rounds
             if number >= len(rounds):
                 raise _never_asked(next(iter(entries.values())))
-            if (answers := _answers(entries, rounds[number].tickets)) is not None:
+            if (answers := _answers(entries, rounds[number].tickets, session.seed)) is not None:
                 yield answers
 
 
-def _answers(entries: dict[int, Entry], asked: Tickets) -> Answers | None:
+def _answers(entries: dict[int, Entry], asked: Tickets, seed: int) -> Answers | None:
     """Return the answers to tickets of one round; None if no entry has an answer."""
     given, rows = [], []
     places = {arm: place for place, arm in enumerate(asked.arms.tolist())}
@@ -90,6 +91,7 @@ def _answers(entries: dict[int, Entry], asked: Tickets) -> Answers | None:
             raise _never_asked(entry)
         _check_labels(entry, asked, places[arm])
         if not entry.is_open:
+            entry = _in_order(entry, asked, places[arm], seed)
             told, summary = _summary(entry, asked, places[arm])
             variance = np.nan if summary.variance is None else summary.variance
             size = max(map(abs, entry.rewards or [summary.mean]))
@@ -99,7 +101,28 @@ def _answers(entries: dict[int, Entry], asked: Tickets) -> Answers | None:
         return None
     where, means, variances, sizes = map(np.array, zip(*rows, strict=True))
     tickets = asked.take(where)
-    return Answers(asked.problem, tickets, means, variances, given, sizes=sizes)
+    scores = None if asked.problem.items is None else [np.array(one) for one in given]
+    return Answers(asked.problem, tickets, means, variances, given, sizes=sizes, scores=scores)
+
+
+def _in_order(entry: Entry, asked: Tickets, place: int, seed: int) -> Entry:
+    """Return an entry with its scores in the order of the ticket's items, if there are shared items."""
+    items = asked.problem.items
+    if items is None:
+        return entry
+    if entry.rewards is None:
+        raise InvalidAnswers(f"{entry.where}: give the `reward` of each item, not their mean.")
+    if not entry.items:
+        return entry
+    (ticket,) = asked.take(slice(place, place + 1))
+    wanted = ids_of(items, Call(seed, ticket.arm, ticket.count, ticket.first_pull))
+    if sorted(entry.items) != sorted(wanted):
+        raise InvalidAnswers(
+            f"{entry.where}: ticket {entry.ticket} asks for the items {', '.join(wanted)[:60]}, each once, "
+            f"but there are scores of {', '.join(entry.items)[:60]}."
+        )
+    by_item = dict(zip(entry.items, entry.rewards, strict=True))
+    return replace(entry, rewards=[by_item[one] for one in wanted], items=tuple(wanted))
 
 
 def _never_asked(entry: Entry) -> InvalidAnswers:

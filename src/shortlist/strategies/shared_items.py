@@ -329,6 +329,23 @@ def certified(state: Open | Ended) -> Certificate:
     )
 
 
+def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray) -> Certificate:
+    """Return what prefixes certify whose lengths did not depend on later items; no predictions are used.
+
+    Scores are in the order of items, 0 where not seen; `seen` has the length of each arm's prefix.
+    """
+    if problem.m == problem.n:
+        return Certificate.at_end(problem, problem.arms, guarantee(problem))
+    state = init(problem.changed(known=None))
+    if not seen.all():
+        missing = problem.name(int(np.argmin(seen)))
+        return Certificate.of_nothing(problem, f"Nothing is certified: {missing} was not measured at all.")
+    shares = np.where(np.arange(problem.n_items) < seen[:, None], problem.shares(problem.merits(scores)), 0.0)
+    state = replace(cast("Open", state), scores=shares, seen=seen, sums=shares.sum(axis=1))
+    state = replace(state, incumbents=_incumbents(state))
+    return certified(_with_singles(_with_pairs(state)))
+
+
 def _smallest_epsilon(state: Open, arm: int) -> float:
     """Return the smallest epsilon, to some digits, with which an incumbent is settled with all outsiders."""
     others = state.outsiders
