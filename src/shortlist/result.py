@@ -81,6 +81,9 @@ class Result:
         on its reward. It is 0 if a measurement repeated with its seed gives the same rewards.
     certificate
         What is certified, also if the run has not ended; None if unknown.
+    n_ahead
+        With shared items: how many scores were measured before it was known whether they would be needed, and
+        were not used. They are among `n_pulls`.
     """
 
     problem: Problem
@@ -96,6 +99,7 @@ class Result:
     n_scored: int = 0
     n_reissued: int = 0
     certificate: Certificate | None = None
+    n_ahead: int = 0
 
     @property
     def certified_epsilon(self) -> float:
@@ -126,7 +130,9 @@ class Result:
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
         cost = "" if self.problem.costs is None else f" at a cost of {self.cost:,.6g}"
         said = f"{pulls}{cost}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
-        return said + (f" {self.n_scored:,} of them failed and were scored." if self.n_scored else "")
+        ahead = f" {self.n_ahead:,} of them were measured ahead and not needed." if self.n_ahead else ""
+        scored = f" {self.n_scored:,} of them failed and were scored." if self.n_scored else ""
+        return said + ahead + scored
 
     @property
     def reissued(self) -> str:
@@ -200,6 +206,7 @@ class Result:
             "n_fed": self.n_fed,
             "n_scored": self.n_scored,
             "n_reissued": self.n_reissued,
+            "n_ahead": self.n_ahead,
             "problem": self.problem.to_dict(),
             "lower_bound": None if self.lower_bound is None else self.lower_bound.pulls,
             "gap": None if self.gap is None or math.isinf(self.gap) else self.gap,

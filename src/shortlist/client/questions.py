@@ -75,6 +75,7 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
         n_fed=data.get("n_fed", 0),
         n_scored=data["n_scored"],
         n_reissued=data.get("n_reissued", 0),
+        n_ahead=data.get("n_ahead", 0),
         certificate=_certificate(problem, data.get("certificate"), statuses, own),
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.client.remote_run import RemoteRun
 from shortlist.items import Items
 from shortlist.problem import Problem
@@ -79,6 +79,11 @@ class RemoteSession:
         """The number of pulls answered, including those of incomplete tickets, as far as is known here."""
         n_made: int = self._now["n_made"]
         return n_made
+
+    @property
+    def n_ahead(self) -> int:
+        """The number of scores that were measured before they were asked for: none over HTTP."""
+        return 0
 
     @property
     def cost_made(self) -> float:
@@ -175,6 +180,10 @@ class RemoteSession:
         }
         self._is_new = False
         self._is_stale |= known["round"] != self._tickets.round
+
+    def ahead(self, worker: str) -> tuple[Tickets, FloatArray]:  # noqa: ARG002
+        """Return no calls: over HTTP nothing is measured before it is asked for."""
+        return self._tickets.take(slice(0, 0)), np.empty(0)
 
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round, from the server's last response."""

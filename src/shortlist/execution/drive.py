@@ -256,6 +256,7 @@ def drive(
                 return replace(session.result, stop=Stop.BUDGET)
             if session.asked.round == round:
                 job.patiently(partial(wait_for_others, session, interrupt, news))
+        job.end()
     return session.result
 
 

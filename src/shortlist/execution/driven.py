@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from shortlist.arrays import BoolArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
@@ -44,6 +44,10 @@ class Driven(Protocol):
         """The number of pulls answered, including those of incomplete tickets, as far as is known."""
 
     @property
+    def n_ahead(self) -> int:
+        """The number of scores that were measured before they were asked for, and are not used so far."""
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, as far as is known."""
 
@@ -80,6 +84,9 @@ class Driven(Protocol):
 
     def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Record the answers to tickets, or to parts of them."""
+
+    def ahead(self, worker: str) -> tuple[Tickets, FloatArray]:
+        """Return calls that will probably be needed after this round, and how far ahead they are."""
 
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""

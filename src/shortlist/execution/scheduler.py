@@ -37,10 +37,11 @@ from shortlist.execution.lease_keeping import LEASE
 from shortlist.execution.retries import AT_ONCE, Retries
 from shortlist.execution.tasks import Outcome, Task
 from shortlist.execution.worker_pool import Workers
-from shortlist.measure import Source, Summaries
+from shortlist.measure import Calls, Source, Summaries
 from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
+from shortlist.tickets import Tickets
 
 # --- how much work goes into one task ------------------------------------------------------------------
 
@@ -98,6 +99,9 @@ _STORE_PATIENCE = 120.0  # seconds to wait for a store with a temporary failure
 _LOG = logging.getLogger("shortlist")
 T = TypeVar("T")
 
+_SURE = 0.5  # calls on shared items up to this share of an arm's likely pulls are made ahead at any time,
+_AHEAD = 0.04  # others as long as those that are not used so far are at most this share of all
+
 _NO_BLOCK = -1  # for a pool that breaks before it has done anything
 
 Under: TypeAlias = dict["Future[Outcome]", tuple[range, float]]
@@ -145,6 +149,7 @@ class Scheduler:
     held_until: float = -np.inf  # no call starts before that time
     said_at: float = -np.inf  # time of the last message about waiting
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
+    ahead: "dict[Future[Outcome], Tickets]" = field(default_factory=dict)  # calls that nobody asked for yet
     _call_plan: CallPlan | None = None  # of the current round
 
     def measure(self, budget: float | None) -> bool:
@@ -159,9 +164,14 @@ class Scheduler:
                 asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
             )
         left = None if budget is None else budget - self.session.cost_made
-        round = _RoundScheduler(self, self._call_plan, is_open, left)
+        round = _RoundScheduler(self, self._call_plan, is_open, left, may_run_ahead=budget is None)
         round.run()
         return not round.is_cut
+
+    def end(self) -> None:
+        """Give up calls that turned out not to be needed."""
+        for future in self.ahead:
+            future.cancel()
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
         """Report why the run waits: immediately, but not too often. Long waits are recorded in the log."""
@@ -199,8 +209,19 @@ class Scheduler:
 class _RoundScheduler:
     """The scheduler of one round: pending blocks, running tasks, and failures."""
 
-    def __init__(self, job: Scheduler, call_plan: CallPlan, is_open: BoolArray, budget: float | None) -> None:
+    def __init__(
+        self,
+        job: Scheduler,
+        call_plan: CallPlan,
+        is_open: BoolArray,
+        budget: float | None,
+        *,
+        may_run_ahead: bool,
+    ) -> None:
         self.job, self.call_plan = job, call_plan
+        is_parallel = job.workers.n > 1 and call_plan.together == 1 and job.policy.timeout is None
+        self.may_run_ahead = may_run_ahead and is_parallel
+        self.next: deque[tuple[Tickets, float]] | None = None  # calls that may be needed; None if not known
         self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
         if call_plan.ends is not None:
             known = call_plan.find(job.session.answered())
@@ -209,7 +230,11 @@ class _RoundScheduler:
         self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: number of its calls
         is_affordable = np.ones_like(self.is_wanted) if budget is None else self._affordable(budget)
         self.is_cut = not is_affordable.all()  # the budget ends within this round
-        self.todo: deque[range] = deque(call_plan.blocks(self.is_wanted, ~is_affordable))
+        is_running = np.zeros_like(self.is_wanted)
+        is_running[self._numbers_ahead()] = True
+        self.todo: deque[range] = deque(
+            call_plan.blocks(self.is_wanted & ~is_running, ~is_affordable | is_running)
+        )
         self.n_todo = sum(map(len, self.todo))
         self.suspects: deque[range] = deque()  # were running when workers were lost: each is tried alone
         self.accused: set[int] = set()  # blocks that were running when workers died, to be tried alone
@@ -243,11 +268,11 @@ class _RoundScheduler:
     def run(self) -> None:
         """Measure until the round is done, or a failure is final."""
         try:
-            while self.n_todo or self.suspects or self.under_way or self.waiting:
+            while self.n_todo or self.suspects or self.under_way or self.waiting or self._is_ahead_awaited():
                 if self.error is None and not self.job.interrupt.is_wanted:
                     self._wake()
                     self._issue()
-                elif not self.under_way:
+                elif not self.under_way and not self.job.ahead:
                     break
                 self._collect()
         finally:
@@ -302,10 +327,71 @@ class _RoundScheduler:
             self.error = workers_lost(
                 self.call_plan, hanging, "every worker hangs in a call that should have ended"
             )
+        room -= len(self.job.ahead)
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             if self.job.interrupt.is_wanted or time.monotonic() < self.job.held_until:
                 return
             self._submit(self._next())
+        if self.may_run_ahead and not (self.n_todo or self.error or self.suspects):
+            self._run_ahead()
+
+    # --- calls that nobody has asked for yet ------------------------------------------------------
+
+    def _run_ahead(self) -> None:
+        """Let workers that would wait for the end of the round make calls that will probably be needed."""
+        session, n_workers = self.job.session, self.job.workers.n
+        if len(self.under_way) + len(self.job.ahead) >= n_workers:
+            return
+        if self.next is None:
+            calls, shares = self.job.patiently(lambda: session.ahead(self.job.worker))
+            running = {key for one in self.job.ahead.values() for key in _keys(one)}
+            places = [place for place, key in enumerate(_keys(calls)) if key not in running]
+            self.next = deque((calls[place : place + 1], float(shares[place])) for place in places)
+        while self.next and len(self.under_way) + len(self.job.ahead) < n_workers:
+            one, share = self.next[0]
+            n_running = sum(int(calls.counts[0]) for calls in self.job.ahead.values())
+            if share > _SURE and n_running + session.n_ahead > _AHEAD * session.n_made:
+                return
+            self.next.popleft()
+            calls_of = Calls(session.seed, one.arms, one.counts, one.first_pulls)
+            try:
+                future = self.job.workers.submit(Task(next(self.job.numbers), calls_of, 1, keeps_scores=True))
+            except (BrokenExecutor, RuntimeError):  # it will be noticed with calls that are needed
+                return
+            self.job.ahead[future] = one
+
+    def _numbers_ahead(self) -> IntArray:
+        """Return the numbers of calls of this round that were made ahead and are running."""
+        numbers = [self.call_plan.find(one) for one in self.job.ahead.values()]
+        found = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+        return found[found >= 0]
+
+    def _is_ahead_awaited(self) -> bool:
+        """Return whether this round needs a call that was made ahead and is running; all, if it is to end."""
+        if self.error is not None or self.job.interrupt.is_wanted:
+            return bool(self.job.ahead)
+        return bool(self.is_wanted[self._numbers_ahead()].any())
+
+    def _take_ahead(self, future: "Future[Outcome]") -> None:
+        """Record the scores of a call that was made ahead; if it failed, it is made again when needed."""
+        calls = self.job.ahead.pop(future)
+        (number,) = self.call_plan.find(calls).tolist()
+        is_done = not future.cancelled() and future.exception() is None and not future.result().errors
+        if not is_done:
+            if number >= 0 and self.is_wanted[number]:
+                self.again.add(number)
+                place = int(np.flatnonzero(self.call_plan.numbers(0, self.call_plan.n_calls) == number)[0])
+                self._do_again(range(place, place + 1))
+            return
+        outcome, session = future.result(), self.job.session
+        given = Summaries(calls.counts, outcome.means, outcome.variances, scores=outcome.scores)
+        answers = Answers.of_calls(session.problem, calls, given, worker=self.job.worker)
+        answers = answers.of_round(self.call_plan.tickets.round)
+        self.job.patiently(lambda: session.answer(answers))
+        if number >= 0:
+            self.is_wanted[number] = False
+        if self.job.progress is not None:
+            self.job.progress()
 
     def _next(self) -> range:
         """Remove the blocks of the next task from the pending blocks, and return them."""
@@ -369,18 +455,21 @@ class _RoundScheduler:
 
     def _collect(self) -> None:
         """Wait until a task has ended or is overdue, or a pause is over, and handle it."""
-        if not self.under_way:
+        if not self.under_way and not self.job.ahead:
             self._pause()
             return
         now = time.monotonic()
-        due = min(due for _, due in self.under_way.values())
+        due = min((due for _, due in self.under_way.values()), default=np.inf)
         if self.error is None and not self.job.interrupt.is_wanted:
             due = min([due, *(at for at, _ in self.waiting[:1]), *self._holding()])
         waiting = None if due == np.inf else max(0.0, due - now)
-        done = wait((*self.under_way, *self.late), waiting, FIRST_COMPLETED).done
+        done = wait((*self.under_way, *self.late, *self.job.ahead), waiting, FIRST_COMPLETED).done
         broken: list[range] = []
         reason: BaseException | None = None
         for future in done:
+            if future in self.job.ahead:
+                self._take_ahead(future)
+                continue
             blocks = (self.under_way.pop(future, None) or self.late.pop(future))[0]
             error = _cancelled() if future.cancelled() else future.exception()
             if error is None:
@@ -610,6 +699,11 @@ class _RoundScheduler:
         self.late.clear()
         self.job.hanging.clear()
         self.job.workers.replace()
+
+
+def _keys(calls: Tickets) -> list[tuple[int, int]]:
+    """Return what distinguishes calls on shared items, whichever the round."""
+    return [*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)]
 
 
 def _cancelled() -> BaseException:

@@ -1,12 +1,12 @@
 """Validated answers to tickets: the form in which Python, files, requests and drivers give them to a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import BoolArray, FloatArray
 from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import (
@@ -127,6 +127,17 @@ class Answers:
         )
         answers.check_bounds(problem)
         return answers
+
+    def part(self, is_kept: BoolArray) -> "Answers":
+        """Return some of the answers to calls, without failures that were scored."""
+        places = np.flatnonzero(is_kept)
+        scores = None if self.scores is None else [self.scores[place] for place in places.tolist()]
+        tickets, means, variances = self.tickets.take(places), self.means[places], self.variances[places]
+        return replace(self, tickets=tickets, means=means, variances=variances, scores=scores, scored=())
+
+    def of_round(self, number: int) -> "Answers":
+        """Return the same answers as answers in another round."""
+        return replace(self, tickets=replace(self.tickets, round=number))
 
     def check_bounds(self, problem: Problem) -> None:
         """Refuse rewards and means that violate the declared bounds."""

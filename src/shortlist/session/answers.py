@@ -159,6 +159,8 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     round, calls, worker = history.find(given.tickets.round), given.tickets, given.worker
     parts = history.parts_of(round)
     numbers = parts.call_plan.find(calls)
+    if given.scores is not None and (numbers < 0).any():
+        return _ahead(history, given, numbers < 0)
     if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
         raise NotAsked(
             "some calls occur twice or do not belong to this run, which splits its tickets into different "
@@ -207,6 +209,36 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
         flat = None if scores is None else np.concatenate([*compress(scores, is_part.tolist())])
         events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms), flat))
     return _tried(history, [*events, *others])
+
+
+def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event]:
+    """Return the events for scores some of which this round did not ask for.
+
+    If it is over, the current round may ask for them. Others are kept until they are needed.
+    """
+    events = [] if is_ahead.all() else events_for_calls(history, given.part(~is_ahead))
+    rest = given.part(is_ahead)
+    if rest.tickets.round != history.round.number:
+        rest = rest.of_round(history.round.number)
+        is_ahead = history.parts_of(history.round).call_plan.find(rest.tickets) < 0
+        if not is_ahead.any():
+            return events + events_for_calls(history, rest)
+        if not is_ahead.all():
+            return events + _ahead(history, rest, is_ahead)
+    _check_bounds(history, rest)
+    calls, scores = rest.tickets, rest.scores or []
+    is_new = (calls.first_pulls >= history.reached[calls.arms]) & np.array(
+        [
+            key not in history.ahead
+            for key in zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)
+        ]
+    )
+    if not is_new.any():
+        return events
+    new = calls.take(np.flatnonzero(is_new))
+    flat = np.concatenate([*compress(scores, is_new.tolist())])
+    about = (new.arms, new.first_pulls, new.counts, rest.means[is_new], None, rest.worker)
+    return [*events, Answered(calls.round, *about, scores=flat)]
 
 
 def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ the mean of every arm by the same amount.
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.measure import Calls, pooled
+from shortlist.problem import Problem
+from shortlist.strategies.shared_items import marks
 from shortlist.tickets import Tickets
 
 TURNS = 8
@@ -52,6 +54,8 @@ class CallPlan:
         For each ticket, the number of calls up to its last one; None if each ticket is one call.
     is_interleaved
         Whether calls are made in random order; otherwise in the order of their numbers.
+    cuts
+        With shared items: the positions at which calls begin and end, the same in all rounds; else None.
     """
 
     tickets: Tickets
@@ -60,12 +64,15 @@ class CallPlan:
     pulls_per_call: int | None
     ends: IntArray | None
     is_interleaved: bool
+    cuts: IntArray | None = None
 
     @classmethod
     def of(
         cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
     ) -> "CallPlan":
         """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm."""
+        if tickets.problem.items is not None:
+            return cls._at_cuts(tickets, seed, together, pulls_per_call, turns)
         counts = tickets.counts
         n_calls = np.ones_like(counts) if pulls_per_call is None else -(-counts // pulls_per_call)
         is_one_block = n_calls.sum() <= together  # a single arm needs no interleaving
@@ -75,6 +82,18 @@ class CallPlan:
             n_calls = np.minimum(counts, np.maximum(n_calls, turns))
         ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
         return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved)
+
+    @classmethod
+    def _at_cuts(
+        cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
+    ) -> "CallPlan":
+        """Return a round split where calls on shared items begin and end, whichever the round."""
+        cuts = _cuts(tickets.problem.n_items, pulls_per_call, turns)
+        last = tickets.first_pulls + tickets.counts
+        n_calls = np.searchsorted(cuts, last) - np.searchsorted(cuts, tickets.first_pulls)
+        ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
+        is_interleaved = turns > 1 and len(tickets) > 1 and n_calls.sum() > together
+        return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved, cuts)
 
     @classmethod
     def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallPlan":
@@ -126,7 +145,9 @@ class CallPlan:
         else:
             k, counts = self.n_by_ticket[places], self.tickets.counts[places]
             offsets = parts.first_pulls - self.tickets.first_pulls[places]
-            if self.is_interleaved:  # rounded starts are half a pull away from turn * counts / k at most
+            if self.cuts is not None:
+                turn = np.searchsorted(self.cuts, parts.first_pulls) - self._first_cuts[places]
+            elif self.is_interleaved:  # rounded starts are half a pull away from turn * counts / k at most
                 turn = np.rint(offsets / counts * k).astype(np.int64)
             else:
                 turn = offsets // (self.pulls_per_call or 1)
@@ -134,6 +155,11 @@ class CallPlan:
         own = self.parts(numbers)
         is_own = (own.first_pulls == parts.first_pulls) & (own.counts == parts.counts)
         return np.where(is_own & (own.arms == parts.arms), numbers, -1)
+
+    @cached_property
+    def _first_cuts(self) -> IntArray:
+        """With shared items: where the first call of each ticket begins, among all cuts."""
+        return np.searchsorted(self.cuts if self.cuts is not None else [], self.tickets.first_pulls)
 
     @cached_property
     def _by_arm(self) -> IntArray:
@@ -146,6 +172,9 @@ class CallPlan:
     def _starts(self, places: IntArray, turn: IntArray) -> IntArray:
         """Return the number of pulls of the same ticket before a call."""
         counts = self.tickets.counts[places]
+        if self.cuts is not None:
+            found: IntArray = self.cuts[self._first_cuts[places] + turn] - self.tickets.first_pulls[places]
+            return found
         if self.is_interleaved:  # turn * counts / k, rounded half to even: larger calls are not early or late
             k = self.n_by_ticket[places]
             whole, rest = np.divmod(2 * turn * (counts % k) + k, 2 * k)
@@ -204,6 +233,31 @@ class CallPlan:
         return blocks.start * self.together, min(blocks.stop * self.together, self.n_calls)
 
 
+@lru_cache(maxsize=32)
+def _cuts(n_items: int, pulls_per_call: int | None, turns: int) -> IntArray:
+    """Return the positions at which calls on shared items begin and end: at marks, and between them."""
+    found = [np.zeros(1, dtype=np.int64)]
+    positions = marks(n_items)
+    for start, stop in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
+        size = stop - start
+        n_calls = max(-(-size // (pulls_per_call or size)), min(size, turns))
+        found.append(start + np.arange(1, n_calls + 1) * size // n_calls)
+    return np.concatenate(found)
+
+
+def calls_between(
+    problem: Problem, arms: IntArray, starts: IntArray, limits: IntArray, settings: Mapping[str, Any]
+) -> Tickets:
+    """Return the calls on shared items of some arms from positions on, up to others, whichever the round."""
+    size = settings.get("pulls_per_call")
+    cuts = _cuts(problem.n_items, size, settings.get("turns", 1))
+    first, last = np.searchsorted(cuts, starts), np.searchsorted(cuts, limits, side="right") - 1
+    sizes = np.maximum(last - first, 0)
+    places = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    counts = cuts[places + 1] - cuts[places]
+    return Tickets(problem, 0, np.repeat(arms, sizes), counts, cuts[places])
+
+
 class PartialAnswers:
     """The answers to single calls of a round, from which answers to tickets are pooled.
 
@@ -231,6 +285,12 @@ class PartialAnswers:
         other.n_pulls, other._n_missing = self.n_pulls.copy(), self._n_missing.copy()
         other.scores = self.scores.copy()
         return other
+
+    @property
+    def is_complete(self) -> BoolArray:
+        """Which tickets have an answer to every call."""
+        complete: BoolArray = self._n_missing == 0
+        return complete
 
     def is_answered(self, numbers: IntArray) -> BoolArray:
         """Return which of some calls have an answer."""

@@ -25,6 +25,7 @@ from shortlist.rewards import SubGaussian
 from shortlist.session import leases
 from shortlist.session.answer_input import Answers
 from shortlist.session.answers import events_for_calls, events_for_tickets
+from shortlist.session.call_plan import calls_between
 from shortlist.session.feeding import (
     FedCount,
     FedRows,
@@ -62,6 +63,7 @@ from shortlist.tickets import Ticket, Tickets
 from shortlist.totals import Totals
 
 DAY = 86_400.0  # seconds
+AHEAD = 1.5  # calls are made ahead up to this multiple of the pulls that an arm will probably have
 _LONGEST = 1e10  # seconds; three centuries
 _MOST_LETTERS = 200  # in the name of a run
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # in a run's code; without letters that are easily confused
@@ -297,6 +299,11 @@ class Session:
     def n_made(self) -> int:
         """The number of pulls answered, including those of incomplete tickets."""
         return self._history.n_made
+
+    @property
+    def n_ahead(self) -> int:
+        """The number of scores that were measured before they were asked for, and are not used so far."""
+        return self._history.n_ahead
 
     @property
     def cost_made(self) -> float:
@@ -635,6 +642,29 @@ class Session:
         self._warn(self._log.append(decide))
         self._settle()
 
+    def ahead(self, worker: str) -> tuple[Tickets, FloatArray]:
+        """Return calls that will probably be needed after this round, the most probable ones first.
+
+        The second array has the position of each as a share of the pulls that its arm will probably have in
+        the end. There are none while other workers measure for this run, which would make the same calls.
+        """
+        with self._log.lock:
+            history = self._history
+            nothing = history.round.tickets.take(slice(0, 0)), np.empty(0)
+            if history.rules.likely_ends is None or history.is_final or self.others(worker):
+                return nothing
+            ends, reached = history.rules.likely_ends(history.state), history.reached
+            limits = np.minimum(AHEAD * ends, self.problem.n_items).astype(np.int64)
+            arms = np.flatnonzero((limits > reached) & (ends > 0))
+            if not len(arms):
+                return nothing
+            calls = calls_between(self.problem, arms, reached[arms], limits[arms], history.settings or {})
+            keys = zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)
+            calls = calls.take(np.flatnonzero([key not in history.ahead for key in keys]))
+            shares = (calls.first_pulls + calls.counts) / ends[calls.arms]
+            order = np.argsort(shares, kind="stable")
+            return calls.take(order), shares[order]
+
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""
         with self._log.lock:
@@ -702,7 +732,9 @@ class Session:
         self.is_new = self.code == code
 
     def _settle(self) -> None:
-        """Append the end of the run to the log, if it has ended."""
+        """Append to the log what follows from it: tickets that are complete, and the end of the run."""
+        while self._history.completions():
+            self._log.append(lambda history, _: history.completions())
         if self._history.ending():
             self._log.append(lambda history, _: history.ending())
 

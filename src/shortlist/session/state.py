@@ -231,6 +231,8 @@ class RunState:
         The number of fed rewards, including those that count with the current round.
     withdrawn
         Answers that were taken back before their round was decided.
+    ahead
+        Scores on shared items that nobody has asked for yet, by arm and position of the first.
     n_stops
         How often all drivers were asked to stop.
     n_again
@@ -257,6 +259,7 @@ class RunState:
         self.fed: dict[tuple[str, int], FedRow] = {}
         self.corrections: list[Correction] = []
         self.withdrawn: list[Withdrawn] = []
+        self.ahead: dict[tuple[int, int], FloatArray] = {}
         self._late: list[tuple[IntArray, IntArray, FloatArray]] = []  # fed, and counted with this round
         self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._fed_sums = np.zeros(self.problem.n)
@@ -276,6 +279,7 @@ class RunState:
         other.conflicts, other.scored, other.repeats = [*self.conflicts], [*self.scored], [*self.repeats]
         other._scored, other._late, other.withdrawn = [*self._scored], [*self._late], [*self.withdrawn]
         other.fed, other.corrections = self.fed.copy(), [*self.corrections]
+        other.ahead = self.ahead.copy()
         other._fed_pulls, other._fed_sums = self._fed_pulls.copy(), self._fed_sums.copy()
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
@@ -293,7 +297,12 @@ class RunState:
     @property
     def n_made(self) -> int:
         """The number of pulls answered, including those of incomplete tickets."""
-        return self.n_pulls + self.n_partial
+        return self.n_pulls + self.n_partial + self.n_ahead
+
+    @property
+    def n_ahead(self) -> int:
+        """The number of scores that were measured before they were asked for, and are not used so far."""
+        return sum(map(len, self.ahead.values()))
 
     @property
     def cost_made(self) -> float:
@@ -305,7 +314,14 @@ class RunState:
         if round.parts is not None:
             counts += np.where(round.is_told, 0, round.parts.n_pulls)
         pulls[round.tickets.arms] += counts
-        return self.problem.cost_of(pulls)
+        return self.problem.cost_of(pulls + self._ahead_pulls)
+
+    @property
+    def _ahead_pulls(self) -> IntArray:
+        pulls = np.zeros(self.problem.n, dtype=np.int64)
+        for (arm, _), scores in self.ahead.items():
+            pulls[arm] += len(scores)
+        return pulls
 
     @property
     def round(self) -> Round:
@@ -559,10 +575,14 @@ class RunState:
         self.n_again += int(is_again.sum())
 
     def _keep(self, answered: Answered) -> None:
-        """Record answers to parts of tickets of the current round."""
+        """Record answers to parts of tickets of the current round, or scores that nobody asked for yet."""
         calls = Tickets(self.problem, answered.round, answered.arms, answered.counts, answered.first_pulls)
         parts = self.parts_of(self.round)
         numbers = parts.call_plan.find(calls)
+        self.suspended = self.waiting = None
+        if answered.scores is not None and (numbers < 0).all():
+            self._keep_ahead(calls, split(answered.scores, calls.counts))
+            return
         is_known = (numbers < 0) | parts.is_answered(numbers)
         if answered.round != self.round.number or is_known.any():
             raise _unfit(answered)
@@ -570,7 +590,46 @@ class RunState:
         parts.take(numbers, answered.means, spreads, answered.scores)
         self.n_partial += int(answered.counts.sum())
         self.round.leases.note_again(self.round.places(np.array(answered.again, dtype=np.int64)))
-        self.suspended = self.waiting = None
+
+    def _keep_ahead(self, calls: Tickets, scores: list[FloatArray]) -> None:
+        """Record scores that nobody has asked for yet, unless they are known."""
+        for arm, first, own in zip(calls.arms.tolist(), calls.first_pulls.tolist(), scores, strict=True):
+            if first >= self.reached[arm]:
+                self.ahead.setdefault((arm, first), own)
+
+    @property
+    def reached(self) -> IntArray:
+        """For each arm, the number of its pulls when the current round is complete."""
+        reached = self._pulls.copy()
+        reached[self.round.tickets.arms] += self.round.tickets.counts
+        return reached
+
+    def _use_ahead(self) -> None:
+        """Use scores for the current round that were measured before it was open."""
+        if not self.ahead or not len(self.round.tickets):
+            return
+        parts = self.parts_of(self.round)
+        calls = parts.call_plan.parts(np.arange(parts.call_plan.n_calls))
+        keys = [*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)]
+        numbers = np.array([number for number, key in enumerate(keys) if key in self.ahead], dtype=np.int64)
+        scores = [self.ahead.pop(keys[number]) for number in numbers.tolist()]
+        if scores:
+            unknown = np.full(len(scores), np.nan)
+            parts.take(numbers, np.array([own.mean() for own in scores]), unknown, np.concatenate(scores))
+            self.n_partial += sum(map(len, scores))
+
+    def completions(self) -> list[Event]:
+        """Return the answers to tickets all of whose parts were measured before their round was open."""
+        round, parts = self.round, self.round.parts
+        if parts is None or not parts.scores:
+            return []
+        places = np.flatnonzero(parts.is_complete & ~round.is_told)
+        if not len(places):
+            return []
+        scores = parts.whole_scores(places, np.empty(0, dtype=np.int64), [])
+        means = np.array([own.mean() for own in split(scores, round.tickets.counts[places])])
+        told = Told(round.number, round.tickets.arms[places], means, scores=scores)
+        return [*round.opening(), told]
 
     def _arrange(self, settings: dict[str, Any]) -> None:
         """Record the measurement settings; the split of tickets can change only before the first reward."""
@@ -594,6 +653,7 @@ class RunState:
                 reissue=self.began.reissue,
             )
         )
+        self._use_ahead()
 
     def _close_round(self) -> None:
         round = self.round
@@ -692,13 +752,14 @@ class RunState:
             indices=best_first(selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise and assuming_no_choice(promise, n_reissued),
-            n_pulls=self.n_pulls + self.n_fed,
+            n_pulls=self.n_pulls + self.n_fed + self.n_ahead,
             n_rounds=self.n_rounds,
             arms=arms,
             n_fed=self.n_fed,
             n_scored=sum(scored.ticket.count for scored in self.scored),
             n_reissued=n_reissued,
             certificate=certified,
+            n_ahead=self.n_ahead,
         )
 
     def _measured(self) -> Arms:
@@ -712,7 +773,7 @@ class RunState:
             means = sums / pulls
         if self.problem.known is not None:
             means[self.problem.known.arms] = self.problem.known.scores.mean(axis=1)
-        return Arms(pulls, means)
+        return Arms(pulls + self._ahead_pulls if self.ahead else pulls, means)
 
 
 def _places(round: Round, told: Told) -> IntArray:

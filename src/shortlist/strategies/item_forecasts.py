@@ -3,13 +3,16 @@
 Forecasts affect the number of cells that are measured, never the correctness of the answer.
 """
 
+import math
+
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.certificates.shared_items import Hypothesis, Thresholds
 from shortlist.strategies.item_state import Open
 
 LEAST = 16  # items that incumbents have seen before their full rows are considered
-MARGIN = 0.8  # by which share of the cost of pairs full rows must be forecast to be cheaper
+MARGIN = 0.9  # by which share of the cost of pairs full rows must be forecast to be cheaper
 EXTRA = 1.5  # what mixtures of bets cost, in the logarithm of evidence
 PRIOR = 0.5  # variances are raised by this, divided by the number of items
 RIDGE = 3.0
@@ -36,6 +39,23 @@ def joining_pays(state: Open, is_open: BoolArray, means: FloatArray) -> bool:
     outsiders = np.flatnonzero(is_open.any(axis=0))
     alone = np.minimum(_ends_alone(state, outsiders, means), ends.max(axis=0)[outsiders])
     return bool(rows + costs[outsiders] @ _more(alone, seen[outsiders]) < MARGIN * pairs)
+
+
+def forecast_ends(state: Open, is_open: BoolArray, means: FloatArray) -> FloatArray:
+    """Return for each arm after how many items it is expected to be settled; 0 if it is already."""
+    pairs = _ends_of_pairs(state, is_open, means)
+    outsiders = np.flatnonzero(is_open.any(axis=0))
+    ends: FloatArray = pairs.max(axis=0)
+    ends[state.incumbents] = pairs.max(axis=1)
+    if len(outsiders) and state.is_full[state.incumbents].all():
+        ends[outsiders] = np.minimum(ends[outsiders], _ends_alone(state, outsiders, means))
+    return ends
+
+
+def fewest_items(thresholds: Thresholds, hypothesis: Hypothesis) -> float:
+    """Return the number of items below which no pair can be settled, or hardly ever."""
+    share = min(hypothesis.excess / min(hypothesis.n_items, 1e9), 0.5)
+    return min(thresholds.paired, thresholds.single) / math.log(2 / (1 - share))
 
 
 def _more(ends: FloatArray, seen: IntArray) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from shortlist.arrays import BoolArray
+from shortlist.arrays import BoolArray, FloatArray
 from shortlist.certificates import Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import (
@@ -59,6 +59,7 @@ def strategy(
     cap_from: Callable[[S], int | None] | None = None,
     worst_case_cost: Callable[[Any], float | None] | None = None,
     anytime: Anytime[S | Done] | None = None,
+    likely_ends: Callable[[S], FloatArray] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
@@ -116,6 +117,7 @@ def strategy(
         cap_from=None if cap_from is None else cap_of,
         worst_case_cost=worst_case_cost,
         anytime=anytime,
+        likely_ends=likely_ends,
     )
 
 

@@ -142,6 +142,9 @@ class Strategy(Generic[S]):
         cost.
     anytime
         What it can do at any moment, if it certifies something before its end; otherwise None.
+    likely_ends
+        ``likely_ends(state)`` returns for each arm how many pulls it will probably have in the end; None if
+        nothing is measured before it is asked for.
     """
 
     name: str
@@ -162,6 +165,7 @@ class Strategy(Generic[S]):
     cap_from: Callable[[S], int | None] | None = None
     worst_case_cost: Callable[[Asked], float | None] | None = None
     anytime: Anytime[S] | None = None
+    likely_ends: Callable[[S], FloatArray] | None = None
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

@@ -52,12 +52,14 @@ from shortlist.certificates.shared_items import (
 )
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.item_forecasts import joining_pays
+from shortlist.strategies.item_forecasts import fewest_items, forecast_ends, joining_pays
 from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
 from shortlist.strategies.protocol import Anytime, Batch, Moments
 
 FIRST = 8  # items before the first decision
 GROWTH = 0.06  # marks grow by this share
+LEAP = 0.7  # a batch brings arms to this share of the items that they are expected to need,
+FURTHEST = 1.5  # but to no more than this multiple of the items that they have seen; at least to a mark
 RIDGE = 12.0  # predictions are shrunk as if by so many more items, unrelated to any arm
 _AT_ONCE = 1 << 22  # numbers in working arrays
 _BISECTIONS = 12  # for certified epsilons
@@ -289,6 +291,13 @@ def _joined(state: Open) -> Open:
     return replace(state, serves_from=serves_from, arms=arms, counts=state.n_items - state.seen[arms])
 
 
+def likely_ends(state: Open) -> FloatArray:
+    """Return for each arm how many items it will probably have seen in the end."""
+    if not len(state.incumbents):
+        return np.full(state.problem.n, 2 * fewest_items(state.thresholds, state.hypothesis))
+    return np.maximum(forecast_ends(state, open_pairs(state), estimates(state)), state.seen)
+
+
 def _advanced(state: Open, is_open: BoolArray) -> Open:
     """Return the state in which the shorter prefixes of open pairs are about to be extended."""
     seen, n_items = state.seen, state.n_items
@@ -298,8 +307,9 @@ def _advanced(state: Open, is_open: BoolArray) -> Open:
         is_moving[others[seen[others] <= seen[arm]]] = True
         is_moving[arm] |= bool((seen[others] >= seen[arm]).any())
     arms = np.flatnonzero(is_moving & (seen < n_items))
+    ends = np.minimum(LEAP * forecast_ends(state, is_open, estimates(state))[arms], FURTHEST * seen[arms])
     positions = marks(n_items)
-    following = positions[np.searchsorted(positions, seen[arms], side="right")]
+    following = positions[np.searchsorted(positions, np.maximum(seen[arms], ends), side="right")]
     return replace(state, arms=arms, counts=following - seen[arms])
 
 
@@ -431,4 +441,5 @@ SHARED_ITEMS = lanes.strategy(
     worst_case_cost=lambda problem: problem.cost_of(problem.cells),
     unfit=unfit,
     anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    likely_ends=likely_ends,
 )
