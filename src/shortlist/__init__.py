@@ -14,7 +14,7 @@ from shortlist._deprecated import moved as _moved
 from shortlist._deprecated import plan_for_budget as plan_for_budget
 from shortlist.bounds import complexity, lower_bound
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, ShortlistError
-from shortlist.execution import Processes, Retries, drive, select
+from shortlist.execution import Processes, Retries, drive, select, select_async
 from shortlist.measure import Summary, simulated_measure, vectorised
 from shortlist.planning import plan
 from shortlist.problem import Problem
@@ -57,6 +57,7 @@ __all__ = [
     "plan",
     "plot",
     "select",
+    "select_async",
     "simulate",
     "simulated_measure",
     "strategies",

@@ -1,5 +1,6 @@
 """The main loop: gets tickets from a session and measures them, with one worker or with many."""
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
+from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
 from shortlist.execution.dask import ClusterLike
 from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import noting_interrupts
@@ -54,6 +56,7 @@ def select(
     budget: float | None = None,
     deadline: float | None = None,
     executor: Workers = None,
+    concurrency: int | None = None,
     pulls_per_call: int | None = None,
     turns: int | None = None,
     retries: int | Retries | None = None,
@@ -78,7 +81,7 @@ def select(
         you may use them as well, except with threads: there only `rng` is reproducible. Pass a function
         that measures many arms at once as ``vectorised(function)``. Any other `Source` works as well.
         With shared items: ``measure(arm, items)`` returns one score for each item of the list, as a list, or
-        as a dictionary by id.
+        as a dictionary by id. It may be an async function, as for calls of a service.
     problem
         The question.
     strategy
@@ -99,8 +102,12 @@ def select(
         Where to measure: any `concurrent.futures.Executor`, of threads or of processes; a Dask client, or
         the address of its scheduler; ``Processes(n)`` for n dedicated processes, which are replaced when
         they die or hang; None for this thread. With processes, `measure` is pickled.
+    concurrency
+        Instead of `executor`: so many calls at once, in threads of this process or, for an async function, in
+        one event loop. The default is 1, and 16 for an async function.
     pulls_per_call
-        The maximum number of pulls per call. Larger tickets are split, and their parts are pooled.
+        The maximum number of pulls per call. Larger tickets are split, and their parts are pooled. With
+        shared items: how many items are measured at once, at most.
     turns
         Arms are measured interleaved: the pulls of an arm in a round are split into so many calls, spread
         over the round between the calls of other arms, in an order that depends on the seed. So if a machine
@@ -164,6 +171,7 @@ def select(
             budget=budget,
             deadline=deadline,
             executor=executor,
+            concurrency=concurrency,
             pulls_per_call=pulls_per_call,
             turns=turns,
             retries=retries,
@@ -172,6 +180,23 @@ def select(
             reproducible=reproducible,
             progress=progress,
         )
+
+
+async def select_async(measure: Any, problem: Problem, strategy: str = "auto", **options: Any) -> Result:
+    """Return the m best arms, like `select`, without blocking the running event loop.
+
+    An async `measure` runs in this loop, so it can use its clients and sessions. If the task is cancelled, no
+    new calls are made, and what is recorded in a store is kept.
+    """
+    plain = OnLoop(measure, asyncio.get_running_loop()) if is_async(measure) else measure
+    if is_async(measure) and options.get("concurrency") is None:
+        options["concurrency"] = CONCURRENCY
+    try:
+        return await asyncio.to_thread(select, plain, problem, strategy, **options)
+    except asyncio.CancelledError:
+        if isinstance(plain, OnLoop):
+            plain.is_cancelled.set()
+        raise
 
 
 def drive(
@@ -189,6 +214,7 @@ def drive(
     progress: Callable[[S], None] | None = None,
     about: dict[str, Any] | None = None,
     deadline: float | None = None,
+    concurrency: int | None = None,
 ) -> Result:
     """Measure the tickets of a session until it is done, and return its result; see `select`.
 
@@ -211,6 +237,23 @@ def drive(
         If earlier rewards of this run were measured with other `pulls_per_call`, other `turns`, another
         block of a vectorised function, another score for failures, or another `about`.
     """
+    if concurrency is not None or is_async(measure):
+        with calls_at_once(measure, concurrency, executor) as (plain, threads):
+            return drive(
+                session,
+                plain,
+                budget=budget,
+                executor=threads,
+                pulls_per_call=pulls_per_call,
+                turns=turns,
+                retries=retries,
+                on_failure=on_failure,
+                timeout=timeout,
+                reproducible=reproducible,
+                progress=progress,
+                about=about,
+                deadline=deadline,
+            )
     started = time.monotonic()
     if deadline is not None and not (_is_number(deadline) and deadline >= 0):
         raise InvalidProblem(f"`deadline` is {deadline!r}; it must be a number of seconds, or None.")
