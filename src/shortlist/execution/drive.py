@@ -263,6 +263,8 @@ def drive(
     if session.problem.bounds is not None:
         source = BoundedSource(source, session.problem)
     policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
+    if session.items is not None and not _cannot_drift(source):  # each score may cost money
+        policy = replace(policy, is_one_by_one=True)
     if timeout is not None and executor is None:
         raise InvalidProblem(
             "`timeout` needs an `executor`, since a call in this thread cannot be stopped. Use Processes(1)."

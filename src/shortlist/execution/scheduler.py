@@ -124,6 +124,9 @@ class Policy:
         The value of each pull of a call that failed at every attempt; None to stop the run.
     timeout
         The maximum duration of a call on a worker in seconds; None for no limit.
+    is_one_by_one
+        Whether every answer is recorded at once, also those of quick calls: a crash then loses only the calls
+        that are being made.
     """
 
     pulls_per_call: int | None = None
@@ -131,6 +134,7 @@ class Policy:
     retries: Retries = field(default_factory=Retries)
     score: float | None = None
     timeout: float | None = None
+    is_one_by_one: bool = False
 
 
 @dataclass(eq=False)
@@ -398,7 +402,9 @@ class _RoundScheduler:
         blocks = self.todo.popleft()
         first, stop = self.call_plan.bounds(blocks[:1])
         pulls = int(self.call_plan.calls(first, stop).counts.sum())
-        size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
+        size = 1
+        if not self.job.policy.is_one_by_one:
+            size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
         if size < len(blocks):
             self.todo.appendleft(blocks[size:])
         taken = blocks[:size]
