@@ -135,7 +135,9 @@ def glance(log: RunLog) -> dict[str, Any]:
         "share_known": bool(history.worst_case_pulls),
         "changed": None if log.changed_at is None else iso(log.changed_at),
         "is_done": history.is_final,
-        "can_be_fed": history.rules.anytime is not None and history.problem.m < history.problem.n,
+        "can_be_fed": history.rules.anytime is not None
+        and history.problem.m < history.problem.n
+        and history.problem.items is None,
     }
 
 

@@ -7,7 +7,7 @@ import { isUnclear, number, rewards } from "./parse.js";
 const FIELDS = ["mean", "variance", "rewards"];
 const SLIP = /slip of the hand/;
 
-/** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean}} Ticket */
+/** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[]}} Ticket */
 
 export class Card {
   /** @param {Ticket} ticket @param {() => void} onInput */
@@ -19,7 +19,7 @@ export class Card {
     this.isDone = false;
     this.doubted = ""; // an answer that the server took for a slip
     this.find(".arm").textContent = name(ticket.name);
-    this.find(".wanted").textContent = `${counted(ticket.pulls, "pull")} wanted`;
+    this.find(".wanted").textContent = `${counted(ticket.pulls, ticket.items ? "item" : "pull")} wanted`;
     this.find(".code").textContent = ticket.ticket;
     this.find(".with-variance").hidden = !ticket.needs_variances;
     this.find(".result").id = `${ticket.ticket}-result`;
@@ -54,11 +54,15 @@ export class Card {
 
   /** Switch between input of the mean and of all rewards. @param {string} kind */
   choose(kind) {
+    const { items } = this.ticket;
+    kind = items ? "rewards" : kind; // every item has a score of its own
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
     const wanted = counted(this.ticket.pulls, "reward");
-    this.find(".rewards-label").textContent = `All ${wanted}, separated by spaces, commas or line breaks`;
+    this.find(".rewards-label").textContent = items
+      ? `The score on each item, in this order: ${items.join(", ")}`
+      : `All ${wanted}, separated by spaces, commas or line breaks`;
     this.read();
   }
 
