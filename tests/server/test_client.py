@@ -112,6 +112,58 @@ def test_a_run_is_found_again_with_its_question(client: Client, problem: Any, re
     assert client.plan(problem)["words"] == problem.words
 
 
+ITEMS = sl.Problem(
+    m=1,
+    epsilon=0.1,
+    delta=0.1,
+    names=["a", "b", "c"],
+    rewards=sl.Bounded(0, 5, step=1),
+    items={f"question {place}": {"text": place} for place in range(40)},
+    known={"b": [place % 3 for place in range(40)]},
+    costs=[1.0, 2.0, 1.0],
+)
+
+
+def scores(arm: int, items: list[str]) -> list[float]:
+    return [float((int(item.split()[-1]) * (arm + 1)) % 3 + arm) for item in items]
+
+
+def test_shared_items_over_http_give_the_answer_that_they_give_here(client: Client) -> None:
+    begun = client.begin(ITEMS, "items", seed=5)
+    found = client.run("items")
+    assert found.problem == ITEMS
+    assert begun.strategy == "shared-items"
+    result = sl.drive(found.session(), scores)
+    here = sl.select(
+        lambda arm, items: scores(arm, [f"question {item['text']}" for item in items]), ITEMS, seed=5
+    )
+    assert (result.selected, result.n_pulls, result.cost) == (here.selected, here.n_pulls, here.cost)
+    assert result.guarantee == here.guarantee
+
+
+def test_tickets_for_items_say_which_and_answers_may_come_by_id(client: Client) -> None:
+    run = client.begin(ITEMS, "items by hand", seed=5)
+    data = run._post("ask", {"worker": "ann"})
+    row = data["tickets"][0]
+    expected = [ITEMS.items.id(int(place)) for place in ITEMS.items.order(5)[: row["pulls"]]]  # type: ignore[union-attr]
+    assert row["items"] == expected
+    told = {one: score for one, score in zip(expected, scores(row["arm"], expected), strict=True)}
+    mixed = {
+        "ticket": row["ticket"],
+        "items": expected[::-1],
+        "rewards": [told[one] for one in expected[::-1]],
+    }
+    assert run._post("tell", {"worker": "ann", "answers": [mixed]})["taken"] == 1
+    right = {"ticket": row["ticket"], "rewards": [told[one] for one in expected]}
+    assert run._post("tell", {"worker": "ann", "answers": [right]})["known"] == 1
+    mean = {"ticket": data["tickets"][1]["ticket"], "mean": 1.0}
+    with pytest.raises(sl.errors.InvalidAnswers, match="reward` of each item"):
+        run._post("tell", {"worker": "ann", "answers": [mean]})
+    lines = run.export().splitlines()
+    assert lines[0].startswith("ticket,arm,name,item,reward")
+    assert len(lines) == 1 + row["pulls"]
+
+
 @pytest.mark.parametrize("problem", BOUNDED, ids=["bounds", "coins"])
 def test_bounds_hold_for_those_who_measure_elsewhere(client: Client, problem: Any, request: Any) -> None:
     client.begin(problem, request.node.name, "wnelim")
