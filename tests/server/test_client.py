@@ -147,7 +147,7 @@ def test_tickets_for_items_say_which_and_answers_may_come_by_id(client: Client) 
     row = data["tickets"][0]
     expected = [ITEMS.items.id(int(place)) for place in ITEMS.items.order(5)[: row["pulls"]]]  # type: ignore[union-attr]
     assert row["items"] == expected
-    told = {one: score for one, score in zip(expected, scores(row["arm"], expected), strict=True)}
+    told = dict(zip(expected, scores(row["arm"], expected), strict=True))
     mixed = {
         "ticket": row["ticket"],
         "items": expected[::-1],
