@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from benchmarks.inventory import systems
-from examples import evaluation, inventory, training
+from examples import evaluation, inventory, leaderboard, training
 
 from shortlist.files.problem_file import read_problem_file
 
@@ -77,6 +77,8 @@ CASES = {
     "ab-test": Case(
         "shortlist run examples/ab-test.toml", 1, 0.01, lambda: column_of("ab-test-variants.csv")
     ),
+    "leaderboard": Case("python examples/leaderboard.py", 5, 0.02, leaderboard.means),
+    "best-model": Case("shortlist run examples/best-model.toml", 1, 0.05, leaderboard.means),
     "inventory": Case("python examples/inventory.py", 10, 0.5, warehouse, is_small_good=True),
 }
 each_case = pytest.mark.parametrize("name", CASES)
@@ -144,7 +146,7 @@ def test_an_answer_is_worth_asking_for(name: str) -> None:
     assert n_right <= len(case.truth()) / 3  # most arms would be wrong
 
 
-@pytest.mark.parametrize("name", ["drilling", "call-centre", "training", "ab-test"])
+@pytest.mark.parametrize("name", ["drilling", "call-centre", "training", "ab-test", "best-model"])
 def test_the_question_is_that_of_the_file(name: str) -> None:
     case, asked = CASES[name], read_problem_file(EXAMPLES / f"{name}.toml").problem
     assert (asked.m, asked.epsilon, asked.delta) == (case.m, case.epsilon, 0.05)
@@ -161,6 +163,18 @@ def test_the_evaluation_leaves_its_files_where_it_is_told(tmp_path: Path) -> Non
         "shortlist.db",
     }
     assert np.load(tmp_path / "new" / "answers.npy").shape == (24, 100)
+
+
+def test_the_leaderboard_counts_every_call() -> None:
+    out = done("python examples/leaderboard.py").stdout
+    counts = re.findall(r"^calls: ([\d,]+) of 41,860 \(([\d.]+)%\)$", out, flags=re.MULTILINE)
+    told = re.findall(r"^([\d,]+) of 41,860 scores \(([\d.]+)%\)", out, flags=re.MULTILINE)
+    assert counts == told
+    assert [float(share) < 10 for _, share in counts] == [True, True]
+    assert is_right(
+        CASES["best-model"], re.findall(r"^Selected 1 of 52 arms: (.*)$", out, flags=re.MULTILINE)
+    )
+    assert re.search(r"^whole table +\|#{40}\| 41,860$", out, flags=re.MULTILINE)
 
 
 # --- what they measure ----------------------------------------------------------------------------
@@ -249,6 +263,8 @@ OWN: dict[str, set[str]] = {name: set() for name in CASES} | {"training": {".py"
         ("call-centre", ["2 experts", "3 seniors"]),
         ("training", ["rate 0.1, batch 16", "rate 0.03, batch 4"]),
         ("ab-test", ["free trial", "free trial and photo"]),
+        ("leaderboard", ["NullModel", "FuseChat-Llama-3.2-3B-Instruct", "gpt4_1106_preview"]),
+        ("best-model", ["NullModel", "FuseChat-Gemma-2-9B-Instruct"]),
         ("inventory", ["(18,53)", "(17,54)"]),
     ],
 )

@@ -1,0 +1,78 @@
+"""Which of 52 models win most often? All answer the same 805 instructions, and every score costs a call.
+
+    python examples/leaderboard.py               a few seconds, offline
+    python examples/leaderboard.py --seed 1      the instructions in another random order
+
+The scores in alpaca-eval-2.csv.gz are from the AlpacaEval 2 leaderboard (tatsu-lab/alpaca_eval): a line for
+each instruction, a column for each model, and in it the probability, between 0 and 1, that a judge prefers
+the model's answer to that of gpt4_1106_preview. Here they are looked up. In a real evaluation, `measure`
+would ask the model and the judge, and every call would cost money.
+
+Two questions are asked: the best model to within 0.05, and the 5 best to within 0.02. How many of the 41,860
+calls are needed?
+"""
+
+import argparse
+import csv
+import gzip
+from pathlib import Path
+
+import shortlist as sl
+
+SCORES = Path(__file__).with_name("alpaca-eval-2.csv.gz")
+
+
+class Leaderboard:
+    """Answers like a service that is paid by the call."""
+
+    def __init__(self, path: Path = SCORES) -> None:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        self.models = [name for name in rows[0] if name != "item"]
+        self.scores = {row["item"]: [float(row[model]) for model in self.models] for row in rows}
+        self.calls = 0
+
+    def measure(self, arm: int, items: list[str]) -> list[float]:
+        """Return the scores of a model on some instructions."""
+        self.calls += len(items)
+        return [self.scores[item][arm] for item in items]
+
+
+def means() -> dict[str, float]:
+    """Return the mean score of every model over all instructions."""
+    board = Leaderboard()
+    columns = zip(*board.scores.values(), strict=True)
+    return {model: sum(own) / len(own) for model, own in zip(board.models, columns, strict=True)}
+
+
+def bar(label: str, calls: int, whole: int) -> str:
+    """Return a line of the figure: calls against the whole table."""
+    return f"{label:22} |{'#' * max(1, round(40 * calls / whole)):40}| {calls:6,}"
+
+
+def main() -> None:
+    """Ask both questions, and print the answers with what they cost."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0, help="determines the order of the instructions")
+    seed = parser.parse_args().seed
+    figure = []
+    for m, epsilon in ((1, 0.05), (5, 0.02)):
+        board = Leaderboard()
+        whole = len(board.models) * len(board.scores)
+        problem = sl.Problem(
+            m, epsilon, delta=0.05, names=board.models, rewards=sl.Bounded(0, 1), items=list(board.scores)
+        )
+        result = sl.select(board.measure, problem, seed=seed)
+        print(result)
+        if m > 1:
+            for arm in result.indices:
+                cells = result.arms.pulls[arm]
+                print(f"{board.models[arm]:32} {result.arms.means[arm]:.3f} on {cells} instructions")
+        print(f"calls: {board.calls:,} of {whole:,} ({board.calls / whole:.1%})\n")
+        figure.append(bar(f"{m} best to within {epsilon}", board.calls, whole))
+    print("Calls against the whole table:")
+    print("\n".join([*figure, bar("whole table", whole, whole)]))
+
+
+if __name__ == "__main__":
+    main()
