@@ -1,0 +1,134 @@
+"""The recipe for shared items, carried out as a new user would: with interruptions, failures and changes."""
+
+import csv
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, blocks, text_of
+
+PAGE = "docs/shared-items.md"
+BREAKS = """
+asked = open("asked.txt", "a+")
+asked.seek(0)
+n_asked = len(asked.readlines())
+plain = score
+
+
+def score(prompt, question):
+    global n_asked
+    n_asked += 1
+    asked.write(f"{prompt}/{question}\\n")
+    asked.flush()
+    if n_asked < LIMIT <= 1000:
+        time.sleep(0.05)  # as a service would; quick calls are saved in groups
+    if n_asked == LIMIT:
+        os._exit(1)
+    return plain(prompt, question)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files of the page, and the CSV files that its first program writes."""
+    for block in blocks(PAGE):
+        if block.name:
+            (tmp_path / block.name).write_text(block.text, encoding="utf-8")
+    assert done(tmp_path, "service.py").returncode == 0
+    return tmp_path
+
+
+def done(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, program], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def truth(folder: Path) -> dict[str, float]:
+    with (folder / "scores.csv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == 400
+    return {name: sum(int(row[name]) for row in rows) / 400 for name in rows[0] if name != "id"}
+
+
+def broken_at(folder: Path, limit: int) -> None:
+    """Let the service write down what it is asked, and the process end with a certain call."""
+    text = next(block.text for block in blocks(PAGE) if block.name == "service.py")
+    head, main = text.split('\n\nif __name__ == "__main__":')
+    broken = head + BREAKS.replace("LIMIT", str(limit)) + '\n\nif __name__ == "__main__":' + main
+    (folder / "service.py").write_text(broken.replace("import math\n", "import math, os, time\n"), "utf-8")
+
+
+def test_the_answer_is_right(folder: Path) -> None:
+    out = done(folder, "best.py").stdout
+    (name,) = re.findall(r"^(prompt \d\d) is within", out)
+    means = truth(folder)
+    assert len(means) == 20
+    assert means[name] >= max(means.values()) - 0.03
+
+
+def test_after_an_interruption_the_same_command_pays_for_nothing_twice(folder: Path) -> None:
+    for limit in (40, 90):
+        broken_at(folder, limit)
+        assert done(folder, "best.py").returncode == 1
+    broken_at(folder, 10**9)
+    run = done(folder, "best.py")
+    assert run.stdout in text_of(PAGE)
+    asked = Counter((folder / "asked.txt").read_text(encoding="utf-8").splitlines())
+    assert len(asked) == 2956
+    twice = [cell for cell, times in asked.items() if times > 1]
+    assert len(twice) <= 2 * 8, twice  # only those of the calls that were running
+    again = done(folder, "best.py")
+    assert again.stdout == run.stdout
+    assert len((folder / "asked.txt").read_text(encoding="utf-8").splitlines()) == asked.total()
+
+
+def test_a_changed_item_is_refused_and_a_smaller_epsilon_is_not(folder: Path) -> None:
+    assert done(folder, "best.py").returncode == 0
+    best = folder / "best.py"
+    plain = best.read_text(encoding="utf-8")
+    best.write_text(plain.replace("epsilon=0.03", "epsilon=0.0"), encoding="utf-8")
+    exact = done(folder, "best.py")
+    assert exact.stdout.startswith("prompt 07 is within 0.0 of the best")
+    assert int(re.findall(r"([\d,]+) of 8,000", exact.stdout)[0].replace(",", "")) > 2956
+    best.write_text(plain, encoding="utf-8")
+    questions = folder / "questions.csv"
+    text = questions.read_text(encoding="utf-8")
+    questions.write_text(text.replace("question 017", "Question 017"), encoding="utf-8")
+    refused = done(folder, "best.py")
+    assert refused.returncode != 0
+    assert "items" in refused.stderr.splitlines()[-1]
+
+
+def test_a_failing_item_is_not_dropped(folder: Path) -> None:
+    best = folder / "best.py"
+    plain = best.read_text(encoding="utf-8")
+    failing = plain.replace(
+        "    return [score(prompts[arm], question) for question in items]",
+        "    if arm == 3 and 'question 161' in items:\n        raise TimeoutError('no answer')\n"
+        "    return [score(prompts[arm], question) for question in items]",
+    ).replace('name="prompts"', 'name="prompts", retries=0')
+    assert failing != plain
+    best.write_text(failing, encoding="utf-8")
+    run = done(folder, "best.py")
+    assert run.returncode != 0
+    assert "no answer" in run.stderr
+    best.write_text(plain, encoding="utf-8")
+    assert done(folder, "best.py").stdout in text_of(PAGE)
+
+
+def test_the_figures_are_those_of_the_benchmark() -> None:
+    """Shares and errors on the page agree with benchmarks/results/items.md, rounded."""
+    results = (ROOT / "benchmarks" / "results" / "items.md").read_text(encoding="utf-8")
+    section = results.split("## Real tables")[1].split("\n## ")[0]
+    measured = re.findall(r"\| ([\d.]+)% ± .* items: ([\d.]+)% \|", section)
+    shown = re.findall(r"\| ([\d.]+) % \| ([\d.]+) % \|", text_of(PAGE))
+    assert len(measured) == len(shown) == 6
+    for found, said in zip(measured, shown, strict=True):
+        assert [float(one) for one in said] == [
+            round(float(exact), len(one.partition(".")[2])) for exact, one in zip(found, said, strict=True)
+        ]
