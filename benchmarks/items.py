@@ -306,7 +306,7 @@ def large_tables(_: int) -> list[str]:
     return section(
         "Time and memory of deciding",
         LARGE_TEXT.format(version=platform.python_version(), machine=platform.machine()),
-        "| table | share | seconds | of all cores | memory in all, GiB |",
+        "| table | share | seconds | CPU seconds | memory in all, GiB |",
         [lambda size=size: large_row(*size) for size in LARGE],  # type: ignore[misc]
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shortlist import Gaussian, Problem, SubGaussian
+from shortlist import Bernoulli, Gaussian, Problem, SubGaussian
 from shortlist.certificates import Scope
 from shortlist.strategies import Strategy, names, strategy_for, strategy_named
 
@@ -35,6 +35,7 @@ _QUESTIONS = [  # the weaker assumption first
     for variances in ([1.0, 1.0, 2.0, 3.0, 5.0, 8.0], [1.0] * 6)
     for m in (2, 1)
 ]
+_ITEMS = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Bernoulli(), items=9) for m in (2, 1)]
 _UNKNOWN = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian()) for m in (2, 1)]
 
 
@@ -56,10 +57,18 @@ For [unknown variances](unknown-variances.md): Gaussian rewards, a pilot first, 
 
 | name | what it does | m | promise | source |
 |---|---|---|---|---|
-{chr(10).join(_unknown_row(name) for name in own)}
+{chr(10).join(_row(name, _UNKNOWN) for name in own)}
 
 These work on upper bounds that the pilot gives for all variances at once, so they need more pulls:
 {_listed(others)}.
+
+## For shared items
+
+For [a fixed set of items](shared-items.md) that every arm is scored on. The cap is the whole table.
+
+| name | what it does | m | promise | source |
+|---|---|---|---|---|
+{chr(10).join(_row(name, _ITEMS) for name in names("items"))}
 
 ## Baselines
 
@@ -86,9 +95,9 @@ def _rows(*, is_baseline: bool) -> Iterator[str]:
         yield f"| `{name}` | {strategy.summary} | {' | '.join(cells)} | {_source(strategy.source)} |"
 
 
-def _unknown_row(name: str) -> str:
-    strategy = strategy_for(name, _UNKNOWN[0])
-    cells = [_m(strategy, _UNKNOWN), _promise(strategy, _UNKNOWN[-1]), _source(strategy.source)]
+def _row(name: str, questions: list[Any]) -> str:
+    strategy = strategy_for(name, questions[0])
+    cells = [_m(strategy, questions), _promise(strategy, questions[-1]), _source(strategy.source)]
     return f"| `{name}` | {strategy.summary} | {' | '.join(cells)} |"
 
 
@@ -119,7 +128,9 @@ def _source(text: str) -> str:
     escaped = text.replace("[", r"\[").replace("]", r"\]")
     return re.sub(
         r"docs/theory\.md, section (\d+)",
-        lambda found: f"[section {found[1]}](theory.md#{anchors[found[1]]})",
+        lambda found: (
+            f"[section {found[1]}](theory.md#{anchors[found[1]]})" if found[1] in anchors else found[0]
+        ),
         escaped,
     )
 

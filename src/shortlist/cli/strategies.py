@@ -13,13 +13,15 @@ def command(as_json: bool) -> None:
     from rich.table import Table
 
     from shortlist.problem import Problem
-    from shortlist.rewards import Gaussian
+    from shortlist.rewards import Bernoulli, Gaussian
     from shortlist.strategies import names, strategy_for, strategy_named
 
-    # Any question will do to find the strategies for unknown variances.
+    # Any questions will do to find the strategies for unknown variances and for shared items.
     question = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian())
+    on_items = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Bernoulli(), items=2)
     known = [strategy_named(name) for name in names()]
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
+    known += [strategy_for(name, on_items) for name in names("items")]
     known.sort(key=lambda strategy: strategy.is_baseline)
     if as_json:
         parts = ("name", "summary", "source", "is_baseline")
