@@ -79,7 +79,7 @@ def init(problem: Problem) -> Open | Ended:
     n, n_items = problem.n, problem.n_items
     scores, seen = np.zeros((n, n_items)), np.zeros(n, dtype=np.int64)
     if problem.known is not None:
-        scores[problem.known.arms] = problem.shares(problem.merits(problem.known.scores))
+        scores[problem.known.arms] = _shares(problem, problem.merits(problem.known.scores))
         seen[problem.known.arms] = n_items
     state = Open(
         problem,
@@ -87,7 +87,7 @@ def init(problem: Problem) -> Open | Ended:
         Thresholds.of(problem),
         scores,
         seen,
-        scores.sum(axis=1),
+        np.array([math.fsum(row) for row in scores]),
         np.where(seen > 0, 0, n_items),
         None,
         {},
@@ -108,7 +108,7 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     """Return the state after the scores of a batch, arm after arm, each in the order of items."""
     if told.scores is None:
         raise ValueError("shared items need the score of each item")
-    shares = state.problem.shares(told.scores)
+    shares = _shares(state.problem, told.scores)
     scores, seen = state.scores.copy(), state.seen.copy()
     ends = np.cumsum(state.counts)
     for arm, count, end in zip(state.arms.tolist(), state.counts.tolist(), ends.tolist(), strict=True):
@@ -116,8 +116,21 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     seen[state.arms] += state.counts
     sums = state.sums.copy()
     sums[state.arms] += np.add.reduceat(shares, ends - state.counts)
+    for arm in state.arms[seen[state.arms] == state.n_items].tolist():
+        sums[arm] = math.fsum(scores[arm])  # the same in any order: rounding must not tell what comes next
     controls = _extended_controls(state, seen)
     return _decided(replace(state, scores=scores, seen=seen, sums=sums, controls=controls))
+
+
+def _shares(problem: Problem, merits: FloatArray) -> FloatArray:
+    """Return scores as shares of the bounds; where they are multiples of a step, without rounding errors."""
+    shares = problem.shares(merits)
+    if problem.step is None:
+        return shares
+    step = problem.step / problem.width
+    if problem.goal == "maximise":
+        return np.rint(shares / step) * step
+    return 1 - np.rint((1 - shares) / step) * step  # multiples are counted from the lower bound
 
 
 def _extended_controls(state: Open, seen: IntArray) -> Controls | None:
@@ -184,7 +197,8 @@ def estimates(state: Open) -> FloatArray:
     is_full, top = state.is_full, int(state.seen.max())
     reference = is_full if is_full.any() else state.seen == top
     level = np.concatenate([[0.0], np.cumsum(state.scores[reference, :top].mean(axis=0))])
-    found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + level[top] / top
+    mean = state.sums[reference].mean() / top  # the same whatever the order of items that others have not seen
+    found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + mean
     return np.where(is_full, state.sums / state.n_items, found)
 
 
@@ -287,7 +301,7 @@ def _joined(state: Open) -> Open:
     """Return the state in which incumbents are about to be measured on all items."""
     arms = state.incumbents[~state.is_full[state.incumbents]]
     serves_from = state.serves_from.copy()
-    serves_from[arms] = state.seen[~state.is_full].max()
+    serves_from[arms] = _last_position(state)
     return replace(state, serves_from=serves_from, arms=arms, counts=state.n_items - state.seen[arms])
 
 
@@ -296,6 +310,16 @@ def likely_ends(state: Open) -> FloatArray:
     if not len(state.incumbents):
         return np.full(state.problem.n, 2 * fewest_items(state.thresholds, state.hypothesis))
     return np.maximum(forecast_ends(state, open_pairs(state), estimates(state)), state.seen)
+
+
+def _last_position(state: Open) -> int:
+    """Return the last position whose scores all decisions so far depended on.
+
+    Who joined earlier did so because of scores before `serves_from`, and an arm that reached the last item in
+    steps because of all scores (its `serves_from` is the number of items): what was decided since depends on
+    them too.
+    """
+    return int(max(state.seen[~state.is_full].max(), state.serves_from[state.is_full].max(initial=0)))
 
 
 def _advanced(state: Open, is_open: BoolArray) -> Open:
