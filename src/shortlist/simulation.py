@@ -183,7 +183,8 @@ def _simulate_items(
         seen = np.zeros(problem.n, dtype=np.int64)
         while not rules.verdict(state).is_final:
             batch = rules.ask(state)
-            if budget is not None and seen.sum() + batch.counts.sum() > budget:
+            is_over = budget is not None and seen.sum() + batch.counts.sum() > budget
+            if is_over or not len(batch.arms):  # a population may need more items than there are
                 break
             told = [
                 cells[arm, seen[arm] :][:count] for arm, count in zip(batch.arms, batch.counts, strict=True)

@@ -98,7 +98,7 @@ def pair_steps(
         For each pair, the sum of the differences on earlier items; and their number.
     """
     if math.isinf(hypothesis.n_items):
-        return (1 + differences) / (1 - hypothesis.excess) - 1
+        return _steps(1 + differences, np.array(1 - hypothesis.excess))
     left = hypothesis.n_items - n_before - np.arange(differences.shape[1])
     sums = before[:, None] + np.cumsum(differences, axis=1) - differences
     expected = (left - hypothesis.excess - sums) / left  # of 1 + difference, at most
@@ -185,6 +185,6 @@ def log_mean(logs: FloatArray) -> FloatArray:
 def is_refuted(hypothesis: Hypothesis, sums: FloatArray, n_seen: int) -> BoolArray:
     """Return for which pairs the hypothesis is impossible, whatever the scores on the items left."""
     if math.isinf(hypothesis.n_items):
-        return np.zeros(len(sums), dtype=np.bool_)
+        return np.full(len(sums), hypothesis.excess >= 1)  # no difference of means is that large
     found: BoolArray = sums - (hypothesis.n_items - n_seen) >= -hypothesis.allowed - TINY
     return found

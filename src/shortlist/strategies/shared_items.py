@@ -197,7 +197,9 @@ def estimates(state: Open) -> FloatArray:
     is_full, top = state.is_full, int(state.seen.max())
     reference = is_full if is_full.any() else state.seen == top
     level = np.concatenate([[0.0], np.cumsum(state.scores[reference, :top].mean(axis=0))])
-    mean = state.sums[reference].mean() / top  # the same whatever the order of items that others have not seen
+    mean = (
+        state.sums[reference].mean() / top
+    )  # the same whatever the order of items that others have not seen
     found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + mean
     return np.where(is_full, state.sums / state.n_items, found)
 
@@ -383,9 +385,8 @@ def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray
 def _smallest_epsilon(state: Open, arm: int) -> float:
     """Return the smallest epsilon, to some digits, with which an incumbent is settled with all outsiders."""
     others = state.outsiders
-    low, high = 0.0, state.problem.width
-    if not (~state.pairs[arm].is_settled[others]).any():
-        high = state.problem.epsilon
+    is_settled = bool(state.pairs[arm].is_settled[others].all())
+    low, high = 0.0, state.problem.epsilon if is_settled else state.problem.width
     others = others[_is_open_at(state, arm, others, low)]
     for _ in range(_BISECTIONS if len(others) else 0):
         middle = (low + high) / 2
@@ -394,7 +395,9 @@ def _smallest_epsilon(state: Open, arm: int) -> float:
             low, others = middle, others[is_open]
         else:
             high = middle
-    return rounded_up(high) if len(others) else 0.0
+    if not len(others):
+        return 0.0
+    return min(rounded_up(high), state.problem.epsilon) if is_settled else rounded_up(high)
 
 
 def _is_open_at(state: Open, arm: int, others: IntArray, epsilon: float) -> BoolArray:
