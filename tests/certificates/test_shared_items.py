@@ -29,12 +29,13 @@ def question(**changes: Any) -> sl.Problem:
 
 
 def evidence(steps: FloatArray) -> FloatArray:
-    return np.exp(grown(np.zeros((len(steps), len(BETS))), steps)[1])
+    found: FloatArray = np.exp(grown(np.zeros((len(steps), len(BETS))), steps)[1])
+    return found
 
 
 def of_pair(incumbent: FloatArray, outsider: FloatArray, excess: float) -> FloatArray:
     hypothesis = Hypothesis(len(incumbent), excess, excess)
-    return evidence(pair_steps(hypothesis, (incumbent - outsider)[None], np.zeros(1), 0))[0]
+    return evidence(pair_steps(hypothesis, (incumbent - outsider)[None], np.zeros(1), 0)).ravel()
 
 
 def of_one(scores: FloatArray, total: float, predictions: FloatArray | None = None) -> FloatArray:
@@ -42,7 +43,7 @@ def of_one(scores: FloatArray, total: float, predictions: FloatArray | None = No
     controls = Controls.none((1, len(scores)))
     if predictions is not None:
         controls = Controls.of(predictions[None], len(scores))
-    return evidence(single_steps(len(scores), total, scores[None], np.zeros(1), 0, controls))[0]
+    return evidence(single_steps(len(scores), total, scores[None], np.zeros(1), 0, controls)).ravel()
 
 
 def test_bets_are_those_of_the_oracle() -> None:
@@ -109,11 +110,10 @@ def test_given_any_prefix_the_next_evidence_has_the_same_mean() -> None:
     for known in ((), (3,), (1, 4), (5, 0, 2)):
         orders = [(*known, *rest) for rest in itertools.permutations(set(range(6)) - set(known))]
         k = len(known)
-        for of_order in (
-            lambda order: of_pair(a[order], b[order], float(b.sum() - a.sum())),
-            lambda order: of_one(b[order], float(b.sum()), guesses[order]),
-        ):
-            found = np.array([of_order(np.array(order)) for order in orders])
+        ways = [np.array(order) for order in orders]
+        pairs = [of_pair(a[order], b[order], float(b.sum() - a.sum())) for order in ways]
+        singles = [of_one(b[order], float(b.sum()), guesses[order]) for order in ways]
+        for found in (np.array(pairs), np.array(singles)):
             before = found[0, k - 1] if k else 1.0
             assert found[:, k:].mean(axis=0) == pytest.approx(np.full(6 - k, before), abs=1e-9)
 

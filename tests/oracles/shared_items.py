@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from shortlist.arrays import FloatArray
+
 BETS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 
 
@@ -14,7 +16,7 @@ def mixture(ratios: Sequence[float]) -> list[float]:
     return found
 
 
-def paired(incumbent: Sequence[float], outsider: Sequence[float], n_items: int, excess: float) -> list[float]:
+def paired(incumbent: FloatArray, outsider: FloatArray, n_items: int, excess: float) -> list[float]:
     """Return the evidence, after each item, that the outsider's total is not `excess` more than the other."""
     ratios = []
     for place, (own, other) in enumerate(zip(incumbent, outsider, strict=True)):
@@ -24,9 +26,7 @@ def paired(incumbent: Sequence[float], outsider: Sequence[float], n_items: int, 
     return mixture(ratios)
 
 
-def single(
-    scores: Sequence[float], n_items: int, total: float, predictions: Sequence[Sequence[float]]
-) -> list[float]:
+def single(scores: FloatArray, n_items: int, total: float, predictions: Sequence[FloatArray]) -> list[float]:
     """Return the evidence, after each item, that the sum over all items is not `total`.
 
     ``predictions[j]`` has predictions for the items from place j on, made before the item at place j is seen.

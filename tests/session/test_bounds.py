@@ -287,3 +287,37 @@ def test_an_answer_to_an_arm_that_does_not_exist_is_refused() -> None:
     calls = Tickets(session.problem, 0, arms, arms, 0 * arms)
     with pytest.raises(NotAsked, match="only 2 arms"):
         session.answer(Answers.of_calls(session.problem, calls, Summaries(arms, np.array([7.0]), arms / 1)))
+
+
+@pytest.mark.parametrize("problem", [BOUNDED, BINARY, SMALL], ids=["bounds", "0 or 1", "minimise"])
+def test_answers_to_calls_are_checked_before_anything_is_recorded(problem: sl.Problem) -> None:
+    session, store = begun(problem)
+    tickets, n_events = session.ask(), len(list(store.read("main")))
+    low, high = problem.bounds or (0, 0)
+    for wrong_mean in (low - 0.01, high + 0.01):
+        given = Summaries(tickets.counts, np.array([low, wrong_mean]), np.full(2, np.nan))
+        with pytest.raises(sl.MeasurementFailed, match=r"the mean .* of b is"):
+            Answers.of_calls(session.problem, tickets, given)
+    assert len(list(store.read("main"))) == n_events
+
+
+def test_scores_of_calls_on_shared_items_are_checked_one_by_one() -> None:
+    problem = sl.Problem(1, 0.1, 0.1, names=["a", "b"], rewards=sl.Bounded(0, 5, 1), items=20)
+    tickets = sl.Session(problem).ask()
+    good = [np.ones(count) for count in tickets.counts.tolist()]
+
+    def told(*scores: Any) -> Answers:
+        given = Summaries(tickets.counts, np.array([one.mean() for one in scores]), np.full(2, np.nan))
+        given = Summaries(given.counts, given.means, given.variances, scores=[*scores])
+        return Answers.of_calls(problem, tickets, given)
+
+    assert told(*good).scores is not None
+    for value in (5.5, -1.0, 2.5):  # above, below, and between two steps; the mean is within the bounds
+        wrong_one = good[1].copy()
+        wrong_one[3] = value
+        with pytest.raises(sl.MeasurementFailed, match="of b"):
+            told(good[0], wrong_one)
+    with pytest.raises(sl.MeasurementFailed, match="exactly one score"):
+        told(good[0], good[1][1:])
+    with pytest.raises(sl.MeasurementFailed, match="not their mean"):
+        Answers.of_calls(problem, tickets, Summaries(tickets.counts, np.ones(2), np.full(2, np.nan)))

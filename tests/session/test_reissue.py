@@ -355,3 +355,15 @@ def test_every_view_of_a_run_names_the_tickets_and_the_assumption(tmp_path: Path
     assert f"and {ASSUMED}." in lines
     assert said in result_html(session.result)
     assert status_dict(session.log)["n_reissued"] == 3
+
+
+def test_a_worker_releases_its_own_tickets_and_none_that_others_have_by_now() -> None:
+    leases, every = Leases(3), np.arange(3)
+    leases.note(every, ["ann"], [3], np.full(3, 10.0))
+    leases.note(np.array([1]), ["bob"], [1], np.full(1, 20.0))  # the lease of ann had expired
+    leases.release(every, "ann")
+    assert leases.is_held(5.0).tolist() == [False, True, False]
+    assert leases.is_held_by("bob").tolist() == [False, True, False]
+    assert leases.until(every).tolist() == [-np.inf, 20.0, -np.inf]
+    leases.release(every, "eve")  # who never had any
+    assert leases.is_held(5.0).tolist() == [False, True, False]

@@ -14,7 +14,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.certificates.shared_items import BETS, Controls, Hypothesis, grown, single_steps
 from shortlist.strategies import item_forecasts, shared_items, strategy_for
-from shortlist.strategies.item_state import Ended, Open
+from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
 from shortlist.strategies.protocol import Moments
 from shortlist.strategies.shared_items import certified, marks, narrow
 
@@ -169,7 +169,9 @@ def test_decisions_depend_on_nothing_but_prefixes_and_whole_rows() -> None:
     rng, n_shared = np.random.default_rng(1), 25
     one = rng.permutation(60)
     other, largest = np.concatenate([one[:n_shared], rng.permutation(one[n_shared:])]), 0.0
+    n_states = 0
     for left, right in zip(states(problem, table, one), states(problem, table, other), strict=False):
+        n_states += 1
         assert isinstance(left, Open)
         assert isinstance(right, Open)
         assert left.arms.tolist() == right.arms.tolist()
@@ -184,7 +186,7 @@ def test_decisions_depend_on_nothing_but_prefixes_and_whole_rows() -> None:
             assert part == pytest.approx(right.controls.shortfall[~left.is_full], abs=1e-12)
             largest = max(largest, float(np.abs(part).max()))
     assert largest > 0
-    assert left.seen[~left.is_full].max() > 12
+    assert n_states > 4
 
 
 def test_no_prediction_depends_on_the_scores_that_it_predicts() -> None:
@@ -352,7 +354,7 @@ def test_a_pair_is_settled_by_both_kinds_of_evidence_only_at_the_same_item() -> 
     table = difficult(3, 40, 0)
     first = shared_items.init(question(table, 1, 0.05, 0.1))
     assert isinstance(first, Open)
-    nothing = shared_items.Pairs.none(3)
+    nothing = Pairs.none(3)
     limits = first.thresholds
     pairs = replace(
         nothing,
@@ -360,7 +362,7 @@ def test_a_pair_is_settled_by_both_kinds_of_evidence_only_at_the_same_item() -> 
         latest=np.array([limits.paired - 0.6, limits.paired - 0.6, limits.paired - 0.8]),
     )
     singles = replace(
-        shared_items.Singles.none(1.0, 3),
+        Singles.none(1.0, 3),
         seen=np.array([9, 8, 9]),
         latest=np.full(3, limits.single - 0.7),
     )
@@ -496,7 +498,7 @@ def test_narrowing_gives_the_evidence_of_a_run_with_the_smaller_epsilon(n_rounds
     assert last.hypothesis == Hypothesis.of(small)
     while not isinstance(state, Ended):
         for arm in state.incumbents.tolist():
-            fresh = shared_items.Pairs.none(8)
+            fresh = Pairs.none(8)
             expected = shared_items._paired(state, state.hypothesis, arm, state.outsiders, fresh)
             others = state.outsiders[~state.pairs[arm].is_settled[state.outsiders]]
             assert state.pairs[arm].latest[others] == pytest.approx(expected.latest[others])

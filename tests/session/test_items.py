@@ -1,0 +1,244 @@
+"""Runs on shared items: tickets for the next items of an arm, single scores, and the same answer for all."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.session.call_plan import CallPlan, PartialAnswers
+from shortlist.store import MemoryStore, Told
+from shortlist.tickets import Ticket
+
+N, ITEMS = 6, 90
+RNG = np.random.default_rng(2)
+TABLE = (RNG.random((N, ITEMS)) < np.linspace(0.4, 0.8, N)[:, None] * RNG.random(ITEMS) * 1.6).astype(float)
+IDS = [f"question-{place}" for place in range(ITEMS)]
+
+
+def question(**changes: Any) -> sl.Problem:
+    given: dict[str, Any] = {"m": 2, "epsilon": 0.05, "delta": 0.1, "n": N, "items": ITEMS}
+    return sl.Problem(**({"rewards": sl.Bernoulli()} | given | changes))
+
+
+def scores(arm: int, items: list[int]) -> list[float]:
+    return TABLE[arm, items].tolist()  # type: ignore[no-any-return]
+
+
+def finished(session: sl.Session) -> sl.Session:
+    while tickets := session.ask():
+        session.tell(tickets, [scores(ticket.arm, session.items_of(ticket)) for ticket in tickets])
+    return session
+
+
+def exact(result: sl.Result) -> tuple[Any, ...]:
+    return result.selected, result.n_pulls, result.arms.pulls.tolist(), result.arms.means.tolist()
+
+
+def test_a_ticket_is_for_the_next_items_of_the_order() -> None:
+    session = sl.Session(question(), seed=5)
+    order = session.problem.items.order(5).tolist()  # type: ignore[union-attr]
+    seen = dict.fromkeys(range(N), 0)
+    while tickets := session.ask():
+        for ticket in tickets:
+            assert session.items_of(ticket) == order[seen[ticket.arm] : seen[ticket.arm] + ticket.count]
+            seen[ticket.arm] += ticket.count
+        session.tell(tickets, [scores(ticket.arm, session.items_of(ticket)) for ticket in tickets])
+    assert session.result.arms.pulls.tolist() == [*seen.values()]
+    assert session.n_pulls < N * ITEMS
+    means = [TABLE[arm, order[:count]].mean() for arm, count in seen.items()]
+    assert session.result.arms.means == pytest.approx(means)
+
+
+def test_lists_are_accepted_and_means_are_refused() -> None:
+    session = sl.Session(question())
+    first = session.ask()[0]
+    own = scores(first.arm, session.items_of(first))
+    for answer in (sl.Summary(first.count, 0.5), sl.Summary(first.count, 0.5, 0.1), 0.5):
+        with pytest.raises(sl.MeasurementFailed):
+            session.tell(first, answer)
+    with pytest.raises(sl.MeasurementFailed, match="score of each item"):
+        session.tell(first, means=0.5)
+    for wrong in (own[1:], [*own, 1.0], [*own[1:], 0.5], [*own[1:], 2.0], [*own[1:], float("nan")]):
+        with pytest.raises(sl.MeasurementFailed):
+            session.tell(first, wrong)
+    assert session.n_pulls == 0
+    session.tell(first, np.array(own))
+    assert session.n_pulls == first.count
+    with pytest.raises(InvalidProblem):
+        session.feed(0, 10, 0.5)
+
+
+def test_scores_off_their_step_are_refused() -> None:
+    session = sl.Session(question(rewards=sl.Bounded(0, 1, 0.25)))
+    first = session.ask()[0]
+    with pytest.raises(sl.MeasurementFailed):
+        session.tell(first, [0.25] * (first.count - 1) + [0.3])
+    session.tell(first, [0.25] * (first.count - 1) + [0.75])
+
+
+def test_a_second_answer_with_the_same_mean_and_other_scores_is_a_conflict() -> None:
+    session = sl.Session(question())
+    first = session.ask()[0]
+    one = [1.0, 0.0] + [0.0] * (first.count - 2)
+    session.tell(first, one)
+    session.tell(first, one)
+    assert not session.conflicts
+    with pytest.warns(Contradiction):
+        session.tell(first, [0.0, 1.0] + [0.0] * (first.count - 2))
+    assert len(session.conflicts) == 1
+
+
+def test_answers_in_any_order_give_the_same_run() -> None:
+    expected, rng = exact(finished(sl.Session(question(), seed=3)).result), np.random.default_rng(0)
+    session = sl.Session(question(), seed=3)
+    while tickets := session.ask():
+        for place in rng.permutation(len(tickets)).tolist():
+            ticket = tickets[place]
+            session.tell(ticket, scores(ticket.arm, session.items_of(ticket)))
+    assert exact(session.result) == expected
+
+
+def test_a_run_resumed_from_its_file_is_the_same(tmp_path: Path) -> None:
+    problem = question(known={0: TABLE[0]}, items={name: place for place, name in enumerate(IDS)})
+    expected = finished(sl.Session(problem, seed=4))
+    path = tmp_path / "run.db"
+    while True:  # another session for every few tickets
+        with sl.Session(problem, seed=4, store=path) as session:
+            tickets = session.ask(4)
+            for ticket in tickets:
+                session.tell(ticket, scores(ticket.arm, session.items_of(ticket)))
+        if not tickets:
+            break
+    with sl.Session.resume(path) as session:
+        assert exact(session.result) == exact(expected.result)
+        assert session.problem == problem
+        assert session.certified.to_dict() == expected.certified.to_dict()
+        assert session.items is not None
+        assert session.items.ids == tuple(IDS)
+        told = [event for event in session.events if isinstance(event, Told)]
+        assert sum(len(event.scores) for event in told if event.scores is not None) == session.n_pulls
+        assert exact(sl.Session.replay(problem, "shared-items", told, seed=4).result) == exact(
+            expected.result
+        )
+    for other in (problem.changed(known=None), problem.changed(items=ITEMS), problem.changed(delta=0.2)):
+        with pytest.raises(ChangedRun):
+            sl.Session(other, seed=4, store=path)
+
+
+def test_a_smaller_epsilon_goes_on_with_the_same_scores() -> None:
+    store = MemoryStore()
+    wide = finished(sl.Session(question(epsilon=0.3), seed=1, store=store))
+    narrow = sl.Session(question(epsilon=0.0), seed=1, store=store)
+    assert not narrow.is_done
+    finished(narrow)
+    assert (narrow.result.arms.pulls >= wide.result.arms.pulls).all()
+    best = np.argsort(-TABLE.mean(axis=1))[:2]
+    assert TABLE[narrow.result.indices].mean(axis=1).min() == TABLE[best].mean(axis=1).min()
+
+
+def test_known_rows_are_taken_in_the_order_of_the_run() -> None:
+    """Otherwise the evidence of pairs with them would compare scores on different items."""
+    best = int(TABLE.mean(axis=1).argmax())
+    session = sl.Session(question(m=1, epsilon=0, known={best: TABLE[best]}), seed=6)
+    order = session.problem.items.order(6)  # type: ignore[union-attr]
+    session.tell(tickets := session.ask(), [scores(one.arm, session.items_of(one)) for one in tickets])
+    assert session._state.scores[best].tolist() == TABLE[best, order].tolist()
+    finished(session)
+    assert session.result.indices.tolist() == [best]
+    assert best not in {int(arm) for event in session.events for arm in event.arms}
+
+
+# --- measuring by functions ------------------------------------------------------------------------------
+
+
+def test_functions_threads_and_parts_give_the_same_answer() -> None:
+    expected = finished(sl.Session(question(), seed=3))
+    assert exact(sl.select(scores, question(), seed=3)) == exact(expected.result)
+    ways: list[dict[str, Any]] = [{"pulls_per_call": 1}, {"pulls_per_call": 3}, {"turns": 1}]
+    for how in ways:
+        assert exact(sl.select(scores, question(), seed=3, **how)) == exact(expected.result)
+    for how in ways:
+        session = sl.Session(question(), seed=3)
+        with ThreadPoolExecutor(3) as threads:
+            found = sl.drive(session, scores, executor=threads, **how)
+        assert found.selected == expected.result.selected
+        assert session.certified.to_dict() == expected.certified.to_dict()
+
+
+def test_scores_may_be_given_by_id() -> None:
+    named = question(items={name: place for place, name in enumerate(IDS)})
+    expected = exact(finished(sl.Session(named, seed=3)).result)
+
+    def by_id(arm: int, items: list[int]) -> dict[str, float]:
+        return {IDS[place]: TABLE[arm, place] for place in sorted(items)}
+
+    assert exact(sl.select(by_id, named, seed=3)) == expected
+
+    def by_number(arm: int, items: list[int]) -> dict[int, float]:
+        return {place: TABLE[arm, place] for place in sorted(items)}
+
+    assert exact(sl.select(by_number, question(), seed=3)) == expected
+
+
+@pytest.mark.parametrize("fault", ["missing", "other", "more"])
+def test_scores_of_other_items_are_refused(fault: str) -> None:
+    def wrong(arm: int, items: list[int]) -> dict[int, float]:
+        found = {place: TABLE[arm, place] for place in items}
+        if fault != "more":
+            del found[items[-1]]
+        if fault != "missing":
+            found[-1] = 1.0
+        return found
+
+    with pytest.raises(sl.MeasurementFailed):
+        sl.select(wrong, question())
+
+
+def test_a_run_goes_on_after_its_budget(tmp_path: Path) -> None:
+    expected = exact(sl.select(scores, question(), seed=3))
+    path = tmp_path / "run.db"
+    first = sl.select(scores, question(), seed=3, store=path, budget=100)
+    assert first.guarantee is None
+    assert first.n_pulls <= 100
+    second = sl.select(scores, question(), seed=3, store=path, budget=150)
+    assert first.n_pulls <= second.n_pulls <= 150
+    assert exact(sl.select(scores, question(), seed=3, store=path)) == expected
+
+
+def test_costs_limit_the_budget() -> None:
+    problem = question(costs=[1.0, 1.0, 2.0, 2.0, 4.0, 4.0])
+    found = sl.select(scores, problem, seed=3, budget=120)
+    assert problem.cost_of(found.arms.pulls) <= 120
+    assert sl.select(scores, problem, seed=3).guarantee is not None
+
+
+def test_parts_of_a_ticket_are_joined_in_the_order_of_items() -> None:
+    session = sl.Session(question())
+    plan = CallPlan.of(session.ask(), 0, pulls_per_call=3)
+    parts = PartialAnswers(plan)
+    numbers = np.flatnonzero(plan.places(np.arange(plan.n_calls)) == 1)
+    pieces = [
+        100.0 * number + np.arange(count)
+        for number, count in zip(numbers.tolist(), plan.parts(numbers).counts.tolist(), strict=True)
+    ]
+    late, early = numbers[[0]], numbers[1:]
+    nothing = np.full(len(early), np.nan)
+    parts.take(early[::-1], np.zeros(len(early)), nothing, np.concatenate(pieces[:0:-1]))
+    joined = parts.whole_scores(np.array([1]), late, [pieces[0]])
+    assert joined.tolist() == np.concatenate(pieces).tolist()
+    parts.forget(np.array([1]))
+    assert not parts.scores
+
+
+def test_withdrawn_scores_are_forgotten() -> None:
+    session = sl.Session(question(), seed=3)
+    first = session.ask()[0]
+    session.tell(first, [1.0] * first.count)
+    session.withdraw(0, first.arm, "the wrong model was measured")
+    assert isinstance(session.ask()[0], Ticket)
+    expected = exact(finished(sl.Session(question(), seed=3)).result)
+    assert exact(finished(session).result)[:3] == expected[:3]
