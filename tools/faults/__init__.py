@@ -1,11 +1,12 @@
 """The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
 
-from tools.faults import bounds, feeding, inputs, races, runs, server, strategies, unknown
+from tools.faults import bounds, feeding, inputs, items, races, runs, server, strategies, unknown
 from tools.faults.fault import Fault
 
 FAULTS = (
     *strategies.FAULTS,
     *races.FAULTS,
+    *items.FAULTS,
     *unknown.FAULTS,
     *bounds.FAULTS,
     *runs.FAULTS,

@@ -197,9 +197,7 @@ def estimates(state: Open) -> FloatArray:
     is_full, top = state.is_full, int(state.seen.max())
     reference = is_full if is_full.any() else state.seen == top
     level = np.concatenate([[0.0], np.cumsum(state.scores[reference, :top].mean(axis=0))])
-    mean = (
-        state.sums[reference].mean() / top
-    )  # the same whatever the order of items that others have not seen
+    mean = state.sums[reference].mean() / top  # the same in any order of items that others have not seen
     found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + mean
     return np.where(is_full, state.sums / state.n_items, found)
 
