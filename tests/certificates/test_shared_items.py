@@ -181,7 +181,8 @@ def test_with_all_items_a_pair_is_refuted_exactly_if_it_is_good() -> None:
     [
         (0.0, 10, 1.0, 0.0, 1.0),
         (0.1, 10, 1.0, 1.0, 2.0),
-        (0.3, 10, 1.0, 3.0, 4.0),  # 10 * 0.3 is not 3 in binary
+        (0.3, 10, 1.0, 3.0, 4.0),
+        (0.29, 100, 1.0, 29.0, 30.0),  # as floating-point numbers the product is less than 29
         (0.15, 10, 1.0, 1.5, 2.0),
         (0.1, 10, 0.25, 1.0, 1.25),
         (0.1, 10, None, 1.0, 1.0),

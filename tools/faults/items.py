@@ -127,10 +127,10 @@ FAULTS = (
         "np.full(len(sums), hypothesis.excess >= 99)",
     ),
     Fault(
-        "items: weights of predictions from the items to come",
+        "items: weights of predictions depend on the coming item",
         _STRATEGY,
-        "own = state.scores[arms, :start]",
-        "own = np.roll(state.scores[arms, :start], 1, axis=1)",
+        "before = rows[:, :start] - ",
+        "before = rows[:, 1 : start + 1] - ",
     ),
     Fault(
         "items: panel arms serve from the first item on",

@@ -2,7 +2,8 @@
 
 Every arm takes the same N items in one random order, so it has seen a *prefix* of that order. Scores are
 shares of their bounds, from 0 to 1. There are two kinds of evidence that outsider b is better than incumbent
-a by more than epsilon, each a product of bets on one item after the other, averaged over the sizes of bets:
+a by more than epsilon, each a product of bets on one item after the other, averaged over the sizes of bets
+(betting on means when sampling without replacement: [WR20], [WR24]):
 
 - *Paired* evidence bets on differences of the scores of a and b on the same item (`pair_steps`).
 - *Single* evidence needs the mean of a over all items, and bets on the scores of b alone. Predictions of them
