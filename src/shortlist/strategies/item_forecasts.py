@@ -47,7 +47,8 @@ def forecast_ends(state: Open, is_open: BoolArray, means: FloatArray) -> FloatAr
     outsiders = np.flatnonzero(is_open.any(axis=0))
     ends: FloatArray = pairs.max(axis=0)
     ends[state.incumbents] = pairs.max(axis=1)
-    if len(outsiders) and state.is_full[state.incumbents].all():
+    has_single = math.isfinite(state.thresholds.single)
+    if has_single and len(outsiders) and state.is_full[state.incumbents].all():
         ends[outsiders] = np.minimum(ends[outsiders], _ends_alone(state, outsiders, means))
     return ends
 
@@ -65,7 +66,8 @@ def _more(ends: FloatArray, seen: IntArray) -> FloatArray:
 def _ends_of_pairs(state: Open, is_open: BoolArray, means: FloatArray) -> FloatArray:
     """Return the numbers of items after which open pairs are expected to be settled; 0 for others."""
     ends = np.zeros(is_open.shape)
-    margin = state.hypothesis.excess / state.n_items
+    is_population = state.problem.target == "population"
+    margin = state.hypothesis.excess / (1 if is_population else state.n_items)
     for place, arm in enumerate(state.incumbents.tolist()):
         others = np.flatnonzero(is_open[place])
         common = np.minimum(state.seen[arm], state.seen[others])

@@ -28,6 +28,7 @@ So they depend on the seed and the scores alone, not on who measured what when. 
 With all items measured the answer is exact, so a run never costs more than the whole table.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -118,7 +119,7 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     sums[state.arms] += np.add.reduceat(shares, ends - state.counts)
     for arm in state.arms[seen[state.arms] == state.n_items].tolist():
         sums[arm] = math.fsum(scores[arm])  # the same in any order: rounding must not tell what comes next
-    controls = _extended_controls(state, seen)
+    controls = _extended_controls(state, scores, seen)
     return _decided(replace(state, scores=scores, seen=seen, sums=sums, controls=controls))
 
 
@@ -133,16 +134,17 @@ def _shares(problem: Problem, merits: FloatArray) -> FloatArray:
     return 1 - np.rint((1 - shares) / step) * step  # multiples are counted from the lower bound
 
 
-def _extended_controls(state: Open, seen: IntArray) -> Controls | None:
+def _extended_controls(state: Open, scores: FloatArray, seen: IntArray) -> Controls | None:
     """Return the controls up to new prefixes; predictions depend on nothing but what was known before.
 
     An arm joins the panel because of scores at positions before `serves_from`, so it must not be used to
-    predict scores at those positions.
+    predict scores at those positions. Predictions change at every mark, also at those that a batch skips:
+    which are skipped may depend on scores of other arms on later items.
     """
     moved = state.arms[seen[state.arms] < state.n_items]
     panel_from = np.sort(state.serves_from[state.is_full])
     if state.problem.target == "population" or not (
-        len(panel_from) and len(moved) and (panel_from[0] <= state.seen[moved]).any()
+        len(panel_from) and len(moved) and (panel_from[0] < seen[moved]).any()
     ):
         return state.controls
     if state.controls is None:
@@ -150,23 +152,20 @@ def _extended_controls(state: Open, seen: IntArray) -> Controls | None:
         shortfall, reach = nothing.shortfall, nothing.reach
     else:
         shortfall, reach = state.controls.shortfall.copy(), state.controls.reach.copy()
-    for start in np.unique(state.seen[moved]).tolist():
+    positions = marks(state.n_items).tolist()
+    for start, end in itertools.pairwise(positions):  # whichever of them a batch has skipped
         panel = np.flatnonzero(state.is_full & (state.serves_from <= start))
-        if not len(panel) or start == 0:
+        group = moved[(state.seen[moved] <= start) & (start < seen[moved])]
+        if not (len(panel) and len(group) and start):
             continue
         rows = state.scores[panel]
         before = rows[:, :start] - rows[:, :start].mean(axis=1, keepdims=True)
         gram = before @ before.T + RIDGE * np.eye(len(panel)) / 4
-        group = moved[state.seen[moved] == start]
         for arms in _chunks(group, state.n_items - start):
-            own = state.scores[arms, :start]
+            own = scores[arms, :start]
             weights = np.linalg.solve(gram, before @ (own - own.mean(axis=1, keepdims=True)).T).T
-            n_next = int((seen[arms] - start).max())
-            found = Controls.of(weights @ rows[:, start:], n_next)
-            for place, arm in enumerate(arms.tolist()):
-                size = seen[arm] - start
-                shortfall[arm, start : seen[arm]] = found.shortfall[place, :size]
-                reach[arm, start : seen[arm]] = found.reach[place, :size]
+            found = Controls.of(weights @ rows[:, start:], end - start)
+            shortfall[arms, start:end], reach[arms, start:end] = found.shortfall, found.reach
     return Controls(shortfall, reach)
 
 
