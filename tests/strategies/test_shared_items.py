@@ -395,6 +395,27 @@ def test_a_pair_is_settled_by_both_kinds_of_evidence_only_at_the_same_item() -> 
     assert found.is_settled.tolist() == [True, False, False]  # exp(-.6) + exp(-.7) > 1 > exp(-.8) + exp(-.7)
 
 
+def test_single_evidence_is_about_the_worst_incumbent_and_begins_again_with_another() -> None:
+    """Evidence against a larger total says nothing about a smaller one."""
+    table = np.array([[1.0] * 30, [1.0] * 20 + [0.0] * 10, [0.0, 0.0, 1.0] * 10, [0.0] * 30])
+    problem = question(table, 2, 0.0, 1e-6, known={0: table[0], 1: table[1]})
+    order = np.random.default_rng(3).permutation(30)
+    _, state = itertools.islice(states(problem, table, order), 2)
+    assert isinstance(state, Open)
+    assert state.incumbents.tolist() == [0, 1]
+    assert state.singles is not None
+    assert state.singles.total == 20 + 1  # the next total above that of arm 1
+    others = [2, 3]
+    fresh = shared_items._single(state, Singles.none(21.0, 4), np.array(others))
+    assert state.singles.latest[others] == pytest.approx(fresh.latest[others])
+    before = shared_items._single(state, Singles.none(25.0, 4), np.array(others))
+    assert (before.latest[others] > fresh.latest[others] + 0.1).all()
+    changed = shared_items._with_singles(replace(state, singles=before)).singles
+    assert changed is not None
+    assert changed.total == 21
+    assert changed.latest[others] == pytest.approx(fresh.latest[others])
+
+
 # --- goals, units, known rows ----------------------------------------------------------------------------
 
 

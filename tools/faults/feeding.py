@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "costs: pulls made before count as one each",
         "session/state.py",
-        "        pulls[round.tickets.arms] += counts\n        return self.problem.cost_of(pulls)",
-        "        pulls[round.tickets.arms] += counts\n        return float(pulls.sum())",
+        "return self.problem.cost_of(pulls + self._ahead_pulls)",
+        "return float((pulls + self._ahead_pulls).sum())",
     ),
     Fault(
         "costs: lower bounds are those of free pulls",

@@ -133,6 +133,12 @@ FAULTS = (
         "before = rows[:, 1 : start + 1] - ",
     ),
     Fault(
+        "items: predictions change only where batches end",
+        _STRATEGY,
+        "own = scores[arms, :start]",
+        "own = np.where(np.arange(start) < state.seen[arms, None], scores[arms, :start], 0.0)",
+    ),
+    Fault(
         "items: panel arms serve from the first item on",
         _STRATEGY,
         "panel = np.flatnonzero(state.is_full & (state.serves_from <= start))",
@@ -243,8 +249,8 @@ FAULTS = (
     Fault(
         "items: decisions between marks",
         _STRATEGY,
-        'np.searchsorted(positions, seen[arms], side="right")',
-        'np.searchsorted(positions, seen[arms] + 1, side="right")',
+        "return replace(state, arms=arms, counts=following - seen[arms])",
+        "return replace(state, arms=arms, counts=np.maximum(following - seen[arms] - 1, 1))",
     ),
     Fault(
         "items: certified epsilons are not those of all others",
