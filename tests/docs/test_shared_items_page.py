@@ -25,8 +25,6 @@ def score(prompt, question):
     n_asked += 1
     asked.write(f"{prompt}/{question}\\n")
     asked.flush()
-    if n_asked < LIMIT <= 1000:
-        time.sleep(0.05)  # as a service would; quick calls are saved in groups
     if n_asked == LIMIT:
         os._exit(1)
     return plain(prompt, question)
@@ -61,7 +59,7 @@ def broken_at(folder: Path, limit: int) -> None:
     text = next(block.text for block in blocks(PAGE) if block.name == "service.py")
     head, main = text.split('\n\nif __name__ == "__main__":')
     broken = head + BREAKS.replace("LIMIT", str(limit)) + '\n\nif __name__ == "__main__":' + main
-    (folder / "service.py").write_text(broken.replace("import math\n", "import math, os, time\n"), "utf-8")
+    (folder / "service.py").write_text(broken.replace("import math\n", "import math, os\n"), "utf-8")
 
 
 def test_the_answer_is_right(folder: Path) -> None:
@@ -73,7 +71,7 @@ def test_the_answer_is_right(folder: Path) -> None:
 
 
 def test_after_an_interruption_the_same_command_pays_for_nothing_twice(folder: Path) -> None:
-    for limit in (40, 90):
+    for limit in (400, 1500):
         broken_at(folder, limit)
         assert done(folder, "best.py").returncode == 1
     broken_at(folder, 10**9)
