@@ -176,7 +176,12 @@ def test_scores_may_be_given_by_id() -> None:
     def by_id(arm: int, items: list[int]) -> dict[str, float]:
         return {IDS[place]: TABLE[arm, place] for place in sorted(items)}
 
-    assert exact(sl.select(by_id, named, seed=3)) == expected
+    assert exact(sl.select(by_id, named, seed=3, turns=1)) == expected
+    session = sl.Session(named, seed=3)
+    sl.drive(session, by_id, turns=1)
+    last, order = session._state.last, named.items.order(3)  # type: ignore[union-attr]
+    for arm, seen in enumerate(last.seen.tolist()):
+        assert last.scores[arm, :seen].tolist() == TABLE[arm, order[:seen]].tolist()
 
     def by_number(arm: int, items: list[int]) -> dict[int, float]:
         return {place: TABLE[arm, place] for place in sorted(items)}
