@@ -9,6 +9,8 @@ import pytest
 
 import shortlist as sl
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.measure import Summaries
+from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.store import MemoryStore, Told
 from shortlist.tickets import Ticket
@@ -247,3 +249,21 @@ def test_withdrawn_scores_are_forgotten() -> None:
     assert isinstance(session.ask()[0], Ticket)
     expected = exact(finished(sl.Session(question(), seed=3)).result)
     assert exact(finished(session).result)[:3] == expected[:3]
+
+
+def test_other_scores_of_a_part_with_the_same_mean_are_a_conflict() -> None:
+    problem = sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli(), items=30)
+    session = sl.Session(problem)
+    session.arrange({"pulls_per_call": 2, "together": 1, "on_failure": "suspend"})
+    call = session.history.parts_of(session.history.round).call_plan.parts(np.array([0]))
+
+    def told(scores: list[float]) -> Answers:
+        given = Summaries(call.counts, np.array([0.5]), np.array([np.nan]), scores=[np.array(scores)])
+        return Answers.of_calls(problem, call, given)
+
+    session.answer(told([1.0, 0.0]))
+    session.answer(told([1.0, 0.0]))
+    assert not session.conflicts
+    with pytest.warns(sl.errors.Contradiction):
+        session.answer(told([0.0, 1.0]))
+    assert len(session.conflicts) == 1

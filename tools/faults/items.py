@@ -187,9 +187,21 @@ FAULTS = (
         "np.sort(largest(-estimates(state), state.problem.m))",
     ),
     Fault(
+        "items: arms with known rows are taken for those that were chosen",
+        _STRATEGY,
+        "is_chosen = is_full & (state.serves_from > 0)",
+        "is_chosen = is_full",
+    ),
+    Fault(
+        "items: parts with other scores of the same mean are the same",
+        "session/answers.py",
+        "is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)])",
+        "pass",
+    ),
+    Fault(
         "items: arms are compared on different items",
         _STRATEGY,
-        "(state.sums - level[state.seen]) / np.maximum(state.seen, 1) + mean",
+        "(state.sums - level[np.minimum(state.seen, top)]) / np.maximum(state.seen, 1) + mean",
         "state.sums / np.maximum(state.seen, 1)",
     ),
     Fault(

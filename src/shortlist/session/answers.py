@@ -180,7 +180,10 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     means, variances = given.means[order], given.variances[order]
     scores = None if given.scores is None else [given.scores[place] for place in order.tolist()]
     is_open = ~round.is_told[places]
-    is_other = is_open & parts.is_answered(numbers) & (parts.means[numbers] != means)
+    is_same = parts.means[numbers] == means
+    if scores is not None:
+        is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)])
+    is_other = is_open & parts.is_answered(numbers) & ~is_same
     kept_means = parts.means[numbers[is_other]]
     others = _conflicts(round, round.tickets.arms[places[is_other]], kept_means, means[is_other], worker)
     is_new = is_open & ~parts.is_answered(numbers)

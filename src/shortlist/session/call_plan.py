@@ -297,6 +297,10 @@ class PartialAnswers:
         answered: BoolArray = ~np.isnan(self.means[numbers])
         return answered
 
+    def has_scores(self, number: int, scores: FloatArray) -> bool:
+        """Return whether these are the scores of a call that was answered."""
+        return np.array_equal(self.scores.get(number, ()), scores)
+
     def take(
         self, numbers: IntArray, means: FloatArray, variances: FloatArray, scores: FloatArray | None = None
     ) -> None:

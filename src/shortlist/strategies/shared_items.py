@@ -192,13 +192,23 @@ def _incumbents(state: Open) -> IntArray:
 
 
 def estimates(state: Open) -> FloatArray:
-    """Return estimates of the means, for which arms are compared with others on the same items."""
-    is_full, top = state.is_full, int(state.seen.max())
-    reference = is_full if is_full.any() else state.seen == top
+    """Return estimates of the means, for which arms are compared with others on the same items.
+
+    They are compared by the arms that were chosen to be measured on all items or, before there are any, by
+    those that have seen most. Rows that were known before are of arms that may be unlike the best.
+    """
+    is_full, exact = state.is_full, state.sums / state.n_items
+    if is_full.all():
+        return exact
+    is_chosen = is_full & (state.serves_from > 0)
+    top = state.n_items if is_chosen.any() else int(state.seen[~is_full].max())
+    reference = is_chosen if is_chosen.any() else state.seen == top
     level = np.concatenate([[0.0], np.cumsum(state.scores[reference, :top].mean(axis=0))])
     mean = state.sums[reference].mean() / top  # the same in any order of items that others have not seen
-    found: FloatArray = (state.sums - level[state.seen]) / np.maximum(state.seen, 1) + mean
-    return np.where(is_full, state.sums / state.n_items, found)
+    found: FloatArray = (state.sums - level[np.minimum(state.seen, top)]) / np.maximum(state.seen, 1) + mean
+    if is_full.any() and top < state.n_items:
+        exact = exact + (state.scores[is_full, :top].mean(axis=1) - exact[is_full]).mean()
+    return np.where(is_full, exact, found)
 
 
 def _with_pairs(state: Open) -> Open:
