@@ -16,6 +16,7 @@ from shortlist import cli
 from shortlist.arrays import FloatArray
 from shortlist.doctor import Finding, examine
 from shortlist.doctor.assumptions import dependence, drift, skewness
+from shortlist.doctor.findings import freshness
 from shortlist.doctor.trials import ArmTrials, Trial, tried
 from shortlist.measure import Call, FunctionSource, Source, Summary, TableSource, summary_of
 from shortlist.measure.table import ORDERS
@@ -338,3 +339,11 @@ def test_a_note_says_that_it_may_be_chance() -> None:
     )
     (found,) = in_order(slowing(np.random.default_rng(1), noise=0.1))
     assert "Chance" not in found.advice
+
+
+def test_arms_on_shared_items_may_depend_on_each_other_and_are_measured_once() -> None:
+    problem = sl.Problem(1, 0.1, 0.05, n=5, rewards=sl.Bernoulli(), items=50)
+    alike_scores = np.repeat(np.random.default_rng(0).integers(0, 2, (30, 1)), 5, axis=1).astype(float)
+    (found,) = dependence(problem, NO_TABLE, measured(alike_scores), 0)
+    assert (found.severity, found.subject) == ("ok", "shared items")
+    assert freshness(problem, measured(np.ones((30, 5)))) == []

@@ -366,4 +366,40 @@ FAULTS = (
         "if is_over or not len(batch.arms):",
         "if is_over:",
     ),
+    Fault(
+        "ahead: scores that were measured ahead are not used",
+        "session/state.py",
+        "        if not self.ahead or not len(self.round.tickets):\n",
+        "        if True:\n",
+    ),
+    Fault(
+        "ahead: calls are made although others may make them",
+        "session/session.py",
+        "history.rules.likely_ends is None or history.is_final or self.others(worker)",
+        "history.rules.likely_ends is None or history.is_final",
+    ),
+    Fault(
+        "ahead: a budget is spent on what may not be needed",
+        "execution/scheduler.py",
+        "may_run_ahead=budget is None",
+        "may_run_ahead=True",
+    ),
+    Fault(
+        "ahead: no limit on what is measured for nothing",
+        "execution/scheduler.py",
+        "_AHEAD = 0.04",
+        "_AHEAD = 40.0",
+    ),
+    Fault(
+        "ahead: scores on items are recorded many at once",
+        "execution/drive.py",
+        "is_one_by_one=True",
+        "is_one_by_one=False",
+    ),
+    Fault(
+        "async: any number of calls at once",
+        "execution/async_calls.py",
+        'n = CONCURRENCY if concurrency is None else whole_number(concurrency, "concurrency", 1, _MOST)',
+        "n = CONCURRENCY",
+    ),
 )
