@@ -41,7 +41,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "items.md"
 DELTA = 0.05
 SUBSETS = 2_000  # random subsets for the error rate of one size
-FEW, FEWER = 10, 5  # runs of the race, and of Optuna, which takes long
+FEW, FEWER = 10, 3  # runs of the race, and of Optuna, which takes long
 TINY = 1e-12  # the weight of evidence that is not to be used
 
 

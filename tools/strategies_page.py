@@ -128,9 +128,7 @@ def _source(text: str) -> str:
     escaped = text.replace("[", r"\[").replace("]", r"\]")
     return re.sub(
         r"docs/theory\.md, section (\d+)",
-        lambda found: (
-            f"[section {found[1]}](theory.md#{anchors[found[1]]})" if found[1] in anchors else found[0]
-        ),
+        lambda found: f"[section {found[1]}](theory.md#{anchors[found[1]]})",
         escaped,
     )
 
