@@ -29,6 +29,9 @@ class Stop(Enum):
     BUDGET = "The budget was used up before the strategy ended."
     DEADLINE = "The deadline passed before the strategy ended."
     PERSON = "The run was stopped before the strategy ended."
+    ITEMS = (
+        "All items were used before what was asked for was certified. Use more items, or a larger epsilon."
+    )
     OPEN = "The run has not ended: some of its pulls have no results yet."
 
 

@@ -267,3 +267,14 @@ def test_other_scores_of_a_part_with_the_same_mean_are_a_conflict() -> None:
     with pytest.warns(sl.errors.Contradiction):
         session.answer(told([0.0, 1.0]))
     assert len(session.conflicts) == 1
+
+
+def test_a_population_may_need_more_items_than_there_are() -> None:
+    table = np.random.default_rng(1).integers(0, 2, (3, 40)).astype(float)
+    problem = sl.Problem(1, 0.01, 0.05, n=3, rewards=sl.Bernoulli(), items=40, target="population")
+    result = sl.select(lambda arm, items: [table[arm, item] for item in items], problem)
+    assert result.stop is sl.Stop.ITEMS
+    assert result.guarantee is None
+    assert result.n_pulls == 120
+    assert result.certified_epsilon > 0.01
+    assert "All items were used" in str(result)

@@ -19,7 +19,7 @@ from shortlist.session.state import RunState
 from shortlist.store.events import Record
 from shortlist.strategies import strategy_for, strategy_named
 
-_SHORT = (Stop.BUDGET, Stop.DEADLINE, Stop.PERSON)
+_SHORT = (Stop.BUDGET, Stop.DEADLINE, Stop.PERSON, Stop.ITEMS)
 RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases are compared with the pulls made
 
 

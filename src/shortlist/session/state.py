@@ -740,7 +740,7 @@ class RunState:
         promise = self.rules.guarantee(self.problem) if is_final else None
         for assumption in self._assumptions:
             promise = promise and promise.provided(assumption)
-        stop = Stop.OPEN
+        stop = Stop.OPEN if len(self.round.tickets) else Stop.ITEMS  # a population may need more of them
         if is_final:
             stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
         arms = replace(self._measured(), statuses=certified.statuses)
