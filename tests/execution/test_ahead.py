@@ -4,9 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +19,9 @@ from benchmarks.ahead import VirtualWorkers, made_up
 
 import shortlist as sl
 from shortlist.measure import Summaries
+from shortlist.report.model import report_of_run
+from shortlist.report.page import page
+from shortlist.report.workload import workload
 from shortlist.session.answer_input import Answers
 from shortlist.tickets import Tickets
 
@@ -95,6 +103,84 @@ def test_nothing_is_measured_ahead_while_others_work_or_with_a_budget(tmp_path: 
         result = sl.select(look_up, PROBLEM, budget=300, executor=threads)
     assert result.n_pulls <= 300
     assert result.n_ahead == 0
+
+
+def counting(fails: Callable[[int, int], BaseException | None] = lambda *_: None) -> tuple[Any, list[Any]]:
+    """A measurement that notes its calls, some of which fail at first."""
+    made: list[Any] = []
+    lock = threading.Lock()
+
+    def scores(arm: int, items: list[int]) -> list[float]:
+        with lock:
+            made.extend((arm, item) for item in items)
+            n_tries = made.count((arm, items[0]))
+        time.sleep(0.001 * (1 + (arm * items[0]) % 5))
+        if (error := fails(n_tries, items[0])) is not None:
+            raise error
+        return look_up(arm, items)
+
+    return scores, made
+
+
+def test_every_call_is_counted_also_those_that_run_when_the_run_ends() -> None:
+    scores, made = counting()
+    result = sl.select(scores, PROBLEM, concurrency=8, pulls_per_call=1, turns=1)
+    assert result.n_pulls == len(made) == len(set(made))
+    assert result.cost == len(made)
+
+
+def test_reports_and_workers_of_a_run_with_scores_measured_ahead(tmp_path: Path) -> None:
+    scores, made = counting()
+    sl.select(scores, PROBLEM, store=tmp_path / "a.db", concurrency=8, pulls_per_call=1, turns=1)
+    with sl.Session.resume(tmp_path / "a.db") as session:
+        (work,) = workload(session.history, session.records)
+        assert work.n_pulls == len(made)
+        assert "<html" in page(report_of_run("main", session.history, session.records))
+
+
+def test_another_score_for_a_cell_that_was_measured_ahead_is_a_conflict() -> None:
+    session = sl.Session(PROBLEM)
+    calls = ahead_calls(session)[:1]
+    session.answer(answers_to(calls, session))
+    other = answers_to(calls, session)
+    assert other.scores is not None
+    with pytest.warns(sl.errors.Contradiction):
+        session.answer(replace(other, scores=[1 - other.scores[0]], means=1 - other.means))
+    assert len(session.conflicts) == 1
+    assert session.n_ahead == len(calls)
+
+
+def test_calls_that_failed_ahead_count_as_tried_again() -> None:
+    def fails(n_tries: int, item: int) -> BaseException | None:
+        return ValueError("no") if n_tries == 1 and item % 7 == 0 else None
+
+    how: dict[str, Any] = {"pulls_per_call": 1, "turns": 1, "retries": sl.Retries(3, first=0.001)}
+    found = sl.select(counting(fails)[0], PROBLEM, concurrency=8, **how)
+    alone = sl.select(counting(fails)[0], PROBLEM, **how)
+    assert found.selected == alone.selected
+    assert found.n_reissued == alone.n_reissued > 0
+
+
+def test_a_call_ahead_that_asks_all_to_wait_is_obeyed() -> None:
+    session = sl.Session(PROBLEM)
+    refused: list[float] = []
+    early: list[float] = []
+    positions = {int(item): place for place, item in enumerate(PROBLEM.items.order(0))}  # type: ignore[union-attr]
+
+    def scores(arm: int, items: list[int]) -> list[float]:
+        now = time.monotonic()
+        if refused and now < refused[0] + 0.4:
+            early.append(now - refused[0])
+        if not refused and positions[items[0]] >= session.history.reached[arm]:
+            refused.append(now)
+            raise sl.RetryLater(0.5, all_calls=True)
+        time.sleep(0.002)
+        return look_up(arm, items)
+
+    sl.drive(session, scores, concurrency=8, pulls_per_call=1, turns=1)
+    assert refused
+    assert len(early) <= 24  # those that had been submitted
+    assert session.is_done
 
 
 KILLED = """

@@ -600,7 +600,7 @@ FAULTS = (
     Fault(
         "report: who told a ticket made all its pulls",
         "report/workload.py",
-        "0 if in_parts is None else int(in_parts[places].sum())",
+        "sum(count for first, count in parts.items() if first in pulls)",
         "0",
     ),
     Fault(

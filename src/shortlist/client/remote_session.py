@@ -185,6 +185,10 @@ class RemoteSession:
         """Return no calls: over HTTP nothing is measured before it is asked for."""
         return self._tickets.take(slice(0, 0)), np.empty(0)
 
+    def is_alone(self, worker: str) -> bool:  # noqa: ARG002
+        """Return False: others may work on the server's run."""
+        return False
+
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round, from the server's last response."""
         known = self._now["answered"]

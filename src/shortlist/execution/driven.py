@@ -88,6 +88,9 @@ class Driven(Protocol):
     def ahead(self, worker: str) -> tuple[Tickets, FloatArray]:
         """Return calls that will probably be needed after this round, and how far ahead they are."""
 
+    def is_alone(self, worker: str) -> bool:
+        """Return whether no other worker holds tickets of this round."""
+
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress, count
 from typing import Any, TypeAlias, TypeVar
@@ -99,8 +99,9 @@ _STORE_PATIENCE = 120.0  # seconds to wait for a store with a temporary failure
 _LOG = logging.getLogger("shortlist")
 T = TypeVar("T")
 
-_SURE = 0.5  # calls on shared items up to this share of an arm's likely pulls are made ahead at any time,
-_AHEAD = 0.04  # others as long as those that are not used so far are at most this share of all
+_AHEAD = 0.04  # calls are made ahead as long as those not used so far are at most this share of all,
+_SURE = 0.5  # but up to this share of an arm's likely pulls
+_SURE_AHEAD = 0.12  # as long as they are at most this share
 
 _NO_BLOCK = -1  # for a pool that breaks before it has done anything
 
@@ -154,6 +155,7 @@ class Scheduler:
     said_at: float = -np.inf  # time of the last message about waiting
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
     ahead: "dict[Future[Outcome], Tickets]" = field(default_factory=dict)  # calls that nobody asked for yet
+    failed_ahead: set[tuple[int, int]] = field(default_factory=set)  # those of them that failed
     _call_plan: CallPlan | None = None  # of the current round
 
     def measure(self, budget: float | None) -> bool:
@@ -173,9 +175,20 @@ class Scheduler:
         return not round.is_cut
 
     def end(self) -> None:
-        """Give up calls that turned out not to be needed."""
-        for future in self.ahead:
-            future.cancel()
+        """Give up calls that turned out not to be needed; those that are being made are recorded."""
+        running = [future for future in self.ahead if not future.cancel()]
+        for future in wait(running).done:
+            if future.exception() is None and not future.result().errors:
+                self.record_ahead(self.ahead[future], future.result())
+        self.ahead.clear()
+
+    def record_ahead(self, calls: Tickets, outcome: Outcome) -> None:
+        """Record the scores of a call that was made ahead."""
+        given = Summaries(calls.counts, outcome.means, outcome.variances, scores=outcome.scores)
+        answers = Answers.of_calls(self.session.problem, calls, given, worker=self.worker)
+        again = calls.arms[[key in self.failed_ahead for key in _keys(calls)]].tolist()
+        answers = replace(answers, again=again).of_round(self.session.asked.round)
+        self.patiently(lambda: self.session.answer(answers))
 
     def say_waiting(self, words: str, seconds: float, *, in_log: bool = True) -> None:
         """Report why the run waits: immediately, but not too often. Long waits are recorded in the log."""
@@ -344,7 +357,7 @@ class _RoundScheduler:
     def _run_ahead(self) -> None:
         """Let workers that would wait for the end of the round make calls that will probably be needed."""
         session, n_workers = self.job.session, self.job.workers.n
-        if len(self.under_way) + len(self.job.ahead) >= n_workers:
+        if len(self.under_way) + len(self.job.ahead) >= n_workers or not session.is_alone(self.job.worker):
             return
         if self.next is None:
             calls, shares = self.job.patiently(lambda: session.ahead(self.job.worker))
@@ -354,7 +367,8 @@ class _RoundScheduler:
         while self.next and len(self.under_way) + len(self.job.ahead) < n_workers:
             one, share = self.next[0]
             n_running = sum(int(calls.counts[0]) for calls in self.job.ahead.values())
-            if share > _SURE and n_running + session.n_ahead > _AHEAD * session.n_made:
+            limit = _AHEAD if share > _SURE else _SURE_AHEAD
+            if n_running + session.n_ahead > limit * session.n_made:
                 return
             self.next.popleft()
             calls_of = Calls(session.seed, one.arms, one.counts, one.first_pulls)
@@ -363,6 +377,15 @@ class _RoundScheduler:
             except (BrokenExecutor, RuntimeError):  # it will be noticed with calls that are needed
                 return
             self.job.ahead[future] = one
+
+    def _note_failure_ahead(self, calls: Tickets, errors: list[BaseException]) -> None:
+        """Remember that a call was tried, unless it only asked to be made later; wait if all calls are to."""
+        later = [error for error in errors if isinstance(error, RetryLater)]
+        if len(later) < len(errors) or not errors:
+            self.job.failed_ahead.update(_keys(calls))
+        for error in later:
+            if error.all_calls:
+                self.job.held_until = max(self.job.held_until, time.monotonic() + (error.seconds or 1.0))
 
     def _numbers_ahead(self) -> IntArray:
         """Return the numbers of calls of this round that were made ahead and are running."""
@@ -380,18 +403,15 @@ class _RoundScheduler:
         """Record the scores of a call that was made ahead; if it failed, it is made again when needed."""
         calls = self.job.ahead.pop(future)
         (number,) = self.call_plan.find(calls).tolist()
-        is_done = not future.cancelled() and future.exception() is None and not future.result().errors
-        if not is_done:
+        error = None if future.cancelled() else future.exception()
+        errors = [] if error or future.cancelled() else [*future.result().errors.values()]
+        if future.cancelled() or error is not None or errors:
+            self._note_failure_ahead(calls, errors)
             if number >= 0 and self.is_wanted[number]:
-                self.again.add(number)
                 place = int(np.flatnonzero(self.call_plan.numbers(0, self.call_plan.n_calls) == number)[0])
                 self._do_again(range(place, place + 1))
             return
-        outcome, session = future.result(), self.job.session
-        given = Summaries(calls.counts, outcome.means, outcome.variances, scores=outcome.scores)
-        answers = Answers.of_calls(session.problem, calls, given, worker=self.job.worker)
-        answers = answers.of_round(self.call_plan.tickets.round)
-        self.job.patiently(lambda: session.answer(answers))
+        self.job.record_ahead(calls, future.result())
         if number >= 0:
             self.is_wanted[number] = False
         if self.job.progress is not None:
@@ -587,6 +607,9 @@ class _RoundScheduler:
         calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
         given = Summaries(calls.counts, means, variances, scores=scores)
         scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
+        if self.job.failed_ahead:
+            is_failed = [key in self.job.failed_ahead for key in _keys(calls)]
+            self.again.update(numbers[is_failed].tolist())
         again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
         about: dict[str, Any] = {"worker": self.job.worker}
         about |= {"again": self.call_plan.parts(again).arms.tolist()}

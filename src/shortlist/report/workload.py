@@ -30,23 +30,24 @@ class Credits:
 
     def __init__(self) -> None:
         self._done: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # tickets and pulls
-        self._in_parts: dict[int, IntArray] = {}  # by round: for each ticket, the pulls answered in parts
+        self._in_parts: defaultdict[int, dict[int, int]] = defaultdict(dict)  # by arm and first pull
 
-    def count_part(self, answered: Answered, round: Round) -> None:
-        """Count answers to parts of tickets."""
-        if round.number not in self._in_parts:
-            self._in_parts[round.number] = np.zeros_like(round.tickets.counts)
-        places = round.places(answered.arms, is_repeating=True)
-        np.add.at(self._in_parts[round.number], places, answered.counts)
+    def count_part(self, answered: Answered) -> None:
+        """Count answers to parts of tickets, also of tickets that nobody has asked for yet."""
+        columns = (answered.arms.tolist(), answered.first_pulls.tolist(), answered.counts.tolist())
+        for arm, first, count in zip(*columns, strict=True):
+            self._in_parts[arm][first] = count
         self._done[answered.worker][1] += int(answered.counts.sum())
 
     def count(self, worker: str, arms: IntArray, round: Round) -> None:
         """Count answers to tickets."""
-        places = round.places(arms, is_repeating=True)
-        in_parts = self._in_parts.get(round.number)
-        self._done[worker][0] += len(places)
-        self._done[worker][1] += int(round.tickets.counts[places].sum())
-        self._done[worker][1] -= 0 if in_parts is None else int(in_parts[places].sum())
+        tickets = round.tickets.take(round.places(arms, is_repeating=True))
+        self._done[worker][0] += len(tickets)
+        self._done[worker][1] += int(tickets.counts.sum())
+        for ticket in tickets if self._in_parts else ():
+            pulls = range(ticket.first_pull, ticket.first_pull + ticket.count)
+            parts = self._in_parts.get(ticket.arm, {})
+            self._done[worker][1] -= sum(count for first, count in parts.items() if first in pulls)
 
     def shares(self, history: RunState) -> tuple[Work, ...]:
         """Return who made how many of the pulls that count, the busiest first."""
@@ -67,7 +68,7 @@ def workload(history: RunState, records: Iterable[Record]) -> tuple[Work, ...]:
         if isinstance(record.event, Told):
             told[record.event.worker, record.event.round].append(record.event.arms)
         elif isinstance(record.event, Answered):
-            credits.count_part(record.event, history.find(record.event.round))
+            credits.count_part(record.event)
     for (worker, number), arms in told.items():
         credits.count(worker, np.concatenate(arms), history.find(number))
     return credits.shares(history)

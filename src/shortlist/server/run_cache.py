@@ -64,7 +64,7 @@ class Activity:
             if isinstance(event := record.event, Told):
                 self._credits.count(event.worker, event.arms, history.find(event.round))
             elif isinstance(event, Answered):
-                self._credits.count_part(event, history.find(event.round))
+                self._credits.count_part(event)
 
     @property
     def workers(self) -> tuple[Work, ...]:

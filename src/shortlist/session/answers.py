@@ -219,7 +219,7 @@ def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event
 
     If it is over, the current round may ask for them. Others are kept until they are needed.
     """
-    events = [] if is_ahead.all() else events_for_calls(history, given.part(~is_ahead))
+    events: list[Event] = [] if is_ahead.all() else events_for_calls(history, given.part(~is_ahead))
     rest = given.part(is_ahead)
     if rest.tickets.round != history.round.number:
         rest = rest.of_round(history.round.number)
@@ -230,18 +230,18 @@ def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event
             return events + _ahead(history, rest, is_ahead)
     _check_bounds(history, rest)
     calls, scores = rest.tickets, rest.scores or []
-    is_new = (calls.first_pulls >= history.reached[calls.arms]) & np.array(
-        [
-            key not in history.ahead
-            for key in zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)
-        ]
-    )
+    is_new = calls.first_pulls >= history.reached[calls.arms]
+    for place, (call, own) in enumerate(zip(calls, scores, strict=True)):
+        kept = history.ahead.get((call.arm, call.first_pull))
+        is_new[place] &= kept is None
+        if kept is not None and not np.array_equal(kept, own):
+            events.append(Conflict(calls.round, call.arm, float(kept.mean()), float(own.mean()), rest.worker))
     if not is_new.any():
         return events
     new = calls.take(np.flatnonzero(is_new))
     flat = np.concatenate([*compress(scores, is_new.tolist())])
     about = (new.arms, new.first_pulls, new.counts, rest.means[is_new], None, rest.worker)
-    return [*events, Answered(calls.round, *about, scores=flat)]
+    return [*events, Answered(calls.round, *about, _among(rest.again, new.arms), flat)]
 
 
 def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:

@@ -694,6 +694,11 @@ class Session:
         """Return the workers that this process must wait for, if others hold all open tickets."""
         return [] if self.is_private else awaited(self._history.round, self._log.now(), own_name())
 
+    def is_alone(self, worker: str) -> bool:
+        """Return whether no other worker holds tickets of this round."""
+        with self._log.lock:
+            return not self.others(worker)
+
     def others(self, worker: str) -> dict[str, IntArray]:
         """Return the arms of this round that other workers hold, by worker."""
         round = self._history.round

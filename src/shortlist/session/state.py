@@ -260,6 +260,7 @@ class RunState:
         self.corrections: list[Correction] = []
         self.withdrawn: list[Withdrawn] = []
         self.ahead: dict[tuple[int, int], FloatArray] = {}
+        self._again_ahead: frozenset[tuple[int, int]] = frozenset()  # those that were tried more than once
         self._late: list[tuple[IntArray, IntArray, FloatArray]] = []  # fed, and counted with this round
         self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._fed_sums = np.zeros(self.problem.n)
@@ -581,7 +582,7 @@ class RunState:
         numbers = parts.call_plan.find(calls)
         self.suspended = self.waiting = None
         if answered.scores is not None and (numbers < 0).all():
-            self._keep_ahead(calls, split(answered.scores, calls.counts))
+            self._keep_ahead(calls, split(answered.scores, calls.counts), answered.again)
             return
         is_known = (numbers < 0) | parts.is_answered(numbers)
         if answered.round != self.round.number or is_known.any():
@@ -591,11 +592,13 @@ class RunState:
         self.n_partial += int(answered.counts.sum())
         self.round.leases.note_again(self.round.places(np.array(answered.again, dtype=np.int64)))
 
-    def _keep_ahead(self, calls: Tickets, scores: list[FloatArray]) -> None:
+    def _keep_ahead(self, calls: Tickets, scores: list[FloatArray], again: tuple[int, ...]) -> None:
         """Record scores that nobody has asked for yet, unless they are known."""
         for arm, first, own in zip(calls.arms.tolist(), calls.first_pulls.tolist(), scores, strict=True):
             if first >= self.reached[arm]:
                 self.ahead.setdefault((arm, first), own)
+                if arm in again:
+                    self._again_ahead |= {(arm, first)}
 
     @property
     def reached(self) -> IntArray:
@@ -613,6 +616,8 @@ class RunState:
         keys = [*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)]
         numbers = np.array([number for number, key in enumerate(keys) if key in self.ahead], dtype=np.int64)
         scores = [self.ahead.pop(keys[number]) for number in numbers.tolist()]
+        arms = [keys[number][0] for number in numbers.tolist() if keys[number] in self._again_ahead]
+        self.round.leases.note_again(self.round.places(np.unique(np.array(arms, dtype=np.int64))))
         if scores:
             unknown = np.full(len(scores), np.nan)
             parts.take(numbers, np.array([own.mean() for own in scores]), unknown, np.concatenate(scores))
