@@ -278,3 +278,14 @@ def test_a_population_may_need_more_items_than_there_are() -> None:
     assert result.n_pulls == 120
     assert result.certified_epsilon > 0.01
     assert "All items were used" in str(result)
+
+
+def test_no_answers_and_scores_where_there_are_no_items() -> None:
+    nothing = np.empty(0, dtype=np.int64)
+    given = Summaries(nothing, np.empty(0), np.empty(0), scores=[])
+    with_items = sl.Session(sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli(), items=30))
+    with_items.answer(Answers.of_calls(with_items.problem, with_items.asked.take(nothing), given))
+    assert with_items.n_made == 0
+    without = sl.Session(sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli()))
+    with pytest.raises(sl.MeasurementFailed, match="shared items"):
+        Answers.of_calls(without.problem, without.asked.take(nothing), given)

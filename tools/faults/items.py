@@ -195,7 +195,7 @@ FAULTS = (
     Fault(
         "items: parts with other scores of the same mean are the same",
         "session/answers.py",
-        "is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)])",
+        "is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)], dtype=np.bool_)",
         "pass",
     ),
     Fault(
@@ -339,8 +339,8 @@ FAULTS = (
     Fault(
         "items: scores with the same mean count as the same",
         "session/answers.py",
-        "not new and not round.has_scores(place, own)",
-        "not new and False",
+        "        is_other |= ~is_new & ~is_same\n",
+        "        pass\n",
     ),
     Fault(
         "items: scores by id are taken as they come",

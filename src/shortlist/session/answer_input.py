@@ -193,6 +193,8 @@ def refuse_means(problem: Problem) -> None:
 def _check_scores(problem: Problem, calls: Tickets, scores: Sequence[FloatArray] | None) -> None:
     """Refuse answers without single scores, or with too many or too few, if there are shared items."""
     if problem.items is None:
+        if scores is not None:
+            raise MeasurementFailed("`scores` are for shared items, which this run does not have.")
         return
     if scores is None:
         refuse_means(problem)

@@ -58,12 +58,8 @@ def _told(
     is_new = np.isnan(known)
     is_other = ~is_new & ~(np.abs(known - means) <= rounding)
     if given.scores is not None:
-        is_other |= np.array(
-            [
-                not new and not round.has_scores(place, own)
-                for new, place, own in zip(is_new, places, given.scores, strict=True)
-            ]
-        )
+        is_same = np.array([*map(round.has_scores, places.tolist(), given.scores)], dtype=np.bool_)
+        is_other |= ~is_new & ~is_same
     if round.spreads is not None:
         spreads = round.spreads[places]
         rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
@@ -182,7 +178,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     is_open = ~round.is_told[places]
     is_same = parts.means[numbers] == means
     if scores is not None:
-        is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)])
+        is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)], dtype=np.bool_)
     is_other = is_open & parts.is_answered(numbers) & ~is_same
     kept_means = parts.means[numbers[is_other]]
     others = _conflicts(round, round.tickets.arms[places[is_other]], kept_means, means[is_other], worker)

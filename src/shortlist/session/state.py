@@ -541,7 +541,7 @@ class RunState:
         is_same = round.means[places] == told.means
         if told.scores is not None:
             own = split(told.scores, round.tickets.counts[places])
-            is_same &= np.array([*map(round.has_scores, places.tolist(), own)])
+            is_same &= np.array([*map(round.has_scores, places.tolist(), own)], dtype=np.bool_)
         if round.spreads is not None and told.variances is not None:
             is_same &= round.spreads[places] == told.variances
         for place in np.flatnonzero(~is_new).tolist():
