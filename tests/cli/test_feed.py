@@ -1,6 +1,7 @@
 """`feed`, `certify`, `stop`, `withdraw`: results as they come in, and an honest word at any moment."""
 
 import io
+import json
 import threading
 import time
 
@@ -9,6 +10,7 @@ import pytest
 
 from shortlist import Session
 from shortlist.errors import NoSuchRun, StoreTrouble
+from shortlist.items import Items
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
 PAGE = """
@@ -284,3 +286,48 @@ def test_a_smaller_epsilon_in_the_file_goes_on_with_the_run(call: Calls) -> None
     assert second["problem"]["epsilon"] == 0.25
     call.write("trial.toml", close.replace("epsilon = 0.5", "epsilon = 0.4"))
     assert call("run", "trial.toml", "--strategy", "race", "--name", "trial").status == 2
+
+
+def table_of_scores(call: Calls, n_seen: int | None = None, seed: int = 7) -> str:
+    """Write a table of three arms on 60 items: whole, or as far as the first items of an order."""
+    rng = np.random.default_rng(2)
+    scores = (rng.random((60, 3)) < [0.9, 0.3, 0.2]).astype(int).astype(str)
+    if n_seen is not None:
+        scores[Items(60).order(seed)[n_seen:]] = ""
+    lines = [",".join([f"q{place}", *row]) for place, row in enumerate(scores)]
+    return call.write("scores.csv", "\n".join(["item,a,b,c", *lines, ""]))
+
+
+def test_certify_says_what_a_table_of_scores_proves(call: Calls) -> None:
+    table_of_scores(call)
+    whole = call("certify", "scores.csv", "--scores", "--epsilon", "0.1")
+    assert whole.status == 0
+    assert whole.words.startswith("Best so far: a With probability at least 95 %")
+    assert "means are over these 60 items" in whole.words
+    table_of_scores(call, 30)
+    found = call("certify", "scores.csv", "--scores", "--epsilon", "0.1", "--seed", "7", "--json")
+    assert found.status == 0
+    assert json.loads(found.out)["statuses"] == {"a": "in", "b": "out", "c": "out"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give its `seed`"),
+        (["--seed", "8"], "not the first ones of the order that seed 8 gives"),
+        (["--seed", "7", "--variance", "1"], "--variance is for means"),
+        (["--seed", "7", "--bounds", "2", "3"], "refused"),
+    ],
+)
+def test_certify_refuses_tables_that_prove_nothing(call: Calls, options: list[str], said: str) -> None:
+    table_of_scores(call, 30)
+    found = call("certify", "scores.csv", "--scores", "--epsilon", "0.1", *options)
+    assert found.status == 2
+    assert said in " ".join(found.err.split())
+
+
+def test_a_seed_is_for_tables_of_scores_only(call: Calls) -> None:
+    sheet(call, "mon", {"a": (10, 1), "b": (10, 2)})
+    found = call("certify", "mon.csv", "--epsilon", "0.1", "--seed", "7")
+    assert found.status == 2
+    assert "--seed is for a table of --scores" in found.err

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 )
 @click.option("--variance", type=float, help="For means: the variance of a reward, or more.")
 @click.option("--minimise", is_flag=True, help="Small means are good.")
+@click.option("--scores", "is_table", is_flag=True, help="FILE has scores of all arms on shared items.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="With --scores: the seed of the order of items.",
+)
 @json_option("the certificate")
 def command(
     file: Path,
@@ -35,6 +41,8 @@ def command(
     bounds: tuple[float, float] | None,
     variance: float | None,
     minimise: bool,
+    is_table: bool,
+    seed: int | None,
     as_json: bool,
 ) -> None:
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
@@ -47,9 +55,14 @@ def command(
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
     delta before you look, and put in everything that was measured.
 
+    With --scores, FILE is a table of scores on items that all arms share (.csv, .jsonl or .npy), as for
+    `shortlist simulate`. If it has gaps, every arm must have been measured on the first items of one random
+    order, which --seed gives; other partial tables prove nothing, and are refused.
+
     \b
       shortlist certify week.csv --epsilon 0.005
       shortlist certify scores.csv -m 3 --epsilon 0.02 --bounds 0 1
+      shortlist certify evaluation.csv --scores --epsilon 0.02 --seed 7
 
     Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
     """
@@ -58,14 +71,19 @@ def command(
     from shortlist.session.result_sheet import read_results
 
     name = "standard input" if str(file) == "-" else str(file)
-    data = data_of(file)
+    asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
+    if seed is not None and not is_table:
+        raise InvalidProblem("--seed is for a table of --scores; omit it.")
+    data = b"" if is_table else data_of(file)
     try:
-        sheet = read_results(data)
-        asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
-        found = _certified(sheet, _question(sheet, bounds, variance, asked))
+        if is_table:
+            found = _certified_table(file, bounds, variance, asked, seed)
+        else:
+            sheet = read_results(data)
+            found = _certified(sheet, _question(sheet, bounds, variance, asked))
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
         raise InvalidAnswers(f"{name}: {error}") from None
-    names = found.problem.names or ()
+    names = [found.problem.name(arm) for arm in range(found.problem.n)]
     if as_json:
         print_json(found.to_dict() | {"statuses": dict(zip(names, found.statuses, strict=True))})
     else:
@@ -73,6 +91,23 @@ def command(
         if found.guarantee is not None:
             show_plain(status_words(found))
     sys.exit(CERTIFIED if found.is_answer else SHORT)
+
+
+def _certified_table(
+    path: Path,
+    bounds: tuple[float, float] | None,
+    variance: float | None,
+    asked: dict[str, Any],
+    seed: int | None,
+) -> Any:
+    """Return what a table of scores on shared items certifies."""
+    from shortlist.cli.questions import question_of_scores
+    from shortlist.totals import certify
+
+    if variance is not None:
+        raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
+    problem, scores = question_of_scores(path, bounds, asked)
+    return certify(problem, scores=scores, seed=seed)
 
 
 def _question(

@@ -83,14 +83,22 @@ def scored_question(
     numbers: dict[str, Any],
 ) -> "tuple[Problem, FloatArray]":
     """Return the question about a table of scores on shared items, and the table."""
+    if file is not None or instance is not None or is_given("n"):
+        raise InvalidProblem("--scores is the question; omit FILE, --instance and --arms.")
+    asked = {name: numbers[name] for name in ("epsilon", "delta")}
+    return question_of_scores(path, bounds, asked | {"m": numbers["m"] if is_given("m") else 1})
+
+
+def question_of_scores(
+    path: Path, bounds: tuple[float, float] | None, asked: dict[str, Any]
+) -> "tuple[Problem, FloatArray]":
+    """Return the question about the arms and items of a table, and its scores, NaN where there are gaps."""
     import numpy as np
 
     from shortlist.measure.score_table import read_scores
     from shortlist.problem import Problem
     from shortlist.rewards import Bernoulli, Bounded
 
-    if file is not None or instance is not None or is_given("n"):
-        raise InvalidProblem("--scores is the question; omit FILE, --instance and --arms.")
     table = read_scores(path)
     values = table.scores[~np.isnan(table.scores)]
     if bounds is None and np.isin(values, (0.0, 1.0)).all():
@@ -98,10 +106,8 @@ def scored_question(
     else:
         rewards = Bounded(*(bounds or (0.0, 1.0)))
     items = table.scores.shape[1] if table.items is None else dict.fromkeys(table.items)
-    asked = {name: numbers[name] for name in ("epsilon", "delta")}
-    m = numbers["m"] if is_given("m") else 1
     n = len(table.scores)
-    return Problem(m=m, **asked, n=n, names=table.arms, rewards=rewards, items=items), table.scores
+    return Problem(**asked, n=n, names=table.arms, rewards=rewards, items=items), table.scores
 
 
 def instance_of(instance: str | None, numbers: dict[str, Any]) -> "tuple[Problem, FloatArray]":
