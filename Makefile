@@ -4,6 +4,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+HOSTS := inspect-ai lm-eval scikit-learn optuna pytest-benchmark pytest hypothesis
 # On two cores, too: many tests wait, for servers and browsers among others.
 TESTS_AT_ONCE ?= 3
 # Neighbours stay together, so that what a file sets up once (a server, a browser, the site) is set up once.
@@ -26,7 +27,7 @@ SLOW := server durable statistical plot \
   store/test_postgres.py store/test_processes.py \
   test_benchmarks.py contract/test_unknown.py cli/test_cli.py measure/test_command.py test_inventory.py
 
-.PHONY: help demo test check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
+.PHONY: help demo test test-hosts check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +40,9 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 
 check: $(READY) lint  ## the same with the quick tests only, while you work
 	$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(SLOW))
+
+test-hosts: .venv-hosts/.ready  ## the adapters, with the tools that they are for, in an environment of its own
+	.venv-hosts/bin/python -m pytest -W default tests/hosts
 
 lint: $(READY)   ## ruff and mypy only
 	$(PY) -m ruff format --check src tests tools benchmarks examples docs
@@ -78,19 +82,30 @@ docs-figures: $(READY)  ## redraw docs/figures/ (some minutes); they come out th
 	@$(PY) -m tools.figures
 
 clean:           ## remove the virtual environment and caches
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis docs/_build
+	rm -rf .venv .venv-hosts .mypy_cache .ruff_cache .hypothesis docs/_build
 
-# Rebuilt only when the dependencies change. A Debian without ensurepip cannot put pip into a new
-# environment; there the system's pip installs into it from outside.
+# $(call environment,FOLDER,CONSTRAINTS,PACKAGES): a new environment with these packages. A Debian without
+# ensurepip cannot put pip into one; there the system's pip installs into it from outside.
+define environment
+	@rm -rf $(1)
+	@if $(PYTHON) -m venv $(1) >/dev/null 2>&1; then \
+	  PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -q --disable-pip-version-check $(3); \
+	else \
+	  rm -rf $(1) && $(PYTHON) -m venv --without-pip $(1) && \
+	  PIP_CONSTRAINT=$(2) $(PYTHON) -m pip --python $(1)/bin/python install -q --disable-pip-version-check $(3); \
+	fi
+endef
+
+# Rebuilt only when the dependencies change.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Shortlist needs Python 3.11 or newer; found $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@rm -rf .venv
 	@echo "Setting up .venv (once; about a minute) ..."
-	@if $(PYTHON) -m venv .venv >/dev/null 2>&1; then \
-	  PIP_CONSTRAINT=constraints.txt $(PY) -m pip install -q --disable-pip-version-check -e '.[dev]'; \
-	else \
-	  rm -rf .venv && $(PYTHON) -m venv --without-pip .venv && \
-	  PIP_CONSTRAINT=constraints.txt $(PYTHON) -m pip --python $(PY) install -q --disable-pip-version-check -e '.[dev]'; \
-	fi
+	$(call environment,.venv,constraints.txt,-e '.[dev]')
 	@touch $(READY)
+
+# The tools that adapters are for: a gigabyte of packages that nothing else needs.
+.venv-hosts/.ready: pyproject.toml constraints-hosts.txt
+	@echo "Setting up .venv-hosts (once; some minutes) ..."
+	$(call environment,.venv-hosts,constraints-hosts.txt,-e . $(HOSTS))
+	@touch $@

@@ -32,7 +32,7 @@ import numpy as np
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates import shared_items as certificates
-from shortlist.measure.score_table import read_scores
+from shortlist.measure.result_files import read_scores
 from shortlist.simulation import Simulation, is_wrong
 from shortlist.strategies import shared_items, strategy_named
 from shortlist.strategies.protocol import Moments

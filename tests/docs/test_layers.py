@@ -37,6 +37,7 @@ LAYERS = [
     "run_urls",
     "client",
     "server",
+    "adapters",
     "cli",
 ]
 OUTSIDE = {"__init__", "__main__", "_deprecated"}

@@ -95,7 +95,7 @@ def question_of_scores(
     """Return the question about the arms and items of a table, and its scores, NaN where there are gaps."""
     import numpy as np
 
-    from shortlist.measure.score_table import read_scores
+    from shortlist.measure.result_files import read_scores
     from shortlist.problem import Problem
     from shortlist.rewards import Bernoulli, Bounded
 

@@ -9,7 +9,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.files.measure_section import check_keys
 from shortlist.items import Items
 from shortlist.measure.csv_columns import Columns, text_of
-from shortlist.measure.score_table import read_scores
+from shortlist.measure.result_files import read_scores
 from shortlist.problem import Problem
 
 ITEM_KEYS = ("step", "n_items", "item_ids", "item_digest", "known", "target")

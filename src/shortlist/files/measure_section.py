@@ -26,7 +26,7 @@ from shortlist.measure import (
     vectorised,
 )
 from shortlist.measure.csv_columns import Columns
-from shortlist.measure.score_table import read_scores
+from shortlist.measure.result_files import read_scores
 from shortlist.measure.simulated import checked_means, default_rewards
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem

@@ -54,7 +54,7 @@ class ScoreTable:
         return scores
 
 
-def read_scores(path: Path) -> ScoreTable:
+def read_table(path: Path) -> ScoreTable:
     """Return the table in a file: .csv, .jsonl or .npy, the first two also compressed as .gz."""
     data = bytes_of(path)
     kind = path.name.lower()
