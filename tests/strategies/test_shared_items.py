@@ -200,7 +200,10 @@ def test_rounding_errors_tell_nothing_of_the_items_to_come() -> None:
         order = np.concatenate([first[:8], rng.permutation(first[8:])])
         _, state = itertools.islice(states(problem, table, order), 2)
         assert isinstance(state, Open)
-        found.append((shared_items.estimates(state).tolist(), state.sums.tolist()))
+        chosen = replace(state, serves_from=np.where(state.is_full, 8, state.serves_from))
+        found.append(
+            [shared_items.estimates(one).tolist() for one in (state, chosen)] + [state.sums.tolist()]
+        )
     assert all(one == found[0] for one in found)
 
 
@@ -225,6 +228,8 @@ def test_arms_that_have_seen_fewer_items_are_compared_on_those() -> None:
     assert shared_items.estimates(few) == pytest.approx([0.25, 0.375, 0.0])  # two items were easy
     whole = replace(few, seen=np.array([20, 4, 8]), scores=np.where([[1], [0], [0]], table, scores))
     assert shared_items.estimates(whole) == pytest.approx([0.1, 0.1, -0.15])  # by the arm that was chosen
+    known = replace(whole, serves_from=np.zeros(3, dtype=np.int64))
+    assert shared_items.estimates(known) == pytest.approx([0.25, 0.5, 0.0])  # by the one that has seen most
 
 
 def test_no_prediction_depends_on_the_scores_that_it_predicts() -> None:
