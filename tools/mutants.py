@@ -5,8 +5,9 @@ unseen, or if a test fails without any fault. Faults are planted in copies, neve
 
 The test that the table names is tried first. If it no longer catches the fault, or none is named yet, others
 are tried until one fails: those named for faults in the same file, those whose names share words with the
-fault, those near that file, then all. A test counts only if it passes without the fault and fails alone with
-it; one that does not end counts as failing, and is marked.
+fault, those near that file; and when all faults have had their turn, all tests for those still unseen. A test
+counts only if it passes without the fault and fails alone with it; one that does not end counts as failing,
+and is marked.
 
 With names of source files or folders, as in `python -m tools.mutants bounds planning.py`, only their faults
 are planted. `--keep` resumes an interrupted study: it keeps the rows whose fault, source file and test file
@@ -26,13 +27,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tools.faults import FAULTS, Fault
 
@@ -79,6 +80,7 @@ NO_WITNESSES = frozenset({"tests/docs/test_faults.py"})
 """Tests that look at the text of the sources: they would notice every fault, and prove nothing."""
 
 N_ALIKE = 16  # tests that are tried because of their names
+N_NEAR = 6  # files of tests that are tried because they are near, before other faults have their turn
 TIME_LIMIT = 300.0
 """Seconds that one test may take in a search. Where its usual time is known: ten times that, and 30 more."""
 
@@ -189,6 +191,9 @@ class Copy:
         return False
 
 
+ToTry: TypeAlias = Callable[[Fault], Iterator[tuple[list[str], float]]]
+
+
 class Study:
     """Which test catches which fault, with as many at once as there are copies."""
 
@@ -204,9 +209,18 @@ class Study:
     def rows(self, faults: list[Fault]) -> Iterator[tuple[Fault, Row, float]]:
         """Plant these faults; yield each as it is decided, with its row and the seconds it took."""
         self._try_without_fault({test for fault in faults for test in self._known_in(fault.file)})
+        unseen: list[Fault] = []
+        for found in self._decided_at_once(self._likely, faults):
+            if found[1].test is None:
+                unseen.append(found[0])
+            else:
+                yield found
+        yield from self._decided_at_once(self._left, unseen)
+
+    def _decided_at_once(self, to_try: ToTry, faults: list[Fault]) -> Iterator[tuple[Fault, Row, float]]:
         with ThreadPoolExecutor(self._n_copies) as pool:
             try:
-                for task in as_completed([pool.submit(self._decided, fault) for fault in faults]):
+                for task in as_completed([pool.submit(self._decided, fault, to_try) for fault in faults]):
                     yield task.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -233,15 +247,15 @@ class Study:
         self._seconds |= outcome.passed
         self.broken |= {*outcome.failed, *([outcome.hung] if outcome.hung else [])}
 
-    def _decided(self, fault: Fault) -> tuple[Fault, Row, float]:
+    def _decided(self, fault: Fault, to_try: ToTry) -> tuple[Fault, Row, float]:
         began = time.monotonic()
         with self._copy() as copy:
-            row = self._row(fault, copy)
+            row = self._row(fault, copy, to_try)
         return fault, row, time.monotonic() - began
 
-    def _row(self, fault: Fault, copy: Copy) -> Row:
+    def _row(self, fault: Fault, copy: Copy, to_try: ToTry) -> Row:
         by_chance: set[str] = set()
-        for tests, limit in self._to_try(fault):
+        for tests, limit in to_try(fault):
             while tests:
                 left_out = [f"--deselect={test}" for test in self.broken | by_chance]
                 with copy.planted(fault):
@@ -264,7 +278,7 @@ class Study:
         with copy.planted(fault):
             return copy.run([test], limit=self._limit([test])).first is not None
 
-    def _to_try(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
+    def _likely(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
         """Yield tests, and the seconds that one of them may take: the likeliest and quickest first."""
         known = [self._known[fault.what]] if fault.what in self._known else []
         others = [test for test in dict.fromkeys(self._known_in(fault.file)) if test not in known]
@@ -272,9 +286,14 @@ class Study:
             sound = [test for test in tests if test in self._seconds]
             yield sound, self._limit(sound)
         yield alike(fault), 60.0
-        near = _near(fault.file)
-        yield near, TIME_LIMIT
-        yield [path for path in _tests("**/*") if path not in near], TIME_LIMIT
+        yield _near(fault.file)[:N_NEAR], TIME_LIMIT
+
+    def _left(self, fault: Fault) -> Iterator[tuple[list[str], float]]:
+        """Yield all other tests: those near the file, then the rest, with likely files first."""
+        yield _near(fault.file)[N_NEAR:], TIME_LIMIT
+        near, likely = _near(fault.file), [_file_of(test) for test in alike(fault, len(_index()))]
+        rest = [*likely, *_tests("**/*")]
+        yield [path for path in dict.fromkeys(rest) if path not in near], TIME_LIMIT
 
     def _limit(self, tests: list[str]) -> float:
         return 30 + 10 * max((self._seconds.get(test, 0.0) for test in tests), default=0.0)
@@ -288,7 +307,7 @@ class Study:
             self._copies.put(copy)
 
 
-def alike(fault: Fault) -> list[str]:
+def alike(fault: Fault, most: int = N_ALIKE) -> list[str]:
     """Return the tests that say most nearly what a fault says: by the words of names and docstrings.
 
     A word counts the more, the fewer tests have it; tests in the folder of the fault's file count more.
@@ -302,7 +321,7 @@ def alike(fault: Fault) -> list[str]:
         score = sum(math.log(len(index) / frequency[word]) ** 2 for word in shared)
         return score * (1.6 if Path(_file_of(test)).parts[1] == folder else 1.0)
 
-    return sorted((test for test in index if likeness(test) > 0), key=likeness, reverse=True)[:N_ALIKE]
+    return sorted((test for test in index if likeness(test) > 0), key=likeness, reverse=True)[:most]
 
 
 @cache
