@@ -29,8 +29,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_there_are_examples() -> None:
-    assert len(TOML) == 14
-    assert set(FILES) == {"sites.csv", "score.py", "simulate.sh", "scores.csv", "log.csv"}
+    assert len(TOML) == 15
+    assert set(FILES) == {
+        "sites.csv",
+        "score.py",
+        "simulate.sh",
+        "scores.csv",
+        "log.csv",
+        "judge.py",
+        "teas.csv",
+    }
 
 
 @pytest.mark.parametrize("text", TOML)

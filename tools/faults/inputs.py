@@ -2,7 +2,51 @@
 
 from tools.faults.fault import Fault
 
+_OPEN = "measure/open_programs.py"
+
 FAULTS = (
+    Fault(
+        "open programs: any answer is taken for an open request",
+        _OPEN,
+        'answer["id"] not in unanswered:',
+        'answer["id"] < 0:',
+    ),
+    Fault(
+        "open programs: numbers of requests begin again with each call",
+        _OPEN,
+        "first, self._n_asked = self._n_asked, self._n_asked + len(requests)",
+        "first, self._n_asked = 0, len(requests)",
+    ),
+    Fault(
+        "open programs: answers are taken in the order of arrival",
+        _OPEN,
+        "return [found[one] for one in numbers]",
+        "return list(found.values())",
+    ),
+    Fault(
+        "open programs: one that failed is used again",
+        _OPEN,
+        "            program.kill()\n            program.close()\n            raise",
+        "            self._free.append(program)\n            raise",
+    ),
+    Fault(
+        "open programs: what a late program started lives on",
+        _OPEN,
+        "os.killpg(self.process.pid, signal.SIGKILL)",
+        "self.process.kill()",
+    ),
+    Fault(
+        "open programs: true counts as 1",
+        _OPEN,
+        'if not is_number(answer.get("score")):',
+        'if not isinstance(answer.get("score"), int | float):',
+    ),
+    Fault(
+        "open programs: a new one for every call",
+        _OPEN,
+        "program = self._free.pop() if self._free else None",
+        "program = None",
+    ),
     Fault(
         "input: a pipe that nobody writes to is waited for",
         "input_files.py",

@@ -282,8 +282,12 @@ def _command(given: _Given) -> Measured:
         output=word(entries, "output", "lines"),
         timeout=entries.get("timeout"),
         env=env,
+        persistent=flag(entries, "persistent"),
     )
-    return Measured(source, about={"command": argv, "output": source.output}, turns=_turns(given))
+    about: dict[str, Any] = {"command": argv, "output": source.output}
+    if source.persistent:
+        about["persistent"] = True
+    return Measured(source, about=about, turns=_turns(given))
 
 
 def _turns(given: _Given) -> int | None:
@@ -337,7 +341,10 @@ _Reader: TypeAlias = Callable[[_Given], Measured]
 KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
     "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
     "function": (_function, ("function", "vectorised", "turns", REPRODUCIBLE)),
-    "command": (_command, ("command", "folder", "output", "timeout", "env", "turns", REPRODUCIBLE)),
+    "command": (
+        _command,
+        ("command", "folder", "output", "timeout", "env", "persistent", "turns", REPRODUCIBLE),
+    ),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
 }
 """The reader of each kind of [measure], and its valid entries."""

@@ -7,9 +7,10 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
 from shortlist.measure.function import Summary
+from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
 from shortlist.measure.shared_items import places_of
 from shortlist.measure.source import Call
@@ -26,7 +28,6 @@ from shortlist.problem import Problem
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
 _LONGEST = 2_000_000  # maximum timeout of the operating system, in seconds
-_LAST_LINES = 8  # lines of a failed program's stderr
 _TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 
 
@@ -36,7 +37,8 @@ class CommandSource:
 
     Exit status 75 asks for a later retry, like `RetryLater`; any other status but 0 is a failure. With shared
     items, the program reads them from its standard input, one per line, as JSON, and prints one score for
-    each, in the same order.
+    each, in the same order. A persistent program is started once per worker (see `open_programs`); it reads a
+    line with the arm, and with the item or a seed, for each measurement.
 
     Attributes
     ----------
@@ -57,6 +59,9 @@ class CommandSource:
         Seconds after which the program, with all processes it started, is stopped and has failed.
     env
         Additional environment variables.
+    persistent
+        Whether the program stays open, and answers one JSON line after the other. Its arguments have no
+        placeholders then.
     """
 
     problem: Problem
@@ -66,11 +71,15 @@ class CommandSource:
     output: str = "lines"
     timeout: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    persistent: bool = False
     together: int = 1
 
     def __post_init__(self) -> None:
         _check_argv(self.argv)
         _check_entries(self)
+        if self.persistent:
+            self._check_program()
+            return
         used = {word for part in self.argv for word in self._words(part)}
         for word in sorted(used - {*_OWN, *self.columns}):
             known = ", ".join(f"{{{name}}}" for name in (*_OWN, *self.columns))
@@ -93,7 +102,17 @@ class CommandSource:
         values["seed"] = str(seed_of(call))
         return [self._filled(part, values) for part in self.argv]
 
+    @cached_property
+    def _open(self) -> OpenPrograms:
+        return OpenPrograms([self._filled(part, {}) for part in self.argv], self.folder, self.env)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to other processes: open programs stay here."""
+        return {name: value for name, value in self.__dict__.items() if name != "_open"}
+
     def _answer(self, call: Call) -> Any:
+        if self.persistent:
+            return self._answer_of_open(call)
         if (items := self.problem.items) is not None:
             lines = (json.dumps(items.value(place)) for place in places_of(items, call))
             return self._run(call, "".join(f"{line}\n" for line in lines).encode())
@@ -101,6 +120,31 @@ class CommandSource:
             return self._run(call)
         singles = (Call(call.seed, call.arm, 1, call.first_pull + pull) for pull in range(call.count))
         return [_single(self._run(one)) for one in singles]
+
+    def _answer_of_open(self, call: Call) -> list[float]:
+        arm: dict[str, Any] = {"arm": call.arm, "name": self.problem.name(call.arm)}
+        if self.columns:
+            arm["columns"] = {name: texts[call.arm] for name, texts in self.columns.items()}
+        try:
+            return self._open.scores([arm | what for what in self._measured_in(call)], self.timeout)
+        except ProgramFailed as failure:
+            if failure.status == _TRY_LATER:
+                raise RetryLater(reason=str(failure)) from None
+            last = "\n".join(failure.last_lines).encode()
+            raise self._failed(call, list(self.argv), str(failure), last) from None
+        except OSError as error:
+            raise self._failed(
+                call, list(self.argv), f"the program cannot be started: {error}", b""
+            ) from None
+
+    def _measured_in(self, call: Call) -> Iterator[dict[str, Any]]:
+        """Yield what a persistent program is told of each measurement of a call: the item, or a seed."""
+        if (items := self.problem.items) is not None:
+            for place in places_of(items, call):
+                yield {"item_id": items.id(place), "item": items.value(place)}
+            return
+        for pull in range(call.first_pull, call.first_pull + call.count):
+            yield {"seed": seed_of(Call(call.seed, call.arm, 1, pull))}
 
     def _run(self, call: Call, given: bytes | None = None) -> list[float] | Summary:
         argv = self.command_line(call)
@@ -146,7 +190,7 @@ class CommandSource:
         pulls = f"{call.count} pull{'s' if call.count > 1 else ''}"
         said = f"measuring {self.problem.name(call.arm)} ({pulls}) failed: {what}. "
         said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
-        lines = err.decode("utf-8", "replace").rstrip().splitlines()[-_LAST_LINES:]
+        lines = err.decode("utf-8", "replace").rstrip().splitlines()[-LAST_LINES:]
         return MeasurementFailed("\n  ".join([f"{said}\nThe end of its stderr:", *lines]) if lines else said)
 
     def _words(self, part: str) -> set[str]:
@@ -169,9 +213,12 @@ class CommandSource:
 
     def _check_program(self) -> None:
         """Refuse a program that does not exist or cannot be executed, before anything is measured."""
-        arms = range(self.problem.n) if self._words(self.argv[0]) else [0]
-        for arm in arms:
-            program = self.command_line(Call(0, arm, 1, 0))[0]
+        if self.persistent:
+            programs = {self.argv[0]}
+        else:
+            arms = range(self.problem.n) if self._words(self.argv[0]) else [0]
+            programs = {self.command_line(Call(0, arm, 1, 0))[0] for arm in arms}
+        for program in sorted(programs):
             is_path = os.sep in program
             looked_for = str((self.folder / program).absolute()) if is_path else program
             if shutil.which(looked_for, path=self.env.get("PATH")) is None:
@@ -222,6 +269,16 @@ def _check_argv(argv: object) -> None:
 
 def _check_entries(source: CommandSource) -> None:
     one_of(source.output, "output", ("lines", "json"))
+    if not isinstance(source.persistent, bool):
+        raise InvalidProblem(f"`persistent` is {source.persistent!r}; it must be true or false.")
+    if source.persistent and source.output != "lines":
+        raise InvalidProblem("a persistent program answers by JSON lines; omit `output`.")
+    if source.persistent and (words := {word for part in source.argv for word in source._words(part)}):
+        word = min(words)
+        raise InvalidProblem(
+            f"the command of a persistent program has {{{word}}}, but it is started once for all arms: each "
+            f"line that it reads names the arm. For literal braces, double them: {{{{{word}}}}}."
+        )
     seconds: Any = source.timeout
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
         raise InvalidProblem(f"`timeout` is {seconds!r}; it must be a number of seconds, such as 60.")

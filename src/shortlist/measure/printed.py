@@ -20,31 +20,32 @@ def rewards_in_json(text: str, count: int) -> list[float] | Summary:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"its output is not JSON ({error}): {_short(text)}") from None
+        raise ValueError(f"its output is not JSON ({error}): {short(text)}") from None
     if isinstance(found, dict):
         return _summary(found, count)
-    if _is_number(found) and count == 1:
+    if is_number(found) and count == 1:
         found = [found]
-    if not isinstance(found, list) or not all(map(_is_number, found)):
-        raise ValueError(f"it printed {_short(text)}, which is neither a list of numbers nor a summary")
+    if not isinstance(found, list) or not all(map(is_number, found)):
+        raise ValueError(f"it printed {short(text)}, which is neither a list of numbers nor a summary")
     if len(found) != count:
         raise ValueError(f"its list has {len(found)} numbers, but {_rewards(count)} requested")
-    return [_checked(_float(value), value) for value in found]
+    return [checked_number(value) for value in found]
 
 
 def _summary(found: dict[str, Any], count: int) -> Summary:
     needed, known = {"count", "mean"}, {"count", "mean", "variance"}
-    is_whole = set(found) - {"variance"} == needed and all(map(_is_number, found.values()))
+    is_whole = set(found) - {"variance"} == needed and all(map(is_number, found.values()))
     if not is_whole or found["count"] != count:
         wanted = f"numbers named {', '.join(sorted(known))} (the last is optional), with count {count}"
-        raise ValueError(f"its summary is {_short(json.dumps(found))}; it must have {wanted}")
+        raise ValueError(f"its summary is {short(json.dumps(found))}; it must have {wanted}")
     variance = found.get("variance")
     if variance is not None and _checked(_float(variance), variance) < 0:
         raise ValueError(f"its summary has the variance {variance}; a variance cannot be negative")
     return Summary(count, _checked(_float(found["mean"]), found["mean"]), variance)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value that was parsed from JSON is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -55,13 +56,18 @@ def _float(value: float) -> float:
         return math.inf
 
 
+def checked_number(value: float) -> float:
+    """Return a number that was parsed from JSON; refuse NaN and infinity."""
+    return _checked(_float(value), value)
+
+
 def _number(line: str) -> float:
     try:
         if "_" in line:  # Python would parse 1_5 as 15
             raise ValueError
         return float(line)
     except ValueError:
-        raise ValueError(f"it printed {_short(line)}, which is not a number") from None
+        raise ValueError(f"it printed {short(line)}, which is not a number") from None
 
 
 def _checked(value: float, shown: object) -> float:
@@ -78,5 +84,6 @@ def _rewards(count: int) -> str:
     return "one reward was" if count == 1 else f"{count:,} rewards were"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return a text in quotes, shortened if it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
