@@ -29,6 +29,7 @@ ELSEWHERE = {
     "docs/server.md": "tests/docs/test_server_page.py",
     "CONTRIBUTING.md": "tests/docs/test_contributing.py",
     "examples/README.md": "tests/docs/test_examples.py",
+    "docs/recorded-timings.md": "tests/hosts/test_timings.py",
 }
 """Pages with blocks that other tests carry out."""
 
@@ -213,6 +214,8 @@ def _arguments(words: str) -> list[str]:
         "python": [sys.executable],
         "dask": [sys.executable, "-m", "dask"],
         "cat": ["cat"],
+        "pytest": [sys.executable, "-m", "pytest"],
+        "hyperfine": ["hyperfine"],
     }
     return [*start[program], *rest]
 

@@ -27,6 +27,7 @@ from shortlist.measure import (
 )
 from shortlist.measure.csv_columns import Columns
 from shortlist.measure.result_files import read_scores
+from shortlist.measure.result_files.timings import read_timings
 from shortlist.measure.simulated import checked_means, default_rewards
 from shortlist.measure.table_file import read_csv, read_npy, read_npz
 from shortlist.problem import Problem
@@ -332,8 +333,11 @@ def _table(given: _Given) -> Measured:
             names = {key: word(entries, key, key) for key in ("arm", "reward")}
             about |= {"layout": word(entries, "layout", "long"), **names}
             rewards = read_csv(path, problem, about["layout"], **names)
+        case ".json":
+            given.only("file", "order")
+            rewards = read_timings(path, problem)
         case other:
-            raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy or .npz file.")
+            raise InvalidProblem(f"`file` ends with {other!r}; it must be a .csv, .npy, .npz or .json file.")
     return Measured(TableSource.of(problem, rewards, order), about=about, is_shared=is_shared)
 
 
