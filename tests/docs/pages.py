@@ -30,6 +30,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "tests/docs/test_contributing.py",
     "examples/README.md": "tests/docs/test_examples.py",
     "docs/recorded-timings.md": "tests/hosts/test_timings.py",
+    "docs/inspect.md": "tests/hosts/test_recipes.py",
 }
 """Pages with blocks that other tests carry out."""
 

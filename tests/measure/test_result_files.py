@@ -1,10 +1,14 @@
 """Files of results that other tools write: recognised, checked and joined."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from shortlist.cli import shortlist
 from shortlist.errors import InvalidProblem
 from shortlist.measure.result_files import read_scores
 
@@ -31,3 +35,46 @@ def test_two_scores_of_one_arm_on_one_item_are_refused(tmp_path: Path) -> None:
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="there are no files in the folder"):
         read_scores(tmp_path)
+
+
+def test_files_without_scores_are_ignored_in_a_folder(tmp_path: Path) -> None:
+    folder = written(tmp_path, one="id,A\n1,0\n2,1\n")
+    (folder / "summary.json").write_text('{"mean": 0.5}')
+    (folder / "README.md").write_text("# Scores\n")
+    assert read_scores(folder).arms == ("A",)
+    (folder / "one.csv").unlink()
+    with pytest.raises(InvalidProblem, match=r"no scores in the folder .* has README\.md, summary\.json"):
+        read_scores(folder)
+    with pytest.raises(InvalidProblem, match=r"summary\.json is not a file of results that is understood"):
+        read_scores(folder / "summary.json")
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"on_failure": "zero"}, "`on_failure` is 'zero'; it must be a number"),
+        ({"on_failure": True}, "`on_failure` is True; it must be a number"),
+        ({"on_failure": float("nan")}, "`on_failure` is nan; it must be a number"),
+        ({"metric": 1}, "`metric` is 1; it must be the name of a score"),
+    ],
+)
+def test_what_is_decided_about_files_is_checked(choice: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        read_scores(written(tmp_path, one="id,A\n1,0\n"), **choice)
+
+
+def test_a_log_of_inspect_needs_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    log = tmp_path / "log.eval"
+    log.write_bytes(b"PK")
+    with pytest.raises(InvalidProblem, match=r"is a log of Inspect.* pip install inspect-ai"):
+        read_scores(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command", [["simulate", "--instance", "linear"], ["certify", "x.csv", "--epsilon", "1"]]
+)
+@pytest.mark.parametrize("option", [["--metric", "acc"], ["--on-failure", "0"]])
+def test_options_about_files_of_results_need_a_table(command: list[str], option: list[str]) -> None:
+    with pytest.raises(InvalidProblem, match=f"{option[0]} is for a table of --scores; omit it"):
+        CliRunner().invoke(shortlist, [*command, *option], catch_exceptions=False)

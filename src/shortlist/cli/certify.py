@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import json_option
+from shortlist.cli.options import json_option, result_file_options
 from shortlist.cli.output import print_json, show_plain
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed
 
 if TYPE_CHECKING:
+    from shortlist.cli.questions import TableOptions
     from shortlist.problem import Problem
     from shortlist.session.result_sheet import ResultSheet
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="With --scores: the seed of the order of items.",
 )
+@result_file_options
 @json_option("the certificate")
 def command(
     file: Path,
@@ -43,6 +45,8 @@ def command(
     minimise: bool,
     is_table: bool,
     seed: int | None,
+    metric: str | None,
+    on_failure: float | None,
     as_json: bool,
 ) -> None:
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
@@ -55,9 +59,9 @@ def command(
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
     delta before you look, and put in everything that was measured.
 
-    With --scores, FILE is a table of scores on items that all arms share (.csv, .jsonl or .npy), as for
-    `shortlist simulate`. If it has gaps, every arm must have been measured on the first items of one random
-    order, which --seed gives; other partial tables prove nothing, and are refused.
+    With --scores, FILE has scores on items that all arms share, as for `shortlist simulate`: a table, or a
+    file or folder of results of an evaluation tool. If it has gaps, every arm must have been measured on the
+    first items of one random order, which --seed gives; other partial tables prove nothing, and are refused.
 
     \b
       shortlist certify week.csv --epsilon 0.005
@@ -66,18 +70,22 @@ def command(
 
     Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
     """
+    from shortlist.cli.questions import TableOptions
     from shortlist.cli.tell import data_of
     from shortlist.report.verdict import status_words
     from shortlist.session.result_sheet import read_results
 
     name = "standard input" if str(file) == "-" else str(file)
     asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
-    if seed is not None and not is_table:
-        raise InvalidProblem("--seed is for a table of --scores; omit it.")
+    for option, given in (("--seed", seed), ("--metric", metric), ("--on-failure", on_failure)):
+        if given is not None and not is_table:
+            raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
     data = b"" if is_table else data_of(file)
     try:
         if is_table:
-            found = _certified_table(file, bounds, variance, asked, seed)
+            if variance is not None:
+                raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
+            found = _certified_table(TableOptions(file, bounds, metric, on_failure), asked, seed)
         else:
             sheet = read_results(data)
             found = _certified(sheet, _question(sheet, bounds, variance, asked))
@@ -93,20 +101,12 @@ def command(
     sys.exit(CERTIFIED if found.is_answer else SHORT)
 
 
-def _certified_table(
-    path: Path,
-    bounds: tuple[float, float] | None,
-    variance: float | None,
-    asked: dict[str, Any],
-    seed: int | None,
-) -> Any:
+def _certified_table(given: "TableOptions", asked: dict[str, Any], seed: int | None) -> Any:
     """Return what a table of scores on shared items certifies."""
     from shortlist.cli.questions import question_of_scores
     from shortlist.totals import certify
 
-    if variance is not None:
-        raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
-    problem, scores = question_of_scores(path, bounds, asked)
+    problem, scores = question_of_scores(given, asked)
     return certify(problem, scores=scores, seed=seed)
 
 

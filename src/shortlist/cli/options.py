@@ -16,6 +16,14 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
 
 
+def result_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options about files of results that other tools write."""
+    worth = "With --scores: what a sample counts that the tool could not evaluate."
+    command = click.option("--on-failure", type=float, metavar="SCORE", help=worth)(command)
+    which = "With --scores: the score that counts, if files have several."
+    return click.option("--metric", metavar="NAME", help=which)(command)
+
+
 def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option --store."""
     return click.option(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -75,9 +75,17 @@ def simulated_question(
     return *instance_of(instance, numbers), "gaussian", None
 
 
+class TableOptions(NamedTuple):
+    """What the command line says about a table of scores."""
+
+    path: Path
+    bounds: tuple[float, float] | None = None
+    metric: str | None = None
+    on_failure: float | None = None
+
+
 def scored_question(
-    path: Path,
-    bounds: tuple[float, float] | None,
+    given: TableOptions,
     file: Path | None,
     instance: str | None,
     numbers: dict[str, Any],
@@ -86,12 +94,10 @@ def scored_question(
     if file is not None or instance is not None or is_given("n"):
         raise InvalidProblem("--scores is the question; omit FILE, --instance and --arms.")
     asked = {name: numbers[name] for name in ("epsilon", "delta")}
-    return question_of_scores(path, bounds, asked | {"m": numbers["m"] if is_given("m") else 1})
+    return question_of_scores(given, asked | {"m": numbers["m"] if is_given("m") else 1})
 
 
-def question_of_scores(
-    path: Path, bounds: tuple[float, float] | None, asked: dict[str, Any]
-) -> "tuple[Problem, FloatArray]":
+def question_of_scores(given: TableOptions, asked: dict[str, Any]) -> "tuple[Problem, FloatArray]":
     """Return the question about the arms and items of a table, and its scores, NaN where there are gaps."""
     import numpy as np
 
@@ -99,7 +105,8 @@ def question_of_scores(
     from shortlist.problem import Problem
     from shortlist.rewards import Bernoulli, Bounded
 
-    table = read_scores(path)
+    bounds = given.bounds
+    table = read_scores(given.path, given.metric, given.on_failure)
     values = table.scores[~np.isnan(table.scores)]
     if bounds is None and np.isin(values, (0.0, 1.0)).all():
         rewards: Bounded = Bernoulli()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
-from shortlist.cli.options import json_option
+from shortlist.cli.options import json_option, result_file_options
 from shortlist.cli.output import print_json, show
-from shortlist.cli.questions import question_options, scored_question, simulated_question
+from shortlist.cli.questions import TableOptions, question_options, scored_question, simulated_question
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--scores",
     type=click.Path(path_type=Path),
-    help="Instead of FILE: a table of scores of all arms on shared items (.csv, .jsonl or .npy).",
+    help="Instead of FILE: scores of all arms on shared items, as a file or a folder.",
 )
+@result_file_options
 @click.option("--bounds", nargs=2, type=float, metavar="LOW HIGH", help="Of scores. Default: 0 1.")
 @json_option("the figures")
 def command(
@@ -40,6 +41,8 @@ def command(
     instance: str | None,
     scores: Path | None,
     bounds: tuple[float, float] | None,
+    metric: str | None,
+    on_failure: float | None,
     names: tuple[str, ...],
     rewards: str | None,
     as_json: bool,
@@ -52,7 +55,8 @@ def command(
 
     With --scores, a recorded evaluation is replayed: every replication takes the items in another random
     order, and you see what share of the table a run would have measured, and how often it would have been
-    right. The table has a column with the ids of items and a column per arm, or the columns arm, item, score.
+    right. The table (.csv, .jsonl or .npy) has a column with the ids of items and a column per arm, or the
+    columns arm, item, score. Logs of Inspect are understood as well, and folders with several files.
 
     \b
       shortlist simulate examples/drilling.toml --strategy vmedelim
@@ -64,11 +68,13 @@ def command(
     from shortlist.simulation import simulate as simulated
 
     if scores is None:
-        if bounds is not None:
-            raise InvalidProblem("--bounds is for a table of --scores; omit it.")
+        for option, given in (("--bounds", bounds), ("--metric", metric), ("--on-failure", on_failure)):
+            if given is not None:
+                raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
         problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
     else:
-        problem, means = scored_question(scores, bounds, file, instance, numbers)
+        table = TableOptions(scores, bounds, metric, on_failure)
+        problem, means = scored_question(table, file, instance, numbers)
         default_rewards, variances = None, None
     outcomes: list[Simulation] = []
 

@@ -34,6 +34,7 @@ from shortlist.problem import Problem
 from shortlist.rewards import Gaussian
 from shortlist.session.state import REPRODUCIBLE
 
+_CHOICE = ("metric", "on_failure")  # about files of results that other tools write
 _INSTEAD = {"measure": " To measure by hand, use `shortlist begin`, then `ask` and `tell`."}
 
 
@@ -297,14 +298,15 @@ def _turns(given: _Given) -> int | None:
 
 def _scores(given: _Given) -> Measured:
     """Return recorded scores on shared items."""
-    given.only("file")
+    given.only("file", *_CHOICE)
     name, problem = word(given.entries, "file"), given.problem
-    table, items = read_scores(given.folder / name), problem.items
+    choice: dict[str, Any] = {key: value for key, value in given.entries.items() if key in _CHOICE}
+    table, items = read_scores(given.folder / name, **choice), problem.items
     names = [problem.name(arm) for arm in range(problem.n)]
     ids = None if items is None or items.ids is None else items.ids
     if not table.is_whole:
         raise InvalidProblem(f"{name} has gaps; a table that is measured from must be complete.")
-    return Measured(RecordedScores.of(problem, table.rows(names, ids)), about={"file": name})
+    return Measured(RecordedScores.of(problem, table.rows(names, ids)), about={"file": name, **choice})
 
 
 def _table(given: _Given) -> Measured:
@@ -349,6 +351,6 @@ KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
         _command,
         ("command", "folder", "output", "timeout", "env", "persistent", "turns", REPRODUCIBLE),
     ),
-    "table": (_table, ("file", "order", "layout", "arm", "reward", "axis")),
+    "table": (_table, ("file", "order", "layout", "arm", "reward", "axis", *_CHOICE)),
 }
 """The reader of each kind of [measure], and its valid entries."""

@@ -10,17 +10,56 @@ from pathlib import Path
 import numpy as np
 
 from shortlist.errors import InvalidProblem
+from shortlist.measure.csv_columns import listed
+from shortlist.measure.result_files import inspect_ai
+from shortlist.measure.result_files.reading import Reading, head_of
 from shortlist.measure.score_table import ScoreTable, read_table
 
+_TOOLS = (inspect_ai,)
+KNOWN = "logs of Inspect (.eval, .json)"
+"""The files of other tools that `read_scores` understands."""
+_TABLES = (".csv", ".jsonl", ".ndjson", ".npy", ".gz")
 
-def read_scores(path: Path) -> ScoreTable:
-    """Return the scores in a file, or in all files of a folder together."""
-    if not path.is_dir():
-        return read_table(path)
-    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+
+def read_scores(path: Path, metric: str | None = None, on_failure: float | None = None) -> ScoreTable:
+    """Return the scores in a file, or in all files of a folder together.
+
+    Parameters
+    ----------
+    path
+        A table (.csv, .jsonl or .npy), a file of results of one of the tools, or a folder of such files. In a
+        folder, files that have no scores are ignored.
+    metric
+        Which score counts, if the files of a tool have several; the message names them.
+    on_failure
+        The score of samples that the tool could not evaluate; None to refuse files that have any.
+    """
+    files = _files(path) if path.is_dir() else [path]
+    reading = Reading(metric, on_failure)
+    tables, others = [], list(files)
+    for tool in _TOOLS:
+        own = [file for file in others if tool.is_result(file, head_of(file))]
+        others = [file for file in others if file not in own]
+        if own:
+            tables.append(tool.read(own, reading))
+    if path.is_dir():
+        others = [file for file in others if file.name.lower().endswith(_TABLES)]
+    elif others and path.suffix.lower() == ".json":
+        raise InvalidProblem(f"{path} is not a file of results that is understood: {KNOWN}.")
+    if not tables and not others:
+        names = [file.name for file in files]
+        raise InvalidProblem(
+            f"there are no scores in the folder {path}, which has {listed(names)}. Understood are {KNOWN}, "
+            f"and tables (.csv, .jsonl, .npy)."
+        )
+    return joined(tables + [read_table(file) for file in others], path)
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
     if not files:
-        raise InvalidProblem(f"there are no files in the folder {path}.")
-    return joined([read_table(file) for file in files], path)
+        raise InvalidProblem(f"there are no files in the folder {folder}.")
+    return files
 
 
 def joined(tables: Sequence[ScoreTable], path: Path) -> ScoreTable:

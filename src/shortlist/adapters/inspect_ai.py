@@ -1,0 +1,176 @@
+"""Inspect (inspect_ai): the best of several tasks, models or solvers, on no more samples than needed.
+
+Written for inspect_ai 0.3.285. See docs/inspect.md.
+"""
+
+import copy
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import inspect_ai
+from inspect_ai import Task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import Model, get_model
+
+from shortlist.adapters.cells import Cells, Measured
+from shortlist.checks import shortened
+from shortlist.errors import FinalFailure, InvalidProblem, MeasurementFailed
+from shortlist.measure.result_files.inspect_ai import ARM, scores_of
+from shortlist.measure.result_files.reading import Reading, first_line
+
+Candidate: TypeAlias = Task | tuple[Task, str | Model]
+"""A task, or a task and the model that it is evaluated with."""
+
+_OWN = ("tasks", "sample_id", "limit", "sample_shuffle", "fail_on_error", "log_samples", "log_header_only")
+_ONE_AT_A_TIME = threading.Lock()  # `inspect_ai.eval` refuses a second call in the same process
+
+
+class Candidates(Cells):
+    """Tasks, models or solvers as arms, and the samples of their dataset as items.
+
+    It is the `measure` of `shortlist.select`: each round of the run is one call of `inspect_ai.eval`, with
+    all candidates and samples that the round needs. Its logs are kept in `log_dir`, and name their arm.
+
+    Parameters
+    ----------
+    candidates
+        The candidates by name: tasks, or pairs of a task and a model. All must have the same samples, by
+        their ids. A list of tasks does, if their names differ.
+    metric
+        The scorer that counts, if there are several; `scorer/key` if its value is a dictionary.
+    on_failure
+        The score of samples that end with an error. Without it they are tried again, and suspend the run in
+        the end.
+    options
+        Arguments of `inspect_ai.eval`, such as `model`, `log_dir`, `max_connections`, `epochs` or `display`.
+    """
+
+    def __init__(
+        self,
+        candidates: Mapping[str, Candidate] | Sequence[Candidate],
+        *,
+        metric: str | None = None,
+        on_failure: float | None = None,
+        **options: Any,
+    ) -> None:
+        named = _named(candidates)
+        for option in _OWN:
+            if option in options:
+                raise InvalidProblem(f"`{option}` is decided by the run; omit it.")
+        self._tasks = [_task(name, one) for name, one in named.items()]
+        self._reading = Reading(metric, on_failure)
+        self._options = options
+        samples = {name: _samples(name, task) for name, task in zip(named, self._tasks, strict=True)}
+        _check_same(samples)
+        first = next(iter(samples.values()))
+        super().__init__(list(named), {key: _content(sample) for key, sample in first.items()})
+
+    def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
+        """Return the scores of candidates on samples, from one call of `inspect_ai.eval`."""
+        tasks = [self._subset(arm, set(ids)) for arm, ids in wanted.items()]
+        options = {"max_tasks": len(tasks)} | self._options
+        with _ONE_AT_A_TIME:
+            logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
+        scores: dict[tuple[int, str], float] = {}
+        failures: dict[tuple[int, str], str] = {}
+        for log in logs:
+            arm = self.names.index(log.eval.metadata[ARM])
+            self._add(log, arm, scores, failures)
+        return Measured(scores, failures)
+
+    def _subset(self, arm: int, ids: set[str]) -> Task:
+        """Return a task with some of its samples."""
+        task = copy.copy(self._tasks[arm])
+        task.dataset = task.dataset.filter(lambda sample: str(sample.id) in ids)
+        task.metadata = (task.metadata or {}) | {ARM: self.names[arm]}
+        return task
+
+    def _add(
+        self,
+        log: Any,
+        arm: int,
+        scores: dict[tuple[int, str], float],
+        failures: dict[tuple[int, str], str],
+    ) -> None:
+        path = Path(log.location)
+        if log.status != "success":
+            why = first_line(log.error.message) if log.error else log.status
+            raise MeasurementFailed(f"the evaluation of {self.names[arm]} ended early ({why}); see {path}.")
+        by_id: dict[str, list[Any]] = {}
+        for sample in log.samples or []:
+            by_id.setdefault(str(sample.id), []).append(sample)
+        for item, samples in by_id.items():
+            errors = [sample.error.message for sample in samples if sample.error]
+            if errors and self._reading.on_failure is None:
+                failures[arm, item] = f"{first_line(errors[0])}; see {path}."
+            else:
+                try:
+                    scores[arm, item] = scores_of(path, log, samples, self._reading)[item]
+                except InvalidProblem as error:  # another attempt would not help
+                    raise FinalFailure(str(error)) from None
+
+
+def _named(given: Any) -> dict[str, Any]:
+    """Return candidates by name."""
+    if isinstance(given, Mapping):
+        return {str(name): one for name, one in given.items()}
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InvalidProblem(
+            f"`candidates` is {shortened(given)}; it must be a dictionary from names to tasks, or to pairs "
+            f"of a task and a model."
+        )
+    tasks = [one[0] if isinstance(one, tuple) else one for one in given]
+    names = [str(getattr(task, "name", task)) for task in tasks]
+    if len(set(names)) < len(names):
+        raise InvalidProblem(
+            f"two of the tasks have the name {max(names, key=names.count)!r}; give a dictionary from names "
+            f"to tasks."
+        )
+    return dict(zip(names, given, strict=True))
+
+
+def _task(name: str, given: Any) -> Task:
+    """Return a copy of a candidate's task, with its model."""
+    task, model = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if not isinstance(task, Task):
+        raise InvalidProblem(
+            f"candidate {name!r} is {shortened(given)}; it must be a Task, or a pair of a Task and a model."
+        )
+    found = copy.copy(task)
+    if model is not None:
+        found.model = get_model(model)
+    return found
+
+
+def _samples(name: str, task: Task) -> dict[str, Sample]:
+    """Return the samples of a task by id; those without one are numbered, as `inspect_ai.eval` does."""
+    for number, sample in enumerate(task.dataset, 1):
+        if sample.id is None:
+            sample.id = number
+    found = {str(sample.id): sample for sample in task.dataset}
+    if not found or len(found) < len(task.dataset):
+        what = "two samples have the same id" if found else "it has no samples"
+        raise InvalidProblem(f"the dataset of candidate {name!r} cannot be used: {what}.")
+    return found
+
+
+def _check_same(samples: Mapping[str, Mapping[str, Sample]]) -> None:
+    """Refuse candidates with different samples."""
+    (first, expected), *others = samples.items()
+    for name, found in others:
+        if different := expected.keys() ^ found.keys():
+            one = sorted(different)[0]
+            has, lacks = (first, name) if one in expected else (name, first)
+            raise InvalidProblem(
+                f"candidate {has!r} has a sample {one!r} and {lacks!r} does not; all must have the same "
+                f"samples."
+            )
+
+
+def _content(sample: Sample) -> dict[str, Any]:
+    """Return what identifies a sample in the record of a run."""
+    text = sample.input if isinstance(sample.input, str) else [[m.role, m.text] for m in sample.input]
+    found: dict[str, Any] = {"input": text, "target": sample.target}
+    return found | ({"choices": sample.choices} if sample.choices else {})

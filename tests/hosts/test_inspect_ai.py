@@ -1,0 +1,403 @@
+"""Inspect, the real package with its mock model: its logs as tables, and its evaluations as measurements."""
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from inspect_ai import Epochs, Task, eval, eval_retry, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, Scorer, Target, accuracy, includes, match, mean, scorer
+from inspect_ai.solver import TaskState, generate, system_message
+
+import shortlist as sl
+from shortlist.adapters.inspect_ai import Candidates
+from shortlist.cli import shortlist
+from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.items import Items
+from shortlist.measure.result_files import read_scores
+
+Answer = Callable[[str], str]
+
+
+def model(answer: Answer, name: str = "model") -> Model:
+    def output(messages: Any, *_: Any) -> ModelOutput:
+        found = ModelOutput.from_content("mock", answer(messages[-1].text))
+        found.usage = ModelUsage()
+        return found
+
+    return get_model(f"mockllm/{name}", custom_outputs=output, memoize=False)
+
+
+def right(_: str) -> str:
+    return "yes"
+
+
+def even(question: str) -> str:
+    return "yes" if int(question) % 2 == 0 else "no"
+
+
+def questions(n: int = 4) -> MemoryDataset:
+    return MemoryDataset([Sample(id=f"q{k}", input=str(k), target="yes") for k in range(n)])
+
+
+@task
+def plain(n: int = 4) -> Task:
+    return Task(dataset=questions(n), scorer=includes())
+
+
+def evaluated(folder: Path, given: Task, answer: Answer, name: str = "model", **options: Any) -> Path:
+    """Evaluate a task with a mock model; return its log."""
+    options = {"log_dir": str(folder), "display": "none"} | options
+    (log,) = eval(given, model=model(answer, name), **options)
+    return Path(log.location)
+
+
+# --- logs as tables -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["eval", "json"])
+def test_the_logs_of_a_folder_are_a_table(form: Any, tmp_path: Path) -> None:
+    evaluated(tmp_path, plain(), even, "A", log_format=form)
+    evaluated(tmp_path, plain(), right, "B", log_format=form)
+    (tmp_path / "logs.json").write_text('{"eval": "a list that Inspect writes"}')
+    (tmp_path / "notes.txt").write_text("even questions are easy")
+    table = read_scores(tmp_path)
+    assert table.items == ("q0", "q1", "q2", "q3")
+    assert dict(zip(table.arms or (), table.scores.tolist(), strict=True)) == {
+        "mockllm/A": [1, 0, 1, 0],
+        "mockllm/B": [1, 1, 1, 1],
+    }
+
+
+def test_arms_are_named_by_what_tells_logs_apart(tmp_path: Path) -> None:
+    @task
+    def asked(prompt: str) -> Task:
+        return Task(questions(), solver=[system_message(prompt), generate()], scorer=includes())
+
+    def names(folder: str) -> set[str]:
+        return set(read_scores(tmp_path / folder).arms or ())
+
+    evaluated(tmp_path / "args", asked("Be brief."), right)
+    evaluated(tmp_path / "args", asked("Think."), right)
+    assert names("args") == {"prompt=Be brief.", "prompt=Think."}
+    for name in ("one", "two"):
+        evaluated(tmp_path / "tasks", Task(questions(), scorer=includes(), name=name), right)
+    assert names("tasks") == {"one", "two"}
+    for name in ("one", "two"):
+        for who in "AB":
+            evaluated(tmp_path / "both", Task(questions(), scorer=includes(), name=name), right, who)
+    assert names("both") == {f"mockllm/{who}, {name}" for who in "AB" for name in ("one", "two")}
+    for warmth in (0.0, 0.7):
+        evaluated(tmp_path / "settings", plain(), right, temperature=warmth)
+    assert names("settings") == {"temperature=0.0", "temperature=0.7"}
+    assert read_scores(next((tmp_path / "args").iterdir())).arms == ("mockllm/model",)
+
+
+@scorer(metrics={"tone": [mean()], "facts": [mean()]})
+def two_sided() -> Scorer:
+    async def score(state: TaskState, _: Target) -> Score:
+        return Score(value={"tone": 0.25, "facts": int(state.input_text)})
+
+    return score
+
+
+@scorer(metrics=[mean()])
+def mixed() -> Scorer:
+    values: list[Any] = ["C", "I", "P", "N", True, 0.75, "3", "no"]
+
+    async def score(state: TaskState, _: Target) -> Score:
+        return Score(value=values[int(state.input_text)])
+
+    return score
+
+
+@scorer(metrics=[accuracy()])
+def unsure(value: Any) -> Scorer:
+    async def score(state: TaskState, _: Target) -> Score:
+        return Score(value=value if state.input_text == "2" else "C")
+
+    return score
+
+
+def test_scores_are_what_inspect_takes_them_for(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, Task(questions(8), scorer=mixed()), right)
+    assert read_scores(path).scores.tolist() == [[1, 0, 0.5, 0, 1, 0.75, 3, 0]]
+
+
+def test_one_of_several_scorers_must_be_chosen(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, Task(questions(), scorer=[includes(), match(), two_sided()]), even)
+    with pytest.raises(
+        InvalidProblem, match=r"several .*includes, match, two_sided/tone, two_sided/facts.*Choose"
+    ):
+        read_scores(path)
+    assert read_scores(path, metric="match").scores.tolist() == [[1, 0, 1, 0]]
+    assert read_scores(path, metric="two_sided/facts").scores.tolist() == [[0, 1, 2, 3]]
+    with pytest.raises(InvalidProblem, match="no scorer 'f1'; it has includes"):
+        read_scores(path, metric="f1")
+
+
+def test_the_score_of_several_epochs_is_their_mean(tmp_path: Path) -> None:
+    turns = Counter[str]()
+
+    def every_other(question: str) -> str:
+        turns[question] += 1
+        return "yes" if turns[question] % 2 else "no"
+
+    path = evaluated(tmp_path / "mean", plain(), every_other, epochs=2)
+    assert read_scores(path).scores.tolist() == [[0.5] * 4]
+    other = evaluated(tmp_path / "max", plain(), every_other, epochs=Epochs(2, "max"))
+    with pytest.raises(InvalidProblem, match="2 epochs, reduced by max; only the mean"):
+        read_scores(other)
+
+
+def fails_on(question: str) -> Answer:
+    def answer(asked: str) -> str:
+        if asked == question:
+            raise ConnectionError("no answer")
+        return "yes"
+
+    return answer
+
+
+def test_a_failed_sample_is_named_or_scored_never_dropped(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, plain(), fails_on("2"), fail_on_error=False)
+    with pytest.raises(
+        InvalidProblem, match=r"sample q2 failed \(ConnectionError\('no answer'\)\).*on_failure"
+    ):
+        read_scores(path)
+    assert read_scores(path, on_failure=0).scores.tolist() == [[1, 1, 0, 1]]
+
+
+@pytest.mark.parametrize("value", [float("nan"), "perhaps", [1, 0]])
+def test_a_value_that_is_no_score_is_refused(value: Any, tmp_path: Path) -> None:
+    path = evaluated(tmp_path, Task(questions(), scorer=unsure(value)), right)
+    with pytest.raises(InvalidProblem, match="sample q2"):
+        read_scores(path)
+    if isinstance(value, float):  # which is how Inspect writes that the scorer gave up
+        assert read_scores(path, on_failure=0).scores.tolist() == [[1, 1, 0, 1]]
+
+
+def test_an_evaluation_that_ended_early_is_refused_until_it_is_completed(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, plain(), fails_on("2"))
+    for given in (path, tmp_path):
+        with pytest.raises(
+            InvalidProblem, match=r"ended with an error \(ConnectionError.*inspect eval-retry"
+        ):
+            read_scores(given, on_failure=0)
+    (retried,) = eval_retry(str(path), log_dir=str(tmp_path), display="none")
+    assert retried.status == "error"  # the model of a retry is a new one, which answers nothing at all here
+    log = read_eval_log(str(path))
+    assert log.eval.task_id == retried.eval.task_id
+    log.status = "success"
+    log.samples = [sample for sample in log.samples or [] if not sample.error]
+    write_eval_log(log, str(tmp_path / "completed.eval"))
+    assert read_scores(tmp_path).arms == ("mockllm/model",)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [("started", "is not finished"), ("cancelled", "was cancelled")]
+)
+def test_an_unfinished_log_is_refused(status: Any, words: str, tmp_path: Path) -> None:
+    log = read_eval_log(str(evaluated(tmp_path, plain(), right)))
+    log.status = status
+    write_eval_log(log, str(tmp_path / "half.eval"))
+    with pytest.raises(InvalidProblem, match=words):
+        read_scores(tmp_path / "half.eval")
+
+
+@pytest.mark.parametrize("form", ["eval", "json"])
+def test_damaged_files_are_named(form: Any, tmp_path: Path) -> None:
+    data = evaluated(tmp_path / "whole", plain(), right, log_format=form).read_bytes()
+    for size in (len(data) // 2, len(data) - 20):
+        broken = tmp_path / f"broken.{form}"
+        broken.write_bytes(data[:size])
+        with pytest.raises(InvalidProblem, match=rf"broken\.{form} cannot be read as a log of Inspect"):
+            read_scores(broken)
+    broken.write_bytes(b"")
+    with pytest.raises(InvalidProblem, match=rf"broken\.{form} is (empty|not a file of results)"):
+        read_scores(broken)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, plain(), right, log_format="json")
+    log = json.loads(path.read_text())
+    path.write_text(json.dumps(log | {"version": 3}))
+    with pytest.raises(InvalidProblem, match=r"version 3|cannot be read"):
+        read_scores(path)
+
+
+def test_two_scores_of_one_cell_are_refused(tmp_path: Path) -> None:
+    for _ in range(2):
+        evaluated(tmp_path, plain(), right)
+    with pytest.raises(InvalidProblem, match=r"and .*\.eval have two scores of mockllm/model on item q0"):
+        read_scores(tmp_path)
+
+
+def test_samples_of_one_id_must_be_the_same(tmp_path: Path) -> None:
+    evaluated(tmp_path, plain(), right, "A")
+    other = MemoryDataset([Sample(id=f"q{k}", input=f"other {k}", target="no") for k in range(4)])
+    evaluated(tmp_path, Task(other, scorer=includes()), right, "B")
+    with pytest.raises(InvalidProblem, match=r"sample q0 of .* is another one than sample q0 of"):
+        read_scores(tmp_path)
+
+
+def test_a_log_without_scores_is_refused(tmp_path: Path) -> None:
+    path = evaluated(tmp_path, plain(), right, score=False)
+    with pytest.raises(InvalidProblem, match="has no scores; add them with `inspect score"):
+        read_scores(path)
+
+
+def test_commands_take_logs(tmp_path: Path) -> None:
+    for name, answer in (("A", even), ("B", right)):
+        evaluated(tmp_path, Task(questions(), scorer=[includes(), match()]), answer, name)
+    asked = ["-m", "1", "--epsilon", "0.1", "--metric", "includes"]
+    simulated = CliRunner().invoke(shortlist, ["simulate", "--scores", str(tmp_path), *asked])
+    assert simulated.exit_code == 0, simulated.output
+    assert "shared-items" in simulated.output
+    certified = CliRunner().invoke(shortlist, ["certify", str(tmp_path), "--scores", *asked])
+    assert certified.exit_code == 0, certified.output
+    assert "mockllm/B" in certified.output
+    file = tmp_path / "question.toml"
+    file.write_text(
+        '[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nrewards = "bernoulli"\n'
+        'names = ["mockllm/A", "mockllm/B"]\n[items]\nn = 4\n'
+        '[measure]\nkind = "table"\nfile = "."\nmetric = "match"\n'
+    )
+    ran = CliRunner().invoke(shortlist, ["run", str(file), "--store", str(tmp_path / ".runs.db")])
+    assert ran.exit_code == 0, ran.output
+    assert re.search(r"^mockllm/B +1\.000", ran.output, flags=re.MULTILINE), ran.output
+
+
+# --- evaluations as measurements ----------------------------------------------------------------------
+
+
+class Service:
+    """A mock model per arm, with answers of different quality, that counts what it is asked."""
+
+    def __init__(self, chances: Iterable[float]) -> None:
+        self.chances = dict(enumerate(chances))
+        self.asked = Counter[tuple[int, str]]()
+        self.broken: set[tuple[int, str]] = set()
+
+    def model(self, arm: int) -> Model:
+        def answer(question: str) -> str:
+            self.asked[arm, question] += 1
+            if (arm, question) in self.broken:
+                raise ConnectionError("no answer")
+            is_right = random.Random(f"{arm}/{question}").random() < self.chances[arm]
+            return "yes" if is_right else "no"
+
+        return model(answer, f"arm-{arm}")
+
+    def candidates(self, n: int, folder: Path, **options: Any) -> Candidates:
+        tasks = {f"arm-{arm}": (plain(n), self.model(arm)) for arm in self.chances}
+        return Candidates(tasks, log_dir=str(folder / "logs"), display="none", **options)
+
+
+def test_the_best_is_found_and_no_cell_is_evaluated_twice(tmp_path: Path) -> None:
+    service = Service([0.2, 0.4, 0.9, 0.3])
+    candidates = service.candidates(80, tmp_path)
+    problem = candidates.problem(m=1, epsilon=0.1, delta=0.05)
+    store = tmp_path / "runs.db"
+    result = sl.select(candidates, problem, store=store)
+    assert result.selected == ("arm-2",)
+    assert set(service.asked.values()) == {1}
+    assert service.asked.total() == result.n_pulls < 4 * 80 / 2
+    again = sl.select(service.candidates(80, tmp_path), problem, store=store)
+    assert again.selected == result.selected
+    assert service.asked.total() == result.n_pulls
+    recorded = read_scores(tmp_path / "logs")
+    assert set(recorded.arms or ()) == set(candidates.names)  # logs name their arms
+    assert np.isfinite(recorded.scores).sum() == result.n_pulls
+
+
+def test_only_failed_samples_are_tried_again(tmp_path: Path) -> None:
+    service = Service([0.2, 0.9])
+    first = [str(place) for place in Items(40).order(0)]
+    service.broken = {(1, first[0])}
+    candidates = service.candidates(40, tmp_path)
+    problem = candidates.problem(m=1, epsilon=0.1, delta=0.05)
+    with pytest.raises(MeasurementFailed, match=rf"no score of arm-1 on item q{first[0]}: .*no answer"):
+        sl.select(candidates, problem, retries=2)
+    assert service.asked.pop((1, first[0])) == 3
+    assert set(service.asked.values()) == {1}
+
+
+def test_a_failure_may_have_a_score(tmp_path: Path) -> None:
+    service = Service([0.2, 0.9])
+    service.broken = {(1, str(k)) for k in range(40)}
+    candidates = service.candidates(40, tmp_path, on_failure=0)
+    result = sl.select(candidates, candidates.problem(m=1, epsilon=0.05, delta=0.05))
+    assert result.selected == ("arm-0",)
+
+
+def test_it_works_in_a_thread_and_one_evaluation_runs_at_a_time(tmp_path: Path) -> None:
+    service = Service([0.2, 0.9])
+    both = [service.candidates(30, tmp_path) for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda one: sl.select(one, one.problem(1, 0.1, 0.05)), both))
+    assert [result.selected for result in results] == [("arm-1",)] * 2
+
+
+def test_samples_without_ids_and_with_odd_ids(tmp_path: Path) -> None:
+    service = Service([0.2, 0.9])
+    odd = [None, "01", "a*", "[b]", "plain:c", "x y"]
+
+    def given(arm: int) -> tuple[Task, Model]:
+        samples = [Sample(id=name, input=str(k), target="yes") for k, name in enumerate(odd)]
+        return Task(MemoryDataset(samples), scorer=includes()), service.model(arm)
+
+    candidates = Candidates({str(arm): given(arm) for arm in (0, 1)}, log_dir=str(tmp_path), display="none")
+    problem = candidates.problem(m=1, epsilon=0.0, delta=0.05)
+    assert problem.items is not None
+    assert problem.items.ids == ("1", "01", "a*", "[b]", "plain:c", "x y")
+    sl.select(candidates, problem)
+    assert set(service.asked.values()) == {1}
+
+
+def test_tasks_by_their_names_with_one_model(tmp_path: Path) -> None:
+    tasks = [
+        Task(questions(40), solver=[system_message(name), generate()], scorer=includes(), name=name)
+        for name in ("brief", "long")
+    ]
+
+    def answer(messages: Any, *_: Any) -> ModelOutput:
+        found = ModelOutput.from_content("mock", "yes" if messages[0].text == "long" else "no")
+        found.usage = ModelUsage()
+        return found
+
+    one = get_model("mockllm/model", custom_outputs=answer)
+    candidates = Candidates(tasks, model=one, log_dir=str(tmp_path), display="none")
+    assert candidates.names == ["brief", "long"]
+    assert sl.select(candidates, candidates.problem(1, 0.1, 0.05)).selected == ("long",)
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match="'A' has a sample 'q4' and 'B' does not"):
+        Candidates({"A": plain(5), "B": plain(4)})
+    with pytest.raises(InvalidProblem, match="`limit` is decided by the run"):
+        Candidates({"A": plain()}, limit=3)
+    with pytest.raises(InvalidProblem, match="two of the tasks have the name 'plain'"):
+        Candidates([plain(), plain()])
+    with pytest.raises(InvalidProblem, match="candidate 'A' is 'mockllm/model'; it must be a Task"):
+        Candidates({"A": "mockllm/model"})  # type: ignore[dict-item]
+    with pytest.raises(InvalidProblem, match="it must be a dictionary from names to tasks"):
+        Candidates(plain())  # type: ignore[arg-type]
+
+
+def test_an_unknown_scorer_ends_the_run_at_once(tmp_path: Path) -> None:
+    service = Service([0.2, 0.9])
+    candidates = service.candidates(10, tmp_path, metric="f1")
+    with pytest.raises(MeasurementFailed, match="no scorer 'f1'; it has includes"):
+        sl.select(candidates, candidates.problem(1, 0.1, 0.05))
+    assert set(service.asked.values()) == {1}

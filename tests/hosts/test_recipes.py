@@ -1,0 +1,29 @@
+"""The recipes for evaluation tools, carried out as a reader would: they print what the pages show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import RunCache, blocks, shows, text_of
+
+PAGES = ["docs/inspect.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
+    n_shown = 0
+    with RunCache(tmp_path) as cache:
+        for step, status, printed in cache.outcomes(page):
+            assert (status != 0) == step.fails, printed
+            if step.shown:
+                n_shown += 1
+                assert shows(step.shown, printed), f"put what `{step.command}` prints into {page}:\n{printed}"
+    assert n_shown >= 3
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_is_left_untested(page: str) -> None:
+    fences = re.findall(r"^```(.+)$", text_of(page), flags=re.MULTILINE)
+    assert len(fences) == len(blocks(page))
+    assert [fence for fence in fences if not re.fullmatch(r"console|\w+ \S+\.\w+", fence)] == []
