@@ -31,6 +31,7 @@ ELSEWHERE = {
     "examples/README.md": "tests/docs/test_examples.py",
     "docs/recorded-timings.md": "tests/hosts/test_timings.py",
     "docs/inspect.md": "tests/hosts/test_recipes.py",
+    "docs/lm-evaluation-harness.md": "tests/hosts/test_recipes.py",
 }
 """Pages with blocks that other tests carry out."""
 

@@ -7,11 +7,15 @@ import pytest
 
 from tests.docs.pages import RunCache, blocks, shows, text_of
 
-PAGES = ["docs/inspect.md"]
+PAGES = ["docs/inspect.md", "docs/lm-evaluation-harness.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
+def test_commands_print_what_is_shown(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
     n_shown = 0
     with RunCache(tmp_path) as cache:
         for step, status, printed in cache.outcomes(page):

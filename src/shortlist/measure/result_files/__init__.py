@@ -11,12 +11,12 @@ import numpy as np
 
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import listed
-from shortlist.measure.result_files import inspect_ai
+from shortlist.measure.result_files import inspect_ai, lm_eval
 from shortlist.measure.result_files.reading import Reading, head_of
 from shortlist.measure.score_table import ScoreTable, read_table
 
-_TOOLS = (inspect_ai,)
-KNOWN = "logs of Inspect (.eval, .json)"
+_TOOLS = (inspect_ai, lm_eval)
+KNOWN = "logs of Inspect (.eval, .json), samples of the lm-evaluation-harness (samples_*.jsonl)"
 """The files of other tools that `read_scores` understands."""
 _TABLES = (".csv", ".jsonl", ".ndjson", ".npy", ".gz")
 
@@ -45,6 +45,11 @@ def read_scores(path: Path, metric: str | None = None, on_failure: float | None 
     if path.is_dir():
         others = [file for file in others if file.name.lower().endswith(_TABLES)]
     elif others and path.suffix.lower() == ".json":
+        if lm_eval.is_summary(path, head_of(path)):
+            raise InvalidProblem(
+                f"{path} has only the means of tasks. Give the samples_*.jsonl files beside it, or their "
+                f"folder; `--log_samples` writes them."
+            )
         raise InvalidProblem(f"{path} is not a file of results that is understood: {KNOWN}.")
     if not tables and not others:
         names = [file.name for file in files]
