@@ -141,15 +141,15 @@ def delta(given: object) -> float:
     return value
 
 
-def bounds(given: object) -> tuple[float, float]:
+def bounds(given: object, name: str = "bounds") -> tuple[float, float]:
     """Return the two numbers between which all rewards lie."""
     advice = "Give the least and the largest reward, such as (0.0, 1.0)."
     if not isinstance(given, list | tuple) or len(given) != 2:
-        raise InvalidProblem(f"`bounds` is {given!r}; it must be two numbers. {advice}")
-    low, high = real_numbers(given, "bounds", advice).tolist()
+        raise InvalidProblem(f"`{name}` is {given!r}; it must be two numbers. {advice}")
+    low, high = real_numbers(given, name, advice).tolist()
     if not (-_MOST <= low < high <= _MOST):
         raise InvalidProblem(
-            f"`bounds` is {given!r}; both must be finite (1e100 at most), the smaller one first. {advice}"
+            f"`{name}` is {given!r}; both must be finite (1e100 at most), the smaller one first. {advice}"
         )
     return low, high
 

@@ -1,0 +1,626 @@
+"""RaceSearchCV with the real scikit-learn: a grid search in all respects, with fewer fits."""
+
+import doctest
+import itertools
+import pickle
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import joblib  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    accuracy_score,
+    adjusted_rand_score,
+    get_scorer,
+    get_scorer_names,
+    make_scorer,
+    matthews_corrcoef,
+)
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    cross_val_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import shortlist as sl
+from shortlist.adapters import scikit_learn
+from shortlist.adapters.scikit_learn import BOUNDS, RaceSearchCV
+from shortlist.errors import FinalFailure
+from shortlist.measure.shared_items import RecordedScores
+
+IRIS = load_iris(return_X_y=True)
+MANY = RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=0)  # 40 splits of 30
+TREE = DecisionTreeClassifier(random_state=0)
+GRID = {"max_depth": [1, 2, 3], "min_samples_leaf": [1, 5, 40, 60]}
+MASKS = [(np.arange(150) % 3 != part, np.arange(150) % 3 == part) for part in range(3)]  # of train and test
+EXACT: list[tuple[Any, dict[str, Any]]] = [(RaceSearchCV, {"epsilon": 0.0}), (GridSearchCV, {})]
+
+
+@parametrize_with_checks(
+    [
+        RaceSearchCV(LogisticRegression(), {"C": [0.1, 1, 10]}, cv=2),
+        RaceSearchCV(
+            make_pipeline(StandardScaler(), GaussianNB()),
+            {"gaussiannb__var_smoothing": [1e-9, 1e-3, 10.0]},
+            cv=ShuffleSplit(12, test_size=0.4, random_state=0),
+            epsilon=0.1,
+            m=2,
+        ),
+    ]
+)
+def test_it_is_an_estimator(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+def test_the_example_of_the_docstring() -> None:
+    assert doctest.testmod(scikit_learn) == (0, 7)
+
+
+# --- the answer --------------------------------------------------------------------------------------
+
+
+def table_of(search: Any) -> Any:
+    columns = [search.cv_results_[f"split{place}_test_score"] for place in range(search.n_splits_)]
+    return np.column_stack(columns)
+
+
+@pytest.fixture(scope="module")
+def full() -> Any:
+    return GridSearchCV(TREE, GRID, cv=MANY).fit(*IRIS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("epsilon", [0.0, 0.02])
+def test_it_selects_what_the_full_grid_shows_from_fewer_fits(full: Any, epsilon: float, seed: int) -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, epsilon=epsilon, random_state=seed).fit(*IRIS)
+    means = full.cv_results_["mean_test_score"]
+    assert means[race.best_index_] >= means.max() - epsilon
+    assert race.best_params_ == full.cv_results_["params"][race.best_index_] == race.selected_[0]
+    assert race.best_estimator_.get_params()["max_depth"] == race.best_params_["max_depth"]
+    assert race.n_fits_ == race.result_.n_pulls < 0.8 * len(means) * 40
+    assert race.result_.certified_epsilon <= epsilon
+    assert race.certificate_ is race.result_.certificate
+    np.testing.assert_array_equal(race.predict(IRIS[0]), race.best_estimator_.predict(IRIS[0]))
+
+
+def test_it_is_the_race_over_the_whole_table(full: Any) -> None:
+    """Every score goes to its candidate and its split."""
+    race = RaceSearchCV(TREE, GRID, cv=MANY, m=2, epsilon=0.03, random_state=0).fit(*IRIS)
+    problem, seed = race.result_.problem, race.result_.seed
+    recorded = sl.select(RecordedScores.of(problem, table_of(full)), problem, seed=seed)
+    assert race.result_.to_dict() == recorded.to_dict()
+
+
+def test_a_score_that_is_shown_is_that_of_the_full_grid(full: Any) -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, random_state=0, return_train_score=True).fit(*IRIS)
+    scores, known = table_of(full), ~np.isnan(table_of(race))
+    np.testing.assert_array_equal(table_of(race)[known], scores[known])
+    assert known.sum() == race.n_fits_
+    columns = race.cv_results_
+    np.testing.assert_array_equal(columns["n_splits"], known.sum(axis=1))
+    for arm in range(12):
+        row = scores[arm][known[arm]]
+        assert columns["mean_test_score"][arm] == row.mean()
+        assert columns["std_test_score"][arm] == row.std()
+        both = known[arm] & known[race.best_index_]
+        assert columns["diff_test_score"][arm] == (scores[arm] - scores[race.best_index_])[both].mean()
+        assert np.isnan(columns[f"split{np.argmin(known[arm])}_train_score"][arm]) == (not known[arm].all())
+    assert np.isfinite(columns["mean_train_score"]).all()
+    assert (columns["mean_fit_time"] > 0).all()
+    assert race.best_score_ == columns["mean_test_score"][race.best_index_]
+    assert {*columns} - {*full.cv_results_} >= {"n_splits", "is_selected", "diff_test_score"}
+    assert {*full.cv_results_} < {*columns}
+    assert columns["params"] == full.cv_results_["params"]
+    np.testing.assert_array_equal(columns["param_max_depth"], full.cv_results_["param_max_depth"])
+
+
+def test_all_candidates_take_the_splits_in_one_order() -> None:
+    race: Any = RaceSearchCV(TREE, GRID, cv=MANY, random_state=3).fit(*IRIS)
+    known = ~np.isnan(table_of(race))[:, race.result_.problem.items.order(race.result_.seed)]
+    assert all(row[:count].all() and not row[count:].any() for row in known for count in [row.sum()])
+
+
+def test_the_selected_are_ranked_first_and_the_others_by_their_differences() -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, m=3, random_state=0).fit(*IRIS)
+    ranks, columns = race.cv_results_["rank_test_score"], race.cv_results_
+    assert ranks.dtype == np.int32
+    selected = [race.cv_results_["params"].index(params) for params in race.selected_]
+    assert selected == race.result_.indices.tolist()
+    assert ranks[selected].tolist() == [1, 2, 3]
+    assert race.best_index_ == selected[0]
+    assert np.flatnonzero(columns["is_selected"]).tolist() == sorted(selected)
+    others = sorted(set(range(12)) - set(selected), key=lambda arm: ranks[arm])
+    assert ranks[others[0]] == 4
+    for one, next_one in itertools.pairwise(others):
+        step = columns["diff_test_score"][next_one] - columns["diff_test_score"][one]
+        assert step <= 0
+        assert (step == 0) == (ranks[one] == ranks[next_one])
+
+
+def test_names_are_the_parameters() -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, random_state=0).fit(*IRIS)
+    assert race.result_.problem.name(0) == "max_depth=1, min_samples_leaf=1"
+    steps = {
+        "gaussiannb": [GaussianNB(), LogisticRegression(C=10, class_weight={0: 1, 1: 2, 2: 3}, tol=1e-3)]
+    }
+    steps["standardscaler"] = ["passthrough"]
+    pipeline = make_pipeline(StandardScaler(), GaussianNB())
+    race = RaceSearchCV(pipeline, steps, cv=3, random_state=0).fit(*IRIS)
+    assert race.result_.problem.name(1).startswith("1: gaussiannb=LogisticRegression(C=10,")
+    assert RaceSearchCV(TREE, {}, cv=3).fit(*IRIS).result_.problem.names == ("0: ",)
+
+
+def test_if_all_are_selected_all_are_scored(full: Any) -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, m=12).fit(*IRIS)
+    np.testing.assert_array_equal(table_of(race), table_of(full))
+    means = [
+        full.cv_results_["mean_test_score"][full.cv_results_["params"].index(one)] for one in race.selected_
+    ]
+    assert means == sorted(means, reverse=True)
+    assert race.best_score_ == full.best_score_
+    single = RaceSearchCV(TREE, {"max_depth": [2]}, cv=MANY).fit(*IRIS)
+    assert (single.n_fits_, single.best_params_) == (40, {"max_depth": 2})
+
+
+def test_few_splits_are_the_full_grid(full: Any) -> None:
+    race, grid = (search(TREE, GRID, cv=5).fit(*IRIS) for search in (RaceSearchCV, GridSearchCV))
+    np.testing.assert_array_equal(table_of(race), table_of(grid))
+    assert race.best_score_ == grid.best_score_
+    assert race.n_splits_ == grid.n_splits_ == 5
+
+
+class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that writes down what it was fitted on."""
+
+    fits: ClassVar[list[tuple[int, bytes]]] = []
+
+    def __init__(self, guess: int = 0) -> None:
+        self.guess = guess
+
+    def fit(self, X: Any, y: Any) -> "Counting":
+        self.fits.append((self.guess, X.tobytes()))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.guess)
+
+
+def test_nothing_is_fitted_twice() -> None:
+    Counting.fits.clear()
+    race = RaceSearchCV(Counting(), {"guess": [0, 1, 2, 3]}, cv=MANY, epsilon=0.1, refit=False).fit(*IRIS)
+    fits = Counter(Counting.fits)
+    assert max(fits.values()) == 1
+    assert len(fits) == race.n_fits_ < 160
+    assert not hasattr(race, "best_estimator_")
+    assert race.best_params_ == race.selected_[0]
+
+
+# --- reproducible, whoever fits ----------------------------------------------------------------------
+
+
+def same(one: Any, other: Any) -> bool:
+    is_same = np.array_equal(table_of(one), table_of(other), equal_nan=True)
+    return is_same and one.selected_ == other.selected_ and one.result_.seed == other.result_.seed
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_answer_does_not_depend_on_the_number_of_jobs(backend: str) -> None:
+    alone, parallel = (
+        RaceSearchCV(TREE, {"max_depth": [1, 2, 3]}, cv=MANY, random_state=1, n_jobs=jobs)
+        for jobs in (None, 2)
+    )
+    with joblib.parallel_backend(backend):
+        assert same(alone.fit(*IRIS), parallel.fit(*IRIS))
+
+
+def test_the_random_state_follows_the_convention() -> None:
+    def fitted(state: Any) -> Any:
+        return RaceSearchCV(TREE, {"max_depth": [1, 2]}, cv=20, epsilon=0.1, random_state=state).fit(*IRIS)
+
+    assert same(fitted(4), fitted(4))
+    assert same(fitted(np.random.RandomState(4)), fitted(4))
+    assert fitted(4).result_.seed != fitted(5).result_.seed
+    assert fitted(None).result_.seed != fitted(None).result_.seed
+    shared = np.random.RandomState(4)
+    assert fitted(shared).result_.seed != fitted(shared).result_.seed
+
+
+def test_splits_are_drawn_once() -> None:
+    """With a splitter that never draws the same splits twice, all candidates have the same ones."""
+    cv = StratifiedShuffleSplit(20, test_size=0.5)
+    race = RaceSearchCV(TREE, {"max_depth": [3, 3, 3], "min_samples_leaf": [1]}, cv=cv, epsilon=0).fit(*IRIS)
+    table = table_of(race)
+    assert len({tuple(row) for row in table}) == 1
+    assert len(set(table[0])) > 3
+    pairs = (pair for pair in StratifiedKFold(10).split(*IRIS))
+    assert RaceSearchCV(TREE, GRID, cv=pairs).fit(*IRIS).n_splits_ == 10
+
+
+def test_it_is_cloned_pickled_nested_and_leaves_nothing_behind() -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, random_state=0, epsilon=0.02)
+    assert clone(race).get_params()["epsilon"] == 0.02
+    race.set_params(estimator__max_features=2, delta=0.1)
+    assert (race.estimator.max_features, race.delta) == (2, 0.1)
+    before = {*vars(race)}
+    race.fit(*IRIS)
+    more = {"selected_", "result_", "certificate_", "n_fits_"}
+    plain = GridSearchCV(TREE, {"max_depth": [1]}).fit(*IRIS)
+    assert {*vars(race)} - before == {*vars(plain)} - {*vars(clone(plain))} | more
+    copied = pickle.loads(pickle.dumps(race))
+    assert same(copied, race)
+    assert str(copied.result_) == str(race.result_)
+    np.testing.assert_array_equal(copied.predict_proba(IRIS[0]), race.predict_proba(IRIS[0]))
+    inner = make_pipeline(StandardScaler(), RaceSearchCV(TREE, GRID, cv=20, random_state=0))
+    assert cross_val_score(inner, *IRIS, cv=3).min() > 0.85
+
+
+# --- scores and their bounds -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDS))
+def test_every_scorer_with_bounds_exists_and_stays_within_them(name: str) -> None:
+    assert name in get_scorer_names()
+    low, high = BOUNDS[name]
+    if "samples" in name:
+        return  # for several labels per sample
+    X, y = IRIS if "_" in name and name != "top_k_accuracy" else load_breast_cancer(return_X_y=True)
+    if name in ("average_precision", "neg_brier_score", "roc_auc"):
+        X, y = load_breast_cancer(return_X_y=True)
+    for model in (GaussianNB(), DummyClassifier(strategy="uniform", random_state=0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = get_scorer(name)(model.fit(X, y), X, y)
+        assert low <= score <= high
+
+
+def test_bounds_are_reached() -> None:
+    assert adjusted_rand_score([0, 0, 1, 1], [0, 1, 0, 1]) == BOUNDS["adjusted_rand_score"][0]
+    assert matthews_corrcoef([0, 1], [1, 0]) == BOUNDS["matthews_corrcoef"][0]
+
+
+def test_scorers_without_bounds_are_not_among_them() -> None:
+    without = {name for name in get_scorer_names() if name not in BOUNDS}
+    assert all(
+        name in ("r2", "explained_variance", "adjusted_mutual_info_score", "mutual_info_score")
+        or name.startswith(("neg_", "d2_"))
+        or "likelihood" in name
+        for name in without
+    )
+
+
+def test_brier_scores_have_other_bounds_with_two_classes() -> None:
+    kwargs: dict[str, Any] = {
+        "param_grid": {"var_smoothing": [1e-9, 1.0]},
+        "scoring": "neg_brier_score",
+        "cv": 12,
+    }
+    two = RaceSearchCV(GaussianNB(), **kwargs).fit(*load_breast_cancer(return_X_y=True))
+    assert two.result_.problem.bounds == (-1, 0)
+    three = RaceSearchCV(GaussianNB(), **kwargs).fit(*load_wine(return_X_y=True))
+    assert three.result_.problem.bounds == (-2, 0)
+    X, y = np.repeat([[0.0], [1.0], [2.0]], 4, axis=0), np.repeat([0, 1, 2], 4)
+    wrong = DecisionTreeClassifier().fit(X, (y + 1) % 3)
+    assert get_scorer("neg_brier_score")(wrong, X, y) == -2
+    assert get_scorer("neg_brier_score")(wrong.fit(X, y == 0), X, y > 0) == -1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "scoring"),
+    [
+        (Ridge(), None),
+        (Ridge(), "r2"),
+        (Ridge(), "neg_mean_squared_error"),
+        (KMeans(), None),
+        (TREE, make_scorer(accuracy_score)),
+        (TREE, "neg_log_loss"),
+    ],
+)
+def test_scores_without_known_bounds_are_refused(estimator: Any, scoring: Any) -> None:
+    search = RaceSearchCV(estimator, {}, scoring=scoring)
+    with pytest.raises(sl.InvalidProblem, match=r"bounds of .* not known.*score_bounds=\(0, 1\)"):
+        search.fit(*IRIS)
+
+
+def clipped_r2(estimator: Any, X: Any, y: Any) -> float:
+    return max(-1.0, float(estimator.score(X, y)))
+
+
+def test_bounds_can_be_given() -> None:
+    grid = {"alpha": [0.1, 1.0, 100.0, 1e6]}
+    race = RaceSearchCV(
+        Ridge(),
+        grid,
+        scoring=clipped_r2,
+        score_bounds=(-1, 1),
+        cv=KFold(30, shuffle=True, random_state=0),
+        epsilon=0.2,
+    ).fit(*IRIS)
+    assert race.best_params_["alpha"] < 1e6
+    assert race.result_.problem.bounds == (-1, 1)
+    with pytest.raises(sl.InvalidProblem, match=r"`score_bounds` is \(1, 0\)"):
+        race.set_params(score_bounds=(1, 0)).fit(*IRIS)
+
+
+def test_a_score_out_of_bounds_is_named() -> None:
+    search = RaceSearchCV(
+        Ridge(),
+        {"alpha": [1e9, 1.0]},
+        scoring="r2",
+        score_bounds=(0.5, 1),
+        cv=KFold(10, shuffle=True, random_state=0),
+    )
+    with pytest.raises(
+        FinalFailure, match=r"candidate 0 \(alpha=1000000000.0\) on split \d is .*between 0.5 and 1"
+    ):
+        search.fit(*IRIS)
+    search = RaceSearchCV(TREE, GRID, scoring=undefined, score_bounds=(0, 1), cv=MANY)
+    with pytest.raises(FinalFailure, match=r"max_depth=2.* on split \d+ is nan; scores were taken"):
+        search.fit(*IRIS)
+
+
+def undefined(estimator: Any, X: Any, y: Any) -> float:
+    return np.nan if estimator.max_depth == 2 else float(estimator.score(X, y))
+
+
+def slightly_above(estimator: Any, X: Any, y: Any) -> float:
+    return 1 + 2**-50 if estimator.get_params()["max_depth"] == 2 else 0.5
+
+
+def test_rounding_is_no_error() -> None:
+    race = RaceSearchCV(
+        TREE, {"max_depth": [1, 2]}, scoring=slightly_above, score_bounds=(0, 1), cv=MANY
+    ).fit(*IRIS)
+    assert race.best_params_ == {"max_depth": 2}
+    assert race.best_score_ > 1  # the score as it was
+
+
+@pytest.mark.parametrize(
+    ("changes", "data", "step"),
+    [
+        ({}, IRIS, 1 / 30),
+        ({"scoring": "accuracy"}, IRIS, 1 / 30),
+        ({"estimator": make_pipeline(StandardScaler(), TREE), "param_grid": {}}, IRIS, 1 / 30),
+        ({"scoring": "balanced_accuracy"}, IRIS, None),
+        ({"error_score": 0.5}, IRIS, None),
+        ({"error_score": 0.0}, IRIS, 1 / 30),
+        ({"cv": 7}, IRIS, None),
+        ({"cv": MASKS}, IRIS, 1 / 50),
+        ({"cv": LeaveOneOut(), "param_grid": {"max_depth": [1, 2]}, "epsilon": 0.1}, IRIS, 1.0),
+        ({"score_bounds": (0, 2)}, IRIS, None),
+        ({}, load_wine(return_X_y=True), None),
+    ],
+)
+def test_accuracies_have_steps_if_all_tests_have_the_same_size(
+    changes: Any, data: Any, step: float | None
+) -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, epsilon=0.05).set_params(**changes).fit(*data)
+    assert race.result_.problem.step == step
+
+
+class OwnScore(GaussianNB):  # type: ignore[misc]
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return float(np.sqrt(super().score(X, y, sample_weight)))
+
+
+def test_scores_that_are_no_accuracies_have_no_step() -> None:
+    race = RaceSearchCV(OwnScore(), {}, cv=5).fit(*IRIS)
+    assert race.result_.problem.step is None
+    steps = {"gaussiannb": [OwnScore(), GaussianNB()]}
+    pipeline = make_pipeline(StandardScaler(), GaussianNB())
+    assert RaceSearchCV(pipeline, steps, cv=5).fit(*IRIS).result_.problem.step is None
+
+
+def test_weights_and_groups_are_passed_on() -> None:
+    X, y = IRIS
+    weights, groups = np.where(y == 0, 5.0, 0.1), np.arange(150) % 30
+    grid = {"max_depth": [1, 2, 3]}
+    race, full = (
+        search(TREE, grid, cv=GroupKFold(30), **more).fit(X, y, sample_weight=weights, groups=groups)
+        for search, more in EXACT
+    )
+    known = ~np.isnan(table_of(race))
+    np.testing.assert_array_equal(table_of(race)[known], table_of(full)[known])
+    assert race.result_.problem.step is None
+    plain = GridSearchCV(TREE, grid, cv=GroupKFold(30)).fit(X, y, groups=groups)
+    assert not np.array_equal(table_of(plain), table_of(full))
+    assert race.best_score_ == pytest.approx(full.best_score_)
+
+
+def test_metadata_are_routed() -> None:
+    X, y = IRIS
+    weights, groups = np.where(y == 0, 5.0, 0.1), np.arange(150) % 30
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = DecisionTreeClassifier(random_state=0).set_fit_request(sample_weight="importance")
+        tree.set_score_request(sample_weight=False)
+        race, full = (
+            search(tree, {"max_depth": [1, 2, 3]}, cv=GroupKFold(30), **more).fit(
+                X, y, importance=weights, groups=groups
+            )
+            for search, more in EXACT
+        )
+    known = ~np.isnan(table_of(race))
+    np.testing.assert_array_equal(table_of(race)[known], table_of(full)[known])
+
+
+# --- several metrics ---------------------------------------------------------------------------------
+
+
+def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    return {"right": estimator.score(X, y), "wrong": 1 - estimator.score(X, y)}
+
+
+@pytest.mark.parametrize(
+    ("scoring", "refit", "more"),
+    [
+        (["f1_macro", "accuracy"], "accuracy", {}),
+        (("accuracy", "f1_macro"), "f1_macro", {}),
+        ({"a": "accuracy", "b": "f1_macro"}, "b", {}),
+        (both, "right", {"score_bounds": (0, 1)}),
+    ],
+)
+def test_one_of_several_metrics_decides(scoring: Any, refit: str, more: Any) -> None:
+    race = RaceSearchCV(TREE, GRID, cv=MANY, scoring=scoring, refit=refit, m=2, random_state=0, **more).fit(
+        *IRIS
+    )
+    full = GridSearchCV(TREE, GRID, cv=MANY, scoring=scoring, refit=refit).fit(*IRIS)
+    assert race.multimetric_
+    means = full.cv_results_[f"mean_test_{refit}"]
+    assert means[race.best_index_] >= means.max() - 0.01
+    assert race.best_score_ == race.cv_results_[f"mean_test_{refit}"][race.best_index_]
+    names = [key for key in race.cv_results_ if key.startswith("rank_test_")]
+    assert len(names) == 2
+    assert sorted(race.cv_results_[f"rank_test_{refit}"])[:2] == [1, 2]
+    assert race.score(*IRIS) > 0.9
+
+
+def test_it_must_be_said_which_metric_decides() -> None:
+    several = RaceSearchCV(TREE, GRID, scoring=["accuracy", "f1_macro"], refit=False)
+    with pytest.raises(sl.InvalidProblem, match="`refit` is False; it must be the name"):
+        several.fit(*IRIS)
+    with pytest.raises(sl.InvalidProblem, match=r"`refit` is True; .*'right' or 'wrong'"):
+        RaceSearchCV(TREE, GRID, scoring=both, score_bounds=(0, 1)).fit(*IRIS)
+    with pytest.raises(sl.InvalidProblem, match="`refit` is a function"):
+        RaceSearchCV(TREE, GRID).set_params(refit=len).fit(*IRIS)
+
+
+# --- fits that fail ----------------------------------------------------------------------------------
+
+
+class Failing(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that cannot be fitted with some parameters, or to some data."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> "Failing":
+        if self.max_depth == 1 or (self.max_depth == 2 and X[0, 0] + X[-1, -1] > 6.9):
+            raise RuntimeError("too shallow")
+        fitted: Failing = super().fit(X, y, **more)
+        return fitted
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_fit_that_fails_ends_the_search_or_has_a_score() -> None:
+    failing = Failing(random_state=0)
+    with pytest.raises(RuntimeError, match="too shallow"):
+        RaceSearchCV(failing, GRID, cv=MANY).fit(*IRIS)
+    race = RaceSearchCV(failing, GRID, cv=MANY, error_score=0.0, random_state=0).fit(*IRIS)
+    assert race.best_params_["max_depth"] == 3
+    full = GridSearchCV(failing, GRID, cv=MANY, error_score=0.0).fit(*IRIS)
+    known = ~np.isnan(table_of(race))
+    np.testing.assert_array_equal(table_of(race)[known], table_of(full)[known])
+    assert 0 < (table_of(full)[4:8] == 0).mean() < 1  # some of these fits fail, and some do not
+
+
+class Watched(RaceSearchCV):
+    """A search that keeps what is fitted together."""
+
+    blocks: ClassVar[list[tuple[list[int], list[int]]]] = []
+
+    def _fit_block(self, evaluate_candidates: Any, arms: list[int], places: list[int]) -> None:
+        self.blocks.append((arms, places))
+        super()._fit_block(evaluate_candidates, arms, places)
+
+
+class Late(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that cannot be fitted to some data with certain parameters."""
+
+    hard: ClassVar[dict[tuple[int, int], set[bytes]]] = {}
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        if X.tobytes() in self.hard.get((self.max_depth, self.min_samples_leaf), ()):
+            raise RuntimeError("too hard")
+        return super().fit(X, y, **more)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(
+    ("scoring", "refit", "name"),
+    [
+        ("accuracy", True, "score"),
+        (["accuracy", "f1_macro"], "accuracy", "accuracy"),
+        (both, "right", "right"),
+    ],
+)
+def test_a_block_in_which_all_fits_fail_does_not_end_the_search(scoring: Any, refit: Any, name: str) -> None:
+    """Late rounds are small: perhaps one candidate on a few splits, on which it happens to fail."""
+    Watched.blocks.clear()
+    Late.hard.clear()
+    options: dict[str, Any] = {
+        "scoring": scoring,
+        "refit": refit,
+        "error_score": 0.25,
+        "score_bounds": (0, 1),
+    }
+    search = Watched(Late(random_state=0), GRID, cv=MANY, random_state=0, **options)
+    candidates = search.fit(*IRIS).cv_results_["params"]
+    ((arm,), places) = next(block for block in Watched.blocks if len(block[0]) == 1)
+    splits = [train for train, _ in MANY.split(*IRIS)]
+    hard = {IRIS[0][splits[place]].tobytes() for place in places}
+    Late.hard[candidates[arm]["max_depth"], candidates[arm]["min_samples_leaf"]] = hard
+    with pytest.warns(FitFailedWarning, match=rf"All the {len(places)} fits failed"):
+        columns = search.fit(*IRIS).cv_results_
+    assert {columns[f"split{place}_test_{name}"][arm] for place in places} == {0.25}
+    assert (columns["mean_fit_time"] > 0).all()
+    assert search.best_score_ > 0.9
+
+
+@pytest.mark.usefixtures("quiet")
+def test_if_all_fits_fail_the_search_fails_as_a_grid_search() -> None:
+    for search in (RaceSearchCV, GridSearchCV):
+        with pytest.raises(ValueError, match="All the 12 fits failed"):
+            search(Failing(), {"max_depth": [1], "min_samples_leaf": [1, 2]}, cv=6, error_score=0.0).fit(
+                *IRIS
+            )
+
+
+@pytest.mark.parametrize("score", [np.nan, -0.1, 2])
+def test_the_score_of_failures_lies_within_the_bounds(score: float) -> None:
+    with pytest.raises(sl.InvalidProblem, match=r"`error_score` is .*a number from 0 to 1"):
+        RaceSearchCV(TREE, GRID, error_score=score).fit(*IRIS)
+
+
+# --- wrong questions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": 13}, "`m` is 13, but `param_grid` has 12 candidates"),
+        ({"epsilon": -1}, "`epsilon` is -1"),
+        ({"delta": 1.2}, "`delta` is 1.2"),
+        ({"cv": []}, "`cv` has no splits"),
+    ],
+)
+def test_wrong_questions_are_refused_before_anything_is_fitted(changes: Any, message: str) -> None:
+    Counting.fits.clear()
+    search = RaceSearchCV(Counting(), {"guess": [*range(12)]}, cv=3).set_params(**changes)
+    with pytest.raises(sl.InvalidProblem, match=message):
+        search.fit(*IRIS)
+    assert Counting.fits == []
