@@ -33,6 +33,7 @@ ELSEWHERE = {
     "docs/inspect.md": "tests/hosts/test_recipes.py",
     "docs/lm-evaluation-harness.md": "tests/hosts/test_recipes.py",
     "docs/scikit-learn.md": "tests/hosts/test_search_pages.py",
+    "docs/optuna.md": "tests/hosts/test_search_pages.py",
 }
 """Pages with blocks that other tests carry out."""
 

@@ -1,4 +1,4 @@
-"""The recipe for scikit-learn: programs print what the page shows."""
+"""The recipes for scikit-learn and Optuna: programs print what the pages show."""
 
 from pathlib import Path
 
