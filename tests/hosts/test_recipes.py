@@ -1,13 +1,16 @@
 """The recipes for evaluation tools, carried out as a reader would: they print what the pages show."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import RunCache, blocks, shows, text_of
+from tests.hosts.promptfoo_program import environment
 
-PAGES = ["docs/inspect.md", "docs/lm-evaluation-harness.md"]
+PAGES = ["docs/inspect.md", "docs/lm-evaluation-harness.md", "docs/promptfoo.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -16,6 +19,13 @@ def test_commands_print_what_is_shown(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path_factory.mktemp("datasets")))
+    if page == "docs/promptfoo.md":
+        for name, value in environment(tmp_path_factory.mktemp("promptfoo")).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv(
+            "PROMPTFOO_FAILED_TEST_EXIT_CODE", "0"
+        )  # tests that fail are no failure of the page
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     n_shown = 0
     with RunCache(tmp_path) as cache:
         for step, status, printed in cache.outcomes(page):

@@ -56,8 +56,8 @@ def command(
     With --scores, a recorded evaluation is replayed: every replication takes the items in another random
     order, and you see what share of the table a run would have measured, and how often it would have been
     right. The table (.csv, .jsonl or .npy) has a column with the ids of items and a column per arm, or the
-    columns arm, item, score. Logs of Inspect and samples of the lm-evaluation-harness are understood
-    as well, and folders with several files.
+    columns arm, item, score. Logs of Inspect, samples of the lm-evaluation-harness and results of
+    promptfoo are understood as well, and folders with several files.
 
     \b
       shortlist simulate examples/drilling.toml --strategy vmedelim

@@ -11,12 +11,15 @@ import numpy as np
 
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import listed
-from shortlist.measure.result_files import inspect_ai, lm_eval
+from shortlist.measure.result_files import inspect_ai, lm_eval, promptfoo
 from shortlist.measure.result_files.reading import Reading, head_of
 from shortlist.measure.score_table import ScoreTable, read_table
 
-_TOOLS = (inspect_ai, lm_eval)
-KNOWN = "logs of Inspect (.eval, .json), samples of the lm-evaluation-harness (samples_*.jsonl)"
+_TOOLS = (inspect_ai, lm_eval, promptfoo)
+KNOWN = (
+    "logs of Inspect (.eval, .json), samples of the lm-evaluation-harness (samples_*.jsonl) and results of "
+    "promptfoo (.json, .jsonl)"
+)
 """The files of other tools that `read_scores` understands."""
 _TABLES = (".csv", ".jsonl", ".ndjson", ".npy", ".gz")
 

@@ -20,6 +20,7 @@ from shortlist.measure.result_files.reading import (
     Cell,
     Reading,
     first_line,
+    head_of,
     names_that_differ,
     table_of,
 )
@@ -135,7 +136,8 @@ def _header(path: Path) -> Any:
         raise InvalidProblem(
             f"{path} is a log of Inspect, which its own package reads: pip install inspect-ai."
         ) from None
-    if not bytes_of(path):
+    if not head_of(path):
+        bytes_of(path)  # says what is wrong if it cannot be read
         raise InvalidProblem(f"{path} is empty; the evaluation that should have written it did not.")
     try:
         return read_eval_log(str(path), header_only=True)
