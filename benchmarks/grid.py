@@ -33,7 +33,7 @@ MODEL = make_pipeline(StandardScaler(), SVC())
 GRID = {"svc__C": np.logspace(-2, 3, 8), "svc__gamma": np.logspace(-4, 0, 5)}
 FOLDS, REPEATS = 5, 10
 EPSILONS = (0.01, 0.02)
-RACES, HALVINGS = 20, 5
+RACES, HALVINGS = 20, 3
 
 HEAD = f"""# Grid search
 
@@ -54,6 +54,17 @@ with {{n}} candidates and `RepeatedStratifiedKFold(n_splits={FOLDS}, n_repeats={
 |---|---|---|---|---|---|---|---|---|
 """
 
+SPLITS = (10, 20, 30, 50, 100)
+MORE = f"""
+## The number of splits
+
+The share of fits that `RaceSearchCV` makes on the wine data with the first splits of
+`RepeatedStratifiedKFold(n_splits={FOLDS}, n_repeats={max(SPLITS) // FOLDS})`; {RACES} random states.
+
+| splits | {" | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS)} |
+|---|{"---|" * len(EPSILONS)}
+"""
+
 
 class Answers(NamedTuple):
     """What several searches answered, and which share of all fits, or samples, each took."""
@@ -71,19 +82,23 @@ def races(X: Any, y: Any, cv: Any, epsilon: float, table: FloatArray) -> Answers
     """Return the answers of races: one with real fits, and all of them from the table."""
     real = RaceSearchCV(MODEL, GRID, cv=cv, epsilon=epsilon, random_state=0).fit(X, y)
     problem = real.result_.problem
-    chosen, fits = [], []
+    found = [*recorded(problem, table)]
+    if decisions(found[0]) != decisions(real.result_):
+        raise RuntimeError("the race that reads the table is not the one with real fits")
+    fits = [result.n_pulls / table.size for result in found]
+    return Answers([int(result.indices[0]) for result in found], fits, fits)
+
+
+def decisions(result: sl.Result) -> tuple[Any, ...]:
+    """Return what a race decided; means may differ in their last digits."""
+    return result.seed, result.n_rounds, result.indices.tolist(), result.arms.pulls.tolist()
+
+
+def recorded(problem: sl.Problem, table: FloatArray) -> Iterator[sl.Result]:
+    """Yield the results of races that read a table, in the orders of splits that RaceSearchCV would draw."""
     for state in range(RACES):
         seed = int(np.random.RandomState(state).randint(np.iinfo(np.int32).max))
-        result = sl.select(RecordedScores.of(problem, table), problem, seed=seed)
-        chosen.append(int(result.indices[0]))
-        fits.append(result.n_pulls / table.size)
-        if state == 0 and (seed, chosen[0], result.n_pulls) != (
-            real.result_.seed,
-            real.best_index_,
-            real.n_fits_,
-        ):
-            raise RuntimeError("the race that reads the table is not the one with real fits")
-    return Answers(chosen, fits, fits)
+        yield sl.select(RecordedScores.of(problem, table), problem, seed=seed)
 
 
 def halvings(X: Any, y: Any, cv: Any, table: FloatArray) -> Answers:  # noqa: N803
@@ -107,14 +122,33 @@ def repeats(table: FloatArray) -> Answers:
     return Answers(chosen, share, share)
 
 
+def scores(X: Any, y: Any, cv: Any) -> FloatArray:  # noqa: N803
+    """Return the table of all candidates and splits."""
+    full = GridSearchCV(MODEL, GRID, cv=cv, scoring="accuracy").fit(X, y)
+    splits = range(cv.get_n_splits())
+    return np.column_stack([full.cv_results_[f"split{split}_test_score"] for split in splits])
+
+
+def more_rows() -> Iterator[str]:
+    """Yield the rows on the number of splits."""
+    repeats = max(SPLITS) // FOLDS
+    cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=0)
+    X, y = load_wine(return_X_y=True)  # noqa: N806
+    table = scores(X, y, cv)
+    for n in SPLITS:
+        part, cells = table[:, :n], []
+        for epsilon in EPSILONS:
+            rewards = sl.Bounded(0, 1)
+            problem = sl.Problem(m=1, epsilon=epsilon, delta=0.05, n=len(part), rewards=rewards, items=n)
+            cells.append(_percent([result.n_pulls / part.size for result in recorded(problem, part)]))
+        yield f"| {n} | {' | '.join(cells)} |"
+
+
 def rows(name: str) -> Iterator[str]:
     """Yield the rows of a data set."""
     X, y = DATA[name](return_X_y=True)  # noqa: N806
     cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=REPEATS, random_state=0)
-    full = GridSearchCV(MODEL, GRID, cv=cv, scoring="accuracy").fit(X, y)
-    table = np.column_stack(
-        [full.cv_results_[f"split{split}_test_score"] for split in range(cv.get_n_splits())]
-    )
+    table = scores(X, y, cv)
     means = table.mean(axis=1)
     halved, once = halvings(X, y, cv, table), repeats(table)
     for epsilon in EPSILONS:
@@ -143,7 +177,9 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # small parts of the samples lack classes
         found = [row for name in DATA for row in rows(name)]
-    output.write_text(HEAD.format(n=n) + "\n".join(found) + "\n", encoding="utf-8")
+        more = [*more_rows()]
+    text = HEAD.format(n=n) + "\n".join(found) + "\n" + MORE + "\n".join(more) + "\n"
+    output.write_text(text, encoding="utf-8")
     print(output.read_text(encoding="utf-8"))
     print(f"{time.monotonic() - started:.0f} seconds")
 

@@ -77,6 +77,13 @@ def test_the_example_of_the_docstring() -> None:
     assert doctest.testmod(scikit_learn) == (0, 7)
 
 
+def test_it_is_shown_in_notebooks() -> None:
+    """scikit-learn parses docstrings of estimators for that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "RaceSearchCV" in RaceSearchCV(TREE, GRID).fit(*IRIS)._repr_html_()
+
+
 # --- the answer --------------------------------------------------------------------------------------
 
 
@@ -104,12 +111,30 @@ def test_it_selects_what_the_full_grid_shows_from_fewer_fits(full: Any, epsilon:
     np.testing.assert_array_equal(race.predict(IRIS[0]), race.best_estimator_.predict(IRIS[0]))
 
 
-def test_it_is_the_race_over_the_whole_table(full: Any) -> None:
+class Noting(sl.Session):
+    """A session that keeps what it is told."""
+
+    told: ClassVar[list[tuple[Any, Any]]] = []
+
+    def tell(self, tickets: Any, rewards: Any = None, **more: Any) -> None:
+        self.told.extend(zip(tickets, rewards, strict=True))
+        super().tell(tickets, rewards, **more)
+
+
+def test_it_is_the_race_over_the_whole_table(full: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every score goes to its candidate and its split."""
-    race = RaceSearchCV(TREE, GRID, cv=MANY, m=2, epsilon=0.03, random_state=0).fit(*IRIS)
-    problem, seed = race.result_.problem, race.result_.seed
-    recorded = sl.select(RecordedScores.of(problem, table_of(full)), problem, seed=seed)
-    assert race.result_.to_dict() == recorded.to_dict()
+    monkeypatch.setattr(scikit_learn, "Session", Noting)
+    Noting.told.clear()
+    race: Any = RaceSearchCV(TREE, GRID, cv=MANY, m=2, epsilon=0.03, random_state=0).fit(*IRIS)
+    problem, seed, table = race.result_.problem, race.result_.seed, table_of(full)
+    for ticket, scores in Noting.told:
+        places = problem.items.order(seed)[ticket.first_pull : ticket.first_pull + ticket.count]
+        assert scores == table[ticket.arm, places].tolist()
+    recorded = sl.select(RecordedScores.of(problem, table), problem, seed=seed)
+    assert race.result_.indices.tolist() == recorded.indices.tolist()
+    assert race.result_.arms.pulls.tolist() == recorded.arms.pulls.tolist()
+    assert race.result_.certified_epsilon == recorded.certified_epsilon
+    assert sum(ticket.count for ticket, _ in Noting.told) == race.n_fits_
     assert race.n_splits_ == full.n_splits_ == 40
 
 
@@ -590,6 +615,7 @@ def test_a_block_in_which_all_fits_fail_does_not_end_the_search(scoring: Any, re
     with pytest.warns(FitFailedWarning, match=rf"All the {len(places)} fits failed"):
         columns = search.fit(*IRIS).cv_results_
     assert {columns[f"split{place}_test_{name}"][arm] for place in places} == {0.25}
+    assert search.result_.arms.means[arm] == pytest.approx(columns[f"mean_test_{name}"][arm])
     assert (columns["mean_fit_time"] > 0).all()
     assert search.best_score_ > 0.9
 

@@ -52,6 +52,9 @@ def test_the_figures_are_those_of_the_benchmark() -> None:
     for data, epsilon, *figures in shown:
         share, right, fits, samples, _ = measured[data, epsilon]
         assert figures == [share.partition(" (")[0], right, fits, samples]
+    by_splits = {row[0]: row[1] for row in _rows(results.split("## The number of splits")[1])[1:]}
+    splits, shares = (row for row in _rows(text_of("docs/scikit-learn.md")) if row[0] in ("splits", "fits"))
+    assert dict(zip(splits[1:], shares[1:], strict=True)) == by_splits
 
 
 def _rows(page: str) -> list[list[str]]:

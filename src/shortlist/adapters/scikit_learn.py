@@ -56,13 +56,13 @@ _LONGEST_NAME = 80  # characters
 _ALL_FAILED = "All the "  # begins scikit-learn's error if every fit of a call failed
 
 
-class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
+class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses its docstring, as numpydoc
     """The m best candidates of a grid by cross-validation, from no more fits than `GridSearchCV` needs.
 
     It takes the place of `GridSearchCV`: `fit`, `best_params_`, `best_estimator_`, `predict` work as there.
-    Candidates that cannot be among the best are not fitted on the remaining splits. It pays with
-    20 splits or more, such as those of `RepeatedStratifiedKFold(n_splits=5, n_repeats=10)`. With 8 or fewer,
-    all candidates are fitted on all of them.
+    Candidates that cannot be among the best are not fitted on the remaining splits. It pays with some dozens
+    of splits, such as those of `RepeatedStratifiedKFold(n_splits=5, n_repeats=10)`. With 8 or fewer, all
+    candidates are fitted on all of them.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]
     best_score_
         The mean test score of the best candidate over the splits that it was fitted on.
 
-    Guarantee
-    ---------
+    Notes
+    -----
     With probability at least 1 - delta, no selected candidate has a mean test score over all splits that is
     more than epsilon below that of the m-th best candidate of the grid. The probability is about the order of
     the splits alone. So splits may depend on each other, as those of repeated K-fold do.
