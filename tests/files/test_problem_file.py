@@ -592,7 +592,7 @@ def test_a_table_is_found_beside_the_file(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         ("", "lacks `file`"),
-        ('file = "table.xls"', "must be a .csv, .npy or .npz file"),
+        ('file = "table.xls"', "must be a .csv, .npy, .npz or .json file"),
         ('file = "absent.csv"', "there is no file"),
         ('file = "absent.npy"', "there is no file"),
         ('file = "sites.csv"\nlayout = "tall"', "one of: long, wide"),
