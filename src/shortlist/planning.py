@@ -389,11 +389,12 @@ def _before_the_pilot(best: Row, problem: Problem) -> str:
 def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
     rows = [row_of(name, problem) for name in names()]
     rows.sort(key=lambda row: (not row.is_certified, row.worst_case_cost is None, row.worst_case_cost))
-    best = _best(rows, math.inf if budget is None else budget)
-    if problem.is_bounded:  # the race adapts to the means, the others assume the largest variance
+    most = math.inf if budget is None else budget
+    best = _best(rows, most)
+    if problem.is_bounded:  # the race adapts to the rewards, the others assume the largest variance
         adaptive = next(row for row in rows if row.strategy == "race")
-        is_within = budget is None or (adaptive.worst_case_cost or 0) <= budget
-        best = adaptive if adaptive.is_certified and is_within else best
+        is_within, is_other_within = ((row.worst_case_cost or 0) <= most for row in (adaptive, best))
+        best = adaptive if adaptive.is_certified and (is_within or not is_other_within) else best
     return (best, *(row for row in rows if row is not best))
 
 

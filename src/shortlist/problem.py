@@ -215,6 +215,11 @@ class Problem:
         return isinstance(self.rewards, Bounded)
 
     @property
+    def is_graded(self) -> bool:
+        """Whether rewards of independent streams lie within bounds, and may be other than the bounds."""
+        return self.is_bounded and not self.is_binary and self.items is None
+
+    @property
     def has_lower_bound(self) -> bool:
         """Whether a lower bound on pulls is proved for this kind of rewards.
 
@@ -234,6 +239,17 @@ class Problem:
         low, high = self.bounds or (-np.inf, np.inf)
         worst = low if self.goal == "maximise" else -high
         return np.clip((merits - worst) / (high - low), 0.0, 1.0)
+
+    def mean_squares(self, counts: IntArray, merits: FloatArray, variances: FloatArray | None) -> FloatArray:
+        """Return the means of squared shares, from sample variances; the largest possible where unknown.
+
+        The square of a single reward is known.
+        """
+        shares = self.shares(merits)
+        spreads = np.full(len(shares), np.nan) if variances is None else variances
+        spreads = spreads * (counts - 1) / np.maximum(counts, 1) / self.width**2
+        spreads = np.where(counts == 1, 0.0, np.where(np.isnan(spreads), np.inf, spreads))
+        return np.minimum(shares**2 + spreads, shares)
 
     @cached_property
     def variances(self) -> FloatArray:

@@ -38,6 +38,11 @@ class Tickets(Sequence[Ticket]):
         """Whether this is a pilot for unknown variances, so that answers must include sample variances."""
         return self.round == 0 and not self.problem.knows_variances
 
+    @property
+    def takes_variances(self) -> bool:
+        """Whether sample variances are recorded, as in a pilot, or if known for graded rewards."""
+        return self.needs_variances or self.problem.is_graded
+
     def __len__(self) -> int:
         return len(self.arms)
 

@@ -122,7 +122,7 @@ def certify(
     means
         The mean reward of each arm; any number where there is no reward.
     sample_variances
-        Sample variances; they are checked against the bounds, if there are any, and not used otherwise.
+        Sample variances. With ``Bounded`` rewards, small ones make the certificate sharper.
     successes
         Instead of `means`, for rewards of 0 or 1: how many were 1.
     scores
@@ -156,7 +156,12 @@ def certify(
     given = Totals.of(problem, np.arange(problem.n), counts, means, sample_variances, successes)
     pulls, values = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
     pulls[given.arms], values[given.arms] = given.counts, given.means
-    return certificate_of(problem, pulls, problem.merits(values)).provided(MEASURED_ELSEWHERE)
+    merits, squares = problem.merits(values), None
+    if problem.is_graded:
+        spreads = np.full(problem.n, np.nan)
+        spreads[given.arms] = given.variances
+        squares = problem.mean_squares(pulls, merits, spreads)
+    return certificate_of(problem, pulls, merits, squares=squares).provided(MEASURED_ELSEWHERE)
 
 
 def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[FloatArray, IntArray]:

@@ -128,7 +128,7 @@ def test_it_adapts_to_the_variance_that_is_there(
 
 def test_other_bounds_and_the_smallest_means_are_the_same_race() -> None:
     means, n = np.array([0.2, 0.5, 0.7, 0.75]), 4
-    plain = states(question(n, 2, 0.1, 0.1), means, 5)
+    plain = states(question(n, 2, 0.1, 0.1, rewards=sl.Bounded()), means, 5)
     wide = question(n, 2, 0.1, 2.0, rewards=sl.Bounded(-10, 10))
     scaled = [
         replay(wide, plain, lambda x: 20 * x - 10),

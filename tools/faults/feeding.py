@@ -12,7 +12,7 @@ FAULTS = (
     Fault(
         "feeding: a corrected row counts beside the old one",
         "session/state.py",
-        "                deltas.append((arm, -before.count, -before.count * before.mean))\n",
+        "                deltas.append((arm, -before.count, -before.count * before.mean, -squares))\n",
         "",
     ),
     Fault(
@@ -30,8 +30,8 @@ FAULTS = (
     Fault(
         "feeding: small means are taken for good ones where they are not",
         "session/state.py",
-        "self._late.append((arms, counts, self.problem.merits(sums)))",
-        "self._late.append((arms, counts, sums))",
+        "self._late.append((arms, counts, self.problem.merits(sums), powers))",
+        "self._late.append((arms, counts, sums, powers))",
     ),
     Fault(
         "feeding: seeds depend on what was fed",
@@ -282,7 +282,7 @@ FAULTS = (
     Fault(
         "totals: the assumptions are not named",
         "totals.py",
-        "problem.merits(values)).provided(MEASURED_ELSEWHERE)",
-        "problem.merits(values))",
+        "squares=squares).provided(MEASURED_ELSEWHERE)",
+        "squares=squares)",
     ),
 )

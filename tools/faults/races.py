@@ -2,7 +2,81 @@
 
 from tools.faults.fault import Fault
 
+_BOUNDED = "certificates/bounded.py"
+
 FAULTS = (
+    Fault(
+        "squares: their evidence costs the other kind nothing",
+        _BOUNDED,
+        "np.log((1 - share) * kept)",
+        "np.log(kept)",
+    ),
+    Fault(
+        "squares: half their price",
+        _BOUNDED,
+        "tilts**2 * ratios, np.inf)",
+        "tilts**2 * ratios / 2, np.inf)",
+    ),
+    Fault(
+        "squares: tilts of 1 / c and more are kept",
+        _BOUNDED,
+        "np.where(prices < np.inf, terms, -np.inf)",
+        "np.where(prices < np.inf, terms, 0.0)",
+    ),
+    Fault(
+        "squares: of rewards, not of what is missing to the upper bound",
+        _BOUNDED,
+        "counts - sums, counts - 2 * sums + squares, 1 - cuts",
+        "counts - sums, squares, 1 - cuts",
+    ),
+    Fault(
+        "squares: unknown ones are as small as they can be",
+        _BOUNDED,
+        "np.where(np.isnan(squares), sums, squares)",
+        "np.where(np.isnan(squares), 0.0, squares)",
+    ),
+    Fault(
+        "squares: the variance of a batch has the wrong denominator",
+        "problem.py",
+        "spreads * (counts - 1) / np.maximum(counts, 1) / self.width**2",
+        "spreads / self.width**2",
+    ),
+    Fault(
+        "squares: unknown variances are 0",
+        "problem.py",
+        "np.where(np.isnan(spreads), np.inf, spreads)",
+        "np.where(np.isnan(spreads), 0.0, spreads)",
+    ),
+    Fault(
+        "squares: not scaled to the bounds",
+        "problem.py",
+        "/ np.maximum(counts, 1) / self.width**2",
+        "/ np.maximum(counts, 1)",
+    ),
+    Fault(
+        "squares: those of fed rows stay when the rows leave",
+        "session/state.py",
+        "-before.count * before.mean, -squares))",
+        "-before.count * before.mean, 0.0))",
+    ),
+    Fault(
+        "squares: variances of graded rewards are not recorded",
+        "session/answers.py",
+        "return None if round.spreads is None or np.isnan(variances).all() else variances",
+        "return variances if round.tickets.needs_variances else None",
+    ),
+    Fault(
+        "squares: another variance is no conflict",
+        "session/answers.py",
+        "is_other |= ~is_new & is_unlike & is_known",
+        "is_other |= ~is_new & is_unlike & round.tickets.needs_variances",
+    ),
+    Fault(
+        "auto: with a small budget, rewards within bounds are assumed to vary most",
+        "planning.py",
+        "(is_within or not is_other_within)",
+        "is_within",
+    ),
     Fault(
         "convolution: an error of epsilon forgotten",
         "certificates/convolution.py",
@@ -330,8 +404,8 @@ FAULTS = (
     Fault(
         "race: a batch is pooled as if it were all",
         "strategies/race.py",
-        "* (counts / pulls[arms])",
-        "* 1.0",
+        "pooled[arms] += (told.means - pooled[arms]) * (counts / pulls[arms])",
+        "pooled[arms] = told.means",
     ),
     Fault(
         "bounded: the weights of tilts add up to more than 1",
@@ -474,8 +548,8 @@ FAULTS = (
     Fault(
         "race: rewards within bounds are settled by their rungs",
         "strategies/race.py",
-        "        is_open = open_outsiders(plan.evidence.about(sums, state.pulls), incumbents, share)\n",
-        "        is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)\n",
+        "open_outsiders(plan.evidence.about(sums, state.pulls, powers), incumbents, share)\n",
+        "_open_outsiders(plan, gaps, state.rungs, incumbents)\n",
     ),
     Fault(
         "race: estimated variances may exceed the largest",
@@ -492,7 +566,7 @@ FAULTS = (
     Fault(
         "plan: rewards within bounds get a strategy that does not adapt",
         "planning.py",
-        "best = adaptive if adaptive.is_certified and is_within else best",
+        "best = adaptive if adaptive.is_certified and (is_within or not is_other_within) else best",
         "pass",
     ),
     Fault(

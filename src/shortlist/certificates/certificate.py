@@ -128,6 +128,7 @@ def guarantee_by_cuts(problem: Problem) -> Guarantee:
     deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
     ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"
+    sections = "sections 35 and 40" if problem.is_graded else sections
     return Guarantee.of(problem, f"docs/theory.md, {sections}", ledger)
 
 
@@ -136,6 +137,7 @@ def certificate_of(
     pulls: IntArray,
     merits: FloatArray,
     *,
+    squares: FloatArray | None = None,
     selected: IntArray | None = None,
     scale: float | None = None,
 ) -> Certificate:
@@ -147,6 +149,8 @@ def certificate_of(
         The question; its variances must be known, or bounds of its rewards.
     pulls, merits
         Of each arm: the number of its rewards and their mean, larger being better; any mean without rewards.
+    squares
+        For graded rewards within bounds: the mean of the squared shares of each arm, or NaN.
     selected
         The arms to be selected, if known; by default those for which most is certified.
     scale
@@ -157,7 +161,7 @@ def certificate_of(
         return replace(
             Certificate.at_end(problem, problem.arms, promise), epsilon=0.0, epsilons=np.zeros(problem.n)
         )
-    evidence, unit = _evidence(problem, pulls, merits, scale or problem.epsilon)
+    evidence, unit = _evidence(problem, pulls, merits, squares, scale or problem.epsilon)
     possible = _candidates(problem, pulls, merits) if selected is None else [selected]
     chosen, epsilons = min(
         ((arms, smallest_epsilons(evidence, arms)) for arms in possible),
@@ -180,12 +184,16 @@ def certificate_of(
     )
 
 
-def _evidence(problem: Problem, pulls: IntArray, merits: FloatArray, scale: float) -> tuple[Evidence, float]:
+def _evidence(
+    problem: Problem, pulls: IntArray, merits: FloatArray, squares: FloatArray | None, scale: float
+) -> tuple[Evidence, float]:
     """Return the evidence, and the unit of its cuts in that of the rewards."""
     if problem.is_bounded:
-        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, scale / problem.width)
+        evidence = BoundedEvidence.of(
+            problem.n, problem.m, problem.delta, scale / problem.width, is_graded=problem.is_graded
+        )
         sums = np.where(pulls > 0, problem.shares(merits) * pulls, 0.0)
-        return evidence.about(sums, pulls), problem.width
+        return evidence.about(sums, pulls, None if squares is None else squares * pulls), problem.width
     prices = Prices.of(problem.n, problem.m, problem.delta)
     means = np.where(pulls > 0, merits, 0.0) / scale
     return NormalEvidence(prices, means, pulls * scale**2 / problem.variances), scale

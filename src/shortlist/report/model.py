@@ -233,7 +233,7 @@ def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray |
 
 def _pilot_variances(history: RunState) -> FloatArray | None:
     """Return the sample variances of the pilot so far; None if there is no pilot."""
-    pilots = [round for round in history.rounds if round.spreads is not None and round.is_told.any()]
+    pilots = [round for round in history.rounds if round.tickets.needs_variances and round.is_told.any()]
     if not pilots:
         return None
     found = np.full(history.problem.n, np.nan)

@@ -63,17 +63,24 @@ def _told(
     if round.spreads is not None:
         spreads = round.spreads[places]
         rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
-        is_other |= ~is_new & ~(np.abs(spreads - variances) <= rounding)
+        is_unlike = ~(np.abs(spreads - variances) <= rounding)
+        is_known = round.tickets.needs_variances | ~(np.isnan(spreads) | np.isnan(variances))
+        is_other |= ~is_new & is_unlike & is_known
     others = _conflicts(round, arms[is_other], known[is_other], means[is_other], given.worker)
     if not is_new.any():
         return others
-    fresh = None if round.spreads is None else variances[is_new]
+    fresh = _recorded(round, variances[is_new])
     again = tuple(arms[is_new & is_again].tolist())
     scores = None if given.scores is None else np.concatenate([*compress(given.scores, is_new.tolist())])
     told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
     new_arms = set(told.arms.tolist()) if given.scored else set()
     counted = [one for one in given.scored if one.ticket.arm in new_arms]
     return _tried(history, [*round.opening(), *counted, told, *others])
+
+
+def _recorded(round: Round, variances: FloatArray) -> FloatArray | None:
+    """Return the sample variances that the log keeps; None if none is asked for, or none is known."""
+    return None if round.spreads is None or np.isnan(variances).all() else variances
 
 
 def _conflicts(
@@ -165,7 +172,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     places = parts.call_plan.places(numbers)
     if parts.call_plan.ends is None:
         _check_scored(history, round.tickets.take(places), given.scored)
-        if round.spreads is not None:
+        if round.tickets.needs_variances:
             check_variances(calls, given.variances)
         return _told(history, round, places, given, np.isin(calls.arms, given.again))
     _check_scored_calls(history, calls, given.scored)
@@ -194,10 +201,9 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     events: list[Event] = [*round.opening(), *counted]
     whole, *pooled = parts.whole(numbers, means, variances)
     if len(whole):
-        arms, spread = round.tickets.arms[whole], None
-        if round.spreads is not None:
-            spread = pooled[1]
-            check_variances(round.tickets.take(whole), spread)
+        arms, spread = round.tickets.arms[whole], _recorded(round, pooled[1])
+        if round.tickets.needs_variances:
+            check_variances(round.tickets.take(whole), pooled[1])
         flat = None if scores is None else parts.whole_scores(whole, numbers, scores)
         events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms), flat))
     is_part = ~np.isin(places, whole)
@@ -249,7 +255,7 @@ def _tried(history: RunState, events: list[Event]) -> list[Event]:
     """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
     round = history.round
     told = [event for event in events if isinstance(event, Told) and event.round == round.number]
-    if round.spreads is None or sum(len(event.arms) for event in told) < round.n_missing:
+    if not round.tickets.needs_variances or sum(len(event.arms) for event in told) < round.n_missing:
         return events
     try:
         history.copy().take(events)

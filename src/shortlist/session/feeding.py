@@ -10,7 +10,7 @@ from shortlist.checks import shortened
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.problem import MOST_PULLS, Problem
 from shortlist.session.result_sheet import read_results
-from shortlist.session.state import FedRow, RunState
+from shortlist.session.state import FedRow, RunState, fed_rows
 from shortlist.store import Event, Fed, Narrowed, Withdrawn
 from shortlist.totals import Totals
 
@@ -123,10 +123,9 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     refuse_feeding(history)
     totals = rows.totals
     keys = rows.keys
-    found = zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
+    found = fed_rows(totals.counts, totals.means, totals.variances, rows.block)
     is_new = np.array(
-        [_is_news(history.fed.get(key), FedRow(count, mean, rows.block)) for key, count, mean in found],
-        dtype=bool,
+        [_is_news(history.fed.get(key), row) for key, row in zip(keys, found, strict=True)], dtype=bool
     )
     if not is_new.any():
         return []

@@ -3,6 +3,7 @@
 Events are applied one by one, wherever they come from; so a live run and a replayed run are the same.
 """
 
+import math
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -57,7 +58,8 @@ class Round:
     tickets
         All its tickets.
     means, spreads
-        By ticket: the mean and, in a pilot, the sample variance; NaN without an answer.
+        By ticket: the mean and, where it is recorded, the sample variance; NaN without an answer, and for
+        variances that are not known.
     scores
         With shared items: the score of each item, by the position of the ticket.
     n_missing
@@ -77,7 +79,7 @@ class Round:
     def __init__(self, tickets: Tickets, *, reissue: bool = True) -> None:
         self.tickets, self.reissue = tickets, reissue
         self.means = np.full(len(tickets), np.nan)
-        self.spreads = np.full(len(tickets), np.nan) if tickets.needs_variances else None
+        self.spreads = np.full(len(tickets), np.nan) if tickets.takes_variances else None
         self.scores: dict[int, FloatArray] = {}
         self.n_missing = len(tickets)
         self.leases = Leases(len(tickets))
@@ -136,7 +138,7 @@ class Round:
 
     def answers(self, told: Told) -> Answers:
         """Return recorded answers of this round as answers to its tickets."""
-        if (self.spreads is None) != (told.variances is None):
+        if not self.takes(told):
             what = "needs" if told.variances is None else "has no"
             raise NotAsked(f"round {self.number} {what} sample variances.")
         tickets = self.tickets.take(self.places(told.arms))
@@ -144,6 +146,10 @@ class Round:
         scores = None if told.scores is None else split(told.scores, tickets.counts)
         answers = Answers(tickets.problem, tickets, told.means, variances, None, told.worker, (), told.again)
         return replace(answers, scores=scores)
+
+    def takes(self, told: Told) -> bool:
+        """Return whether answers have sample variances if they must, and none if they may not."""
+        return not self.tickets.needs_variances if told.variances is None else self.spreads is not None
 
     def has_scores(self, place: int, scores: FloatArray) -> bool:
         """Return whether these are the scores of a ticket that was answered."""
@@ -177,6 +183,14 @@ class FedRow:
     count: int
     mean: float
     block: str
+    variance: float | None = None
+
+    def squares(self, problem: Problem) -> float:
+        """Return the sum of the squared shares of the rewards, as far as it is known."""
+        if not self.count or not problem.is_graded:
+            return 0.0
+        merits, spreads = problem.merits(np.array([self.mean])), np.array([self.variance], dtype=np.float64)
+        return self.count * float(problem.mean_squares(np.array([self.count]), merits, spreads)[0])
 
 
 @dataclass(frozen=True)
@@ -261,7 +275,9 @@ class RunState:
         self.withdrawn: list[Withdrawn] = []
         self.ahead: dict[tuple[int, int], FloatArray] = {}
         self._again_ahead: frozenset[tuple[int, int]] = frozenset()  # those that were tried more than once
-        self._late: list[tuple[IntArray, IntArray, FloatArray]] = []  # fed, and counted with this round
+        self._late: list[
+            tuple[IntArray, IntArray, FloatArray, FloatArray]
+        ] = []  # fed, and counted with this round
         self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._fed_sums = np.zeros(self.problem.n)
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
@@ -442,29 +458,31 @@ class RunState:
     def _feed(self, fed: Fed) -> None:
         """Add results that were not asked for, at once or, if this round has begun, together with it."""
         labels = fed.labels or ("",) * len(fed.arms)
-        rows = zip(fed.arms.tolist(), fed.counts.tolist(), fed.means.tolist(), labels, strict=True)
-        deltas: list[tuple[int, int, float]] = []
-        for arm, count, mean, label in rows:
-            row = FedRow(count, mean, fed.block)
+        spreads = np.full(len(fed.arms), np.nan) if fed.variances is None else fed.variances
+        rows = fed_rows(fed.counts, fed.means, spreads, fed.block)
+        deltas: list[tuple[int, int, float, float]] = []
+        for arm, label, row in zip(fed.arms.tolist(), labels, rows, strict=True):
+            count, mean = row.count, row.mean
             before = self.fed.get((label, arm)) if label else None
             if before is not None:
                 self.corrections.append(Correction(arm, label, before, row, fed.why))
-                deltas.append((arm, -before.count, -before.count * before.mean))
+                squares = before.squares(self.problem)
+                deltas.append((arm, -before.count, -before.count * before.mean, -squares))
             if label and count:
                 self.fed[label, arm] = row
             elif label:
                 self.fed.pop((label, arm), None)
-            deltas.append((arm, count, count * mean))
+            deltas.append((arm, count, count * mean, row.squares(self.problem)))
         columns = zip(*deltas, strict=True)
         arms, counts = (np.array(next(columns), dtype=np.int64) for _ in range(2))
-        sums = np.array(next(columns))
+        sums, powers = (np.array(next(columns)) for _ in range(2))
         self.n_fed += int(counts.sum())
         np.add.at(self._fed_pulls, arms, counts)
         np.add.at(self._fed_sums, arms, sums)
         self.suspended = self.waiting = None
         if self.problem.m == self.problem.n:
             return
-        self._late.append((arms, counts, self.problem.merits(sums)))
+        self._late.append((arms, counts, self.problem.merits(sums), powers))
         if not self.round.is_given_out:
             self._change_state(self._with_late(self.state))
 
@@ -543,7 +561,7 @@ class RunState:
             own = split(told.scores, round.tickets.counts[places])
             is_same &= np.array([*map(round.has_scores, places.tolist(), own)], dtype=np.bool_)
         if round.spreads is not None and told.variances is not None:
-            is_same &= round.spreads[places] == told.variances
+            is_same &= ~(round.spreads[places] != told.variances) | np.isnan(round.spreads[places])
         for place in np.flatnonzero(~is_new).tolist():
             arm, kept, refused = int(told.arms[place]), round.means[places[place]], told.means[place]
             self.repeats.append(Repeat(told.round, arm, told.worker, bool(is_same[place])))
@@ -783,7 +801,7 @@ class RunState:
 
 def _places(round: Round, told: Told) -> IntArray:
     """Return the positions of an answer's tickets; raise CorruptLog if the round did not ask for them."""
-    if (told.variances is None) != (round.spreads is None):
+    if not round.takes(told):
         raise _unfit(told)
     try:
         return round.places(told.arms, is_repeating=True)
@@ -803,8 +821,13 @@ def _together(told: list[Told]) -> Told:
     """Return several answers of one round, merged into one."""
     if len(told) == 1:
         return told[0]
-    spreads = [one.variances for one in told if one.variances is not None]
-    variances = np.concatenate(spreads) if len(spreads) == len(told) else None
+    variances = None
+    if any(one.variances is not None for one in told):
+        unknown = (np.full(len(one.arms), np.nan) for one in told)
+        found = [
+            none if one.variances is None else one.variances for one, none in zip(told, unknown, strict=True)
+        ]
+        variances = np.concatenate(found)
     arms, means = (np.concatenate([getattr(one, name) for one in told]) for name in ("arms", "means"))
     scores = None if told[0].scores is None else np.concatenate([one.scores for one in told])
     again = sum((one.again for one in told), ())
@@ -818,6 +841,13 @@ def part_of(told: Told, is_kept: BoolArray, counts: IntArray) -> Told:
     return replace(
         told, arms=told.arms[is_kept], means=told.means[is_kept], variances=variances, scores=scores
     )
+
+
+def fed_rows(counts: IntArray, means: FloatArray, variances: FloatArray, block: str) -> list[FedRow]:
+    """Return fed results row by row; NaN is an unknown variance."""
+    known = [None if math.isnan(one) else one for one in variances.tolist()]
+    rows = zip(counts.tolist(), means.tolist(), known, strict=True)
+    return [FedRow(count, mean, block, variance) for count, mean, variance in rows]
 
 
 def split(scores: FloatArray, counts: IntArray) -> list[FloatArray]:

@@ -97,14 +97,15 @@ class Anytime(Generic[S]):
     certificate
         ``certificate(state)`` returns what is certified so far.
     add
-        ``add(state, arms, counts, sums)`` returns the state after rewards that were not asked for: their
-        numbers and sums, which are negative where earlier ones are taken back. An arm may occur repeatedly.
+        ``add(state, arms, counts, sums, squares)`` returns the state after rewards that were not asked for:
+        their numbers, their sums and, for graded rewards within bounds, the sums of their squared shares. All
+        are negative where earlier rewards are taken back. An arm may occur repeatedly.
     narrow
         ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
     """
 
     certificate: Callable[[S], Certificate]
-    add: Callable[[S, IntArray, IntArray, FloatArray], S]
+    add: Callable[[S, IntArray, IntArray, FloatArray, FloatArray], S]
     narrow: Callable[[S, float], S]
 
 

@@ -60,6 +60,7 @@ CAUTION = 1.03  # the factor by which estimated variances of rewards within boun
 SMALLER = 0.13  # and more so if they are small, since evidence of large tilts has a smaller weight,
 RAISE = 1.1  # and by which it grows if that turns out to be too little
 PRIOR = 2.0  # these estimates start with this many rewards, half of them at either bound
+WASTE = 1.8  # evidence from squares takes about this many times the pulls that the variance asks for
 FAR = 1e6  # gaps are clipped here to prevent overflow; no outsider's gap is that large
 
 
@@ -81,6 +82,8 @@ class Open:
         Per arm, pulls per unit of information; estimated if rewards are within bounds.
     caution
         The factor by which estimates of `unit` are raised.
+    squares
+        Per arm, for graded rewards within bounds: the mean of their squares, as shares of the bounds.
     """
 
     course: Course
@@ -94,6 +97,12 @@ class Open:
     counts: IntArray
     unit: FloatArray
     caution: float
+    squares: FloatArray
+
+    @property
+    def known_squares(self) -> FloatArray | None:
+        """The mean squares, if they are used."""
+        return self.squares if self.course.problem.is_graded else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +123,7 @@ def init(laid_out: Course) -> Open:
     nothing = np.zeros(laid_out.problem.n, dtype=np.int64)
     means = nothing.astype(np.float64)
     arms, counts = laid_out.problem.arms, laid_out.first
-    return Open(laid_out, nothing, means, nothing, 0, 0, 0, arms, counts, laid_out.unit, CAUTION)
+    return Open(laid_out, nothing, means, nothing, 0, 0, 0, arms, counts, laid_out.unit, CAUTION, means)
 
 
 def ask(state: Open) -> Batch:
@@ -124,18 +133,28 @@ def ask(state: Open) -> Batch:
 
 def tell(state: Open, told: Moments) -> Open | Done:
     """Return the next state: contenders climb further, or no outsider is open."""
-    return _decided(_pooled(state, told.means))
+    return _decided(_pooled(state, told))
 
 
-def add(state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray) -> Open | Ended:
+def add(
+    state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray, squares: FloatArray
+) -> Open | Ended:
     """Return the state after rewards that were not asked for, or were taken back."""
     before = state.last if isinstance(state, Ended) else state
-    pulls, totals = before.pulls.copy(), before.means * before.pulls
+    pulls, totals, powers = before.pulls.copy(), before.means * before.pulls, before.squares * before.pulls
     np.add.at(pulls, arms, counts)
     np.add.at(totals, arms, sums)
-    means = np.divide(totals, pulls, out=np.zeros_like(totals), where=pulls > 0)
-    after = _with_units(replace(before, n_pulls=int(pulls.sum()), pulls=pulls, means=means, caution=CAUTION))
-    found = certificate_of(before.course.problem, pulls, means, scale=before.course.scale)
+    np.add.at(powers, arms, squares)
+    means, squares = (
+        np.divide(values, pulls, out=np.zeros_like(values), where=pulls > 0) for values in (totals, powers)
+    )
+    after = replace(
+        before, n_pulls=int(pulls.sum()), pulls=pulls, means=means, squares=squares, caution=CAUTION
+    )
+    after = _with_units(after)
+    found = certificate_of(
+        before.course.problem, pulls, means, squares=after.known_squares, scale=before.course.scale
+    )
     return Ended(np.sort(found.indices), after) if found.is_answer else _decided(after)
 
 
@@ -150,7 +169,7 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def _with_units(state: Open) -> Open:
     """Return the state with `unit` and rungs as its course, totals and caution imply."""
     plan, pulls = state.course, state.pulls
-    unit = plan.unit if plan.evidence is None else _units(state, pulls, state.means)
+    unit = plan.unit if plan.evidence is None else _units(state, pulls, state.means, state.squares)
     return replace(state, unit=unit, rungs=plan.reached(pulls, unit))
 
 
@@ -179,10 +198,17 @@ def certified(state: Open | Ended) -> Certificate:
     totals = state.last if isinstance(state, Ended) else state
     problem = totals.course.problem
     if not isinstance(state, Ended):
-        return certificate_of(problem, totals.pulls, totals.means, scale=totals.course.scale)
+        return certificate_of(
+            problem, totals.pulls, totals.means, squares=totals.known_squares, scale=totals.course.scale
+        )
     at_end = Certificate.at_end(problem, state.selected, guarantee_by_cuts(problem))
     found = certificate_of(
-        problem, totals.pulls, totals.means, selected=state.selected, scale=totals.course.scale
+        problem,
+        totals.pulls,
+        totals.means,
+        squares=totals.known_squares,
+        selected=state.selected,
+        scale=totals.course.scale,
     )
     return found if found.is_answer else at_end
 
@@ -199,11 +225,14 @@ def _may_be_raised(state: Open) -> bool:
     return bool((state.unit < state.course.unit).any())
 
 
-def _units(state: Open, pulls: IntArray, means: FloatArray) -> FloatArray:
+def _units(state: Open, pulls: IntArray, means: FloatArray, squares: FloatArray) -> FloatArray:
     """Return estimates of `unit` for rewards within bounds: for a variance just above the estimated one."""
     problem = state.course.problem
     shares = (problem.shares(means) * pulls + 0.5 * PRIOR) / (pulls + PRIOR)
     variances = 4 * shares * (1 - shares)  # relative to the largest
+    if problem.is_graded:
+        powers = (squares * pulls + 0.5 * PRIOR) / (pulls + PRIOR)
+        variances = np.minimum(variances, 4 * WASTE * np.maximum(powers - shares**2, 0.0))
     estimates = variances ** (1 - SMALLER) / 4 * (problem.width / problem.epsilon) ** 2
     found: FloatArray = np.minimum(state.caution * estimates, state.course.unit[0])
     return found
@@ -222,8 +251,9 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
         is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
     else:
         sums = plan.problem.shares(state.means) * state.pulls
+        powers = state.squares * state.pulls if plan.problem.is_graded else None
         share = plan.problem.epsilon / plan.problem.width
-        is_open = open_outsiders(plan.evidence.about(sums, state.pulls), incumbents, share)
+        is_open = open_outsiders(plan.evidence.about(sums, state.pulls, powers), incumbents, share)
     if not is_open.any():
         return is_open, Batch(incumbents[:0], incumbents[:0])
     outsiders = np.flatnonzero(is_open)
@@ -257,22 +287,27 @@ def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray
     return np.maximum(gaps[incumbents], patience * cut)
 
 
-def _pooled(state: Open, means: FloatArray) -> Open:
+def _pooled(state: Open, told: Moments) -> Open:
     """Return the state with a batch added."""
     plan, arms, counts = state.course, state.arms, state.counts
     pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
     pulls[arms] += counts
-    pooled[arms] += (means - pooled[arms]) * (counts / pulls[arms])
-    unit = state.unit
+    pooled[arms] += (told.means - pooled[arms]) * (counts / pulls[arms])
+    unit, squares = state.unit, state.squares
+    if plan.problem.is_graded:
+        fresh = plan.problem.mean_squares(counts, told.means, told.variances)
+        squares = squares.copy()
+        squares[arms] += (fresh - squares[arms]) * (counts / pulls[arms])
     if plan.evidence is not None:
         unit = unit.copy()
-        unit[arms] = _units(state, pulls[arms], pooled[arms])
+        unit[arms] = _units(state, pulls[arms], pooled[arms], squares[arms])
     rungs[arms] = plan.reached(pulls[arms], unit[arms])
     return replace(
         state,
         unit=unit,
         pulls=pulls,
         means=pooled,
+        squares=squares,
         rungs=rungs,
         n_pulls=state.n_pulls + int(counts.sum()),
         n_excess=state.n_excess + _excess(state, arms, counts),

@@ -171,7 +171,14 @@ def course(problem: Problem, scale: float | None = None) -> Course:
     unit, evidence = problem.variances / problem.epsilon**2, None
     if problem.is_bounded:
         share = problem.epsilon / problem.width
-        evidence = BoundedEvidence.of(problem.n, problem.m, problem.delta, share, scale=scale / problem.width)
+        evidence = BoundedEvidence.of(
+            problem.n,
+            problem.m,
+            problem.delta,
+            share,
+            scale=scale / problem.width,
+            is_graded=problem.is_graded,
+        )
         unit = np.full(problem.n, evidence.enough() / top)
     enough = whole_pulls(unit.shape, lambda block: top * unit[block], "The race")
     total = int(enough.sum())
