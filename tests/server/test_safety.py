@@ -21,6 +21,7 @@ from shortlist.files.problem_file import question_of
 from shortlist.server import pages, tokens
 from shortlist.server import routes_read as reading
 from shortlist.server.app import create_app
+from shortlist.server.errors import trouble
 from shortlist.server.middleware import host_of
 from shortlist.server.rate_limit import RateLimits, network_of
 from shortlist.server.settings import Limits, Settings, is_loopback
@@ -907,3 +908,10 @@ def test_a_server_that_may_not_write_could_not(tmp_path: Path) -> None:
             )
         trouble_of(begin(client, "other"), 503)
     assert path.read_bytes() == before
+
+
+def test_messages_have_an_end() -> None:
+    """Whatever somebody sent, and an error repeats."""
+    said = trouble(400, "invalid_problem", "x" * 100_000)["error"]["message"]
+    assert said == "x" * 2000 + "..."
+    assert trouble(400, "invalid_problem", "x" * 2000)["error"]["message"] == "x" * 2000

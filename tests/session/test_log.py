@@ -349,3 +349,26 @@ def test_many_threads_lose_nothing(tmp_path: Path) -> None:
     told = [event for event in session.events if event.round == 0]
     assert sorted(arm for event in told for arm in event.arms.tolist()) == list(range(40))
     assert Session.resume(tmp_path / "a.db").result.n_pulls == session.result.n_pulls
+
+
+def test_what_was_broken_off_while_it_was_taken_in_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Ctrl-C, for example: nothing may count as taken in that was not, nor twice."""
+    store = MemoryStore()
+    first = Session(PROBLEM, store=store)
+    second = Session.resume(store)
+    ticket, *_ = first.ask()
+    second.refresh()
+    first.tell(ticket, means=1.0)
+    take = RunState.take
+
+    def broken_off(self: RunState, events: Sequence[Event]) -> None:
+        take(self, events)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunState, "take", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            second.refresh()
+    second.refresh()
+    assert second.history.repeats == []
+    assert second.n_pulls == first.n_pulls == ticket.count

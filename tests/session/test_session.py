@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortlist as sl
+from shortlist.errors import InvalidAnswers
 from shortlist.measure import generator_for
+from shortlist.session.sheet_format import sheet_number
 from shortlist.store import Answered, Told
 from shortlist.strategies import strategy_named
 from tests.playing import fitting
@@ -816,3 +819,11 @@ def test_failures_count_as_the_settings_say() -> None:
     assert session.n_pulls == 0
     session.tell(ticket, means=0.5, scored=[replace(failed, score=-1.0)])
     assert [one.score for one in session.scored] == [-1.0]
+
+
+def test_a_cell_with_very_many_digits_is_refused_at_once() -> None:
+    """In linear time: by a pattern that can divide them in many ways it would take a minute."""
+    began = time.monotonic()
+    with pytest.raises(InvalidAnswers, match="must be a finite number"):
+        sheet_number("line 2", "mean", "1" * 40_000 + "x")
+    assert time.monotonic() - began < 5

@@ -15,7 +15,7 @@ from shortlist.report.run_text import status_dict, status_text
 from shortlist.report.workload import workload
 from shortlist.server.run_cache import Activity
 from shortlist.session.state import Repeat
-from shortlist.store import Conflict, Event, MemoryStore, Scored, Told
+from shortlist.store import Conflict, Event, MemoryStore, Scored, Told, Withdrawn
 from tests.questions import known, unknown
 
 PROBLEM = known(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 6, noise="gaussian")
@@ -122,6 +122,17 @@ def test_where_the_second_answer_differs_the_first_stands_and_they_conflict(
     replayed = sl.Session.replay(PROBLEM, "medelim", again.events)
     assert (replayed.conflicts, replayed.history.repeats) == (expected, [])
     assert replayed.result.to_dict() == undisturbed.result.to_dict()
+
+
+def test_failures_of_a_second_answer_are_forgotten_with_it(session: sl.Session) -> None:
+    """Otherwise they would count with the next answer to the same ticket, after one that was withdrawn."""
+    answer, ticket = told(session, 0), session.asked[0]
+    failed = Scored(ticket, 0.0, "no signal")
+    taken_back = Withdrawn(0, ticket.arm, float(answer.means[0]), "a slip")
+    write(session, failed, answer, failed, answer)
+    assert session.history.scored == [failed]
+    write(session, taken_back, answer)  # measured again, without a failure
+    assert session.history.scored == []
 
 
 def test_another_variance_of_a_pilot_is_a_conflict() -> None:

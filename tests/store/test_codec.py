@@ -10,6 +10,7 @@ from hypothesis import given
 import shortlist as sl
 from shortlist.errors import CorruptLog
 from shortlist.store import Asked, Began, Event, Leased, Told
+from shortlist.store.chain import Link, intact, row
 from shortlist.store.codec import decoded, encoded
 from shortlist.store.packing import packed, unpacked
 from tests.store.samples import ANY_EVENT, AWKWARD, ONE_OF_EACH, arms, same
@@ -147,3 +148,14 @@ def test_questions_about_rewards_within_bounds_come_back_as_they_were(rewards: s
     assert isinstance(again, Began)
     assert again.problem == asked
     assert again.problem.rewards == rewards
+
+
+def test_a_gap_in_a_log_is_named() -> None:
+    """Not only that a checksum does not match, which would speak of damage."""
+    events = list(ONE_OF_EACH.values())
+    first = row(Link(), 1.0, events[0])
+    second = row(Link(1, first[4]), 2.0, events[1])
+    third = row(Link(2, second[4]), 3.0, events[2])
+    assert list(intact([first, second, third], "r", Link())) == [first, second, third]
+    with pytest.raises(CorruptLog, match="Record 2 of run 'r' is missing: record 3 is in its place"):
+        list(intact([first, third], "r", Link()))
