@@ -122,7 +122,8 @@ def epsilon(given: object, *, may_be_zero: bool = False) -> float:
     if may_be_zero and value == 0:
         return 0.0
     if not (0.0 < value < math.inf):
-        raise InvalidProblem(f"`epsilon` is {value!r}; it must be positive and finite. {advice}")
+        allowed = "0 or larger, and finite" if may_be_zero else "positive and finite"
+        raise InvalidProblem(f"`epsilon` is {value!r}; it must be {allowed}. {advice}")
     if not (_LEAST <= value <= _MOST):
         raise InvalidProblem(
             f"`epsilon` is {value!r}; it must lie between 1e-100 and 1e100. Measure rewards in another unit."

@@ -22,7 +22,7 @@ from inspect_ai.solver import TaskState, generate, system_message
 import shortlist as sl
 from shortlist.adapters.inspect_ai import Candidates
 from shortlist.cli import shortlist
-from shortlist.errors import InvalidProblem, MeasurementFailed
+from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed
 from shortlist.items import Items
 from shortlist.measure.result_files import read_scores
 
@@ -321,6 +321,31 @@ def test_the_best_is_found_and_no_cell_is_evaluated_twice(tmp_path: Path) -> Non
     recorded = read_scores(tmp_path / "logs")
     assert set(recorded.arms or ()) == set(candidates.names)  # logs name their arms
     assert np.isfinite(recorded.scores).sum() == result.n_pulls
+
+
+def test_a_run_goes_on_only_with_the_candidates_that_it_began_with(tmp_path: Path) -> None:
+    """Also if it has ended: the old answer would be given for new prompts of the same names."""
+
+    def measured(first: str, second: str, by: Any = includes, name: str = "model") -> sl.Result:
+        tasks = {
+            key: (
+                Task(dataset=questions(30), solver=[system_message(text), generate()], scorer=by()),
+                model(right, name),
+            )
+            for key, text in (("a", first), ("b", second))
+        }
+        found = Candidates(tasks, log_dir=str(tmp_path / "logs"), display="none")
+        return sl.select(found, found.problem(1, 0.2, 0.2), store=tmp_path / "runs.db", name="r")
+
+    began = measured("Be brief.", "Think.")
+    assert measured("Be brief.", "Think.").n_pulls == began.n_pulls
+    n_logs = len(list((tmp_path / "logs").iterdir()))
+    for change in ((("Be brief.", "Think!"), {}), (("Be brief.", "Think."), {"by": match})):
+        with pytest.raises(ChangedRun, match="candidate b was"):
+            measured(*change[0], **change[1])
+    with pytest.raises(ChangedRun, match=r"candidate a was .*; candidate b was"):
+        measured("Be brief.", "Think.", name="other")
+    assert len(list((tmp_path / "logs").iterdir())) == n_logs  # nothing was evaluated
 
 
 def test_only_failed_samples_are_tried_again(tmp_path: Path) -> None:

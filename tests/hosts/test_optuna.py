@@ -274,3 +274,18 @@ def test_an_objective_must_return_a_number(value: Any, message: str) -> None:
 
     with pytest.raises(sl.MeasurementFailed, match=message):
         confirm(study_of(TRUE), wrong, epsilon=0.1, top=2, retries=0, turns=1)
+
+
+def test_an_objective_that_prunes_is_refused_at_once() -> None:
+    study = optuna.create_study()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    n_calls = 0
+
+    def pruning(trial: optuna.Trial, seed: int) -> float:
+        nonlocal n_calls
+        n_calls += 1
+        raise optuna.TrialPruned
+
+    with pytest.raises(sl.MeasurementFailed, match="the objective pruned trial"):
+        confirm(study, pruning, top=2, epsilon=0.1)
+    assert n_calls == 1

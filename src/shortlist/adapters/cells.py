@@ -1,7 +1,9 @@
 """Cells of a table of scores, measured by a tool a round at a time, as a source for `select` and `drive`."""
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple
 
 from shortlist.errors import MeasurementFailed
@@ -32,13 +34,18 @@ class Cells:
         The names of the arms.
     items
         The ids of the items, and what they are.
+    about
+        A digest of each candidate, as far as it can be described. A run is resumed only with the same ones.
     """
 
     together: ClassVar[int] = 1 << 20  # calls: a whole round
 
-    def __init__(self, names: Sequence[str], items: Mapping[str, Any]) -> None:
+    def __init__(self, names: Sequence[str], items: Mapping[str, Any], candidates: Sequence[Any]) -> None:
         self.names = list(names)
         self.items = Items.of(dict(items))
+        self.about = {
+            f"candidate {name}": _digest(one) for name, one in zip(self.names, candidates, strict=True)
+        }
         self._kept: dict[tuple[int, str], float] = {}
 
     @abstractmethod
@@ -78,3 +85,20 @@ class Cells:
                 f"{failures.get((arm, item), 'the evaluation did not return it')}"
             )
         return [[self._kept.pop(cell) for cell in row] for row in cells]
+
+
+def described(value: Any) -> Any:
+    """Return a value as plain data for JSON: objects by their type, functions by their name."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): described(one) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        return [described(one) for one in value]
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _digest(candidate: Any) -> str:
+    text = json.dumps(described(candidate), sort_keys=True)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

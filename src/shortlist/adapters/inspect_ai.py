@@ -24,6 +24,11 @@ Candidate: TypeAlias = Task | tuple[Task, str | Model]
 """A task, or a task and the model that it is evaluated with."""
 
 _OWN = ("tasks", "sample_id", "limit", "sample_shuffle", "fail_on_error", "log_samples", "log_header_only")
+_ASIDE = frozenset(
+    {"log_dir", "log_level", "log_format", "display", "max_connections", "max_tasks", "max_samples"}
+)
+"""Options on which scores do not depend."""
+
 _ONE_AT_A_TIME = threading.Lock()  # `inspect_ai.eval` refuses a second call in the same process
 
 
@@ -65,7 +70,9 @@ class Candidates(Cells):
         samples = {name: _samples(name, task) for name, task in zip(named, self._tasks, strict=True)}
         _check_same(samples)
         first = next(iter(samples.values()))
-        super().__init__(list(named), {key: _content(sample) for key, sample in first.items()})
+        shared = [metric, on_failure, {key: options[key] for key in sorted(options) if key not in _ASIDE}]
+        tasks = [[_described_task(task), shared] for task in self._tasks]
+        super().__init__(list(named), {key: _content(sample) for key, sample in first.items()}, tasks)
 
     def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
         """Return the scores of candidates on samples, from one call of `inspect_ai.eval`."""
@@ -142,6 +149,26 @@ def _task(name: str, given: Any) -> Task:
     if model is not None:
         found.model = get_model(model)
     return found
+
+
+def _described_task(task: Task) -> list[Any]:
+    """Return what scores depend on, as far as it is known: solvers, scorers and model, with arguments."""
+    solvers = getattr(task.solver, "_solvers", None) or [task.solver]
+    model = None if task.model is None else [str(task.model), getattr(task.model, "model_args", None)]
+    config = task.config.model_dump(exclude_none=True)
+    return [
+        [_registered(one) for one in solvers],
+        [_registered(one) for one in task.scorer or []],
+        model,
+        config,
+    ]
+
+
+def _registered(made: Any) -> list[Any]:
+    """Return the name of a solver or a scorer, and the arguments that it was made with."""
+    info = getattr(made, "__registry_info__", None)
+    name = getattr(made, "__qualname__", type(made).__qualname__) if info is None else info.name
+    return [name, getattr(made, "__registry_params__", None)]
 
 
 def _samples(name: str, task: Task) -> dict[str, Sample]:

@@ -82,7 +82,9 @@ class Candidates(Cells):
             for name, task in self._tasks.items()
             for number, document in enumerate(task.eval_docs)
         }
-        super().__init__([str(name) for name in candidates], hashes)
+        shared = [metric, sorted(self._tasks), options]
+        models = [[model, shared] for model in self._models]
+        super().__init__([str(name) for name in candidates], hashes, models)
 
     def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
         """Return the scores of models on documents."""

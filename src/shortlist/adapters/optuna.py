@@ -15,7 +15,7 @@ import numpy as np
 import optuna
 
 from shortlist.checks import is_whole, shortened, whole_number
-from shortlist.errors import InvalidProblem, MeasurementFailed, NotRewards
+from shortlist.errors import FinalFailure, InvalidProblem, MeasurementFailed, NotRewards
 from shortlist.execution import select
 from shortlist.problem import Problem
 from shortlist.result import Result
@@ -51,7 +51,10 @@ class Confirmed:
     def best_trial(self) -> optuna.trial.FrozenTrial:
         """The first of the selected trials."""
         if not len(self.result.indices):
-            raise InvalidProblem(f"no trial is selected. {self.result.stop.value} Call `confirm` again.")
+            raise InvalidProblem(
+                f"no trial is selected. {self.result.stop.value} Call `confirm` with a "
+                f"larger `budget` or `deadline`, or with a larger `epsilon`."
+            )
         return self.selected[0]
 
     @property
@@ -202,7 +205,13 @@ class _Measure:
         trial = optuna.trial.FixedTrial(dict(params), number)
         for name, value in attributes.items():
             trial.set_user_attr(name, value)
-        value = self.objective(trial, seed=seed) if self.takes_seed else self.objective(trial)
+        try:
+            value = self.objective(trial, seed=seed) if self.takes_seed else self.objective(trial)
+        except optuna.TrialPruned:
+            raise FinalFailure(
+                f"the objective pruned trial {number}. To compare trials, every measurement needs a value: "
+                f"give an objective that does not prune."
+            ) from None
         try:
             return float(value)
         except (TypeError, ValueError):

@@ -79,7 +79,9 @@ class Candidates(Cells):
             raise InvalidProblem("two tests have the same description; give every test its own.")
         self._config, self._command, self._options = Path(config), tuple(command), tuple(options)
         self._reading = Reading(metric, on_failure)
-        super().__init__([str(name) for name in candidates], {name: name for name in tests})
+        content = self._config.read_text(encoding="utf-8", errors="replace") if self._config.exists() else ""
+        pairs = [[pair, metric, on_failure, content] for pair in self._pairs]
+        super().__init__([str(name) for name in candidates], {name: name for name in tests}, pairs)
 
     def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
         """Return the scores of candidates on tests; candidates that share both are evaluated together."""

@@ -77,7 +77,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
     delta
         The accepted failure probability.
     score_bounds
-        ``(low, high)``: what scores can be at most and at least. They are known for the scorers in
+        ``(low, high)``: the smallest and the largest possible score. They are known for the scorers in
         `shortlist.adapters.scikit_learn.BOUNDS`, and for the score of classifiers.
     random_state
         Determines the order in which candidates take the splits.

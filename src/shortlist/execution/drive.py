@@ -227,7 +227,7 @@ def drive(
     all of them.
 
     `about` describes the measurement, as plain data for JSON. It is recorded in the log, and the run can only
-    be resumed with the same description.
+    be resumed with the same description. A source may have an attribute of this name.
 
     Raises
     ------
@@ -278,6 +278,7 @@ def drive(
             REPRODUCIBLE: reproducible or getattr(source, "is_reproducible", False),
         }
         | ({"turns": turns} if turns > 1 else {})
+        | (getattr(measure, "about", None) or {})
         | (about or {})
     )
     news = None if progress is None else partial(progress, session)
