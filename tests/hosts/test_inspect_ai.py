@@ -422,6 +422,17 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         Candidates(plain())  # type: ignore[arg-type]
 
 
+def test_epochs_that_are_not_averaged_and_other_questions_are_refused(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"log_dir": str(tmp_path), "display": "none"}
+    tasks = {name: (plain(8), model(right)) for name in ("a", "b")}
+    found = Candidates(tasks, epochs=Epochs(2, "max"), **given)
+    with pytest.raises(MeasurementFailed, match="2 epochs, reduced by max; only the mean is understood"):
+        sl.select(found, found.problem(1, 0.3, 0.3))
+    other = MemoryDataset([Sample(id=f"q{k}", input=f"other {k}", target="no") for k in range(8)])
+    with pytest.raises(InvalidProblem, match="is another one than that of 'b': input and target differ"):
+        Candidates({"a": plain(8), "b": Task(dataset=other, scorer=includes())}, **given)
+
+
 def test_an_unknown_scorer_ends_the_run_at_once(tmp_path: Path) -> None:
     service = Service([0.2, 0.9])
     candidates = service.candidates(10, tmp_path, metric="f1")

@@ -204,7 +204,9 @@ def test_it_is_resumed_from_a_store(tmp_path: Path) -> None:
     assert not part.result.is_answer
     assert study.user_attrs[ATTRIBUTE]["stop"] == "budget"
     assert not study.user_attrs[ATTRIBUTE]["is_certified"]
-    with pytest.raises(sl.InvalidProblem, match=r"no trial is selected.*Call `confirm` again"):
+    with pytest.raises(
+        sl.InvalidProblem, match=r"no trial is selected.*Call `confirm` with a larger `budget`"
+    ):
         _ = part.best_params
     done = confirm(study, counting, epsilon=0.2, top=4, **where)
     assert calls == needed
@@ -289,3 +291,21 @@ def test_an_objective_that_prunes_is_refused_at_once() -> None:
     with pytest.raises(sl.MeasurementFailed, match="the objective pruned trial"):
         confirm(study, pruning, top=2, epsilon=0.1)
     assert n_calls == 1
+
+
+def test_trials_of_another_study_with_the_same_numbers_are_another_question(tmp_path: Path) -> None:
+    def study(*values: float) -> optuna.Study:
+        made = optuna.create_study()
+        for x in values:
+            made.enqueue_trial({"x": x})
+        made.optimize(lambda trial: trial.suggest_float("x", 0, 10), n_trials=len(values))
+        return made
+
+    def objective(trial: optuna.Trial, seed: int) -> float:
+        x: float = trial.suggest_float("x", 0, 10)
+        return abs(x - 3) + random.Random(seed).gauss(0, 0.1)
+
+    store = tmp_path / "runs.db"
+    assert confirm(study(3.0, 4.5, 6.0), objective, epsilon=0.5, store=store).best_params == {"x": 3.0}
+    with pytest.raises(ChangedRun, match="trial 0 was"):
+        confirm(study(3.1, 4.5, 6.0), objective, epsilon=0.5, store=store)

@@ -147,3 +147,10 @@ def test_a_summary_alone_has_no_scores(tmp_path: Path) -> None:
         read_scores(tmp_path)
     with pytest.raises(InvalidProblem, match=r"has only the means of tasks.*--log_samples"):
         read_scores(tmp_path / f"results_{DATE}.json")
+
+
+@pytest.mark.parametrize("change", [{"doc_id": None}, {"doc_id": "x"}, {"metrics": 3}, {"acc": 10**400}])
+def test_entries_of_another_kind_are_no_bug(tmp_path: Path, change: dict[str, Any]) -> None:
+    written(tmp_path / "m", [sample(0) | change])
+    with pytest.raises(InvalidProblem):
+        read_scores(tmp_path)

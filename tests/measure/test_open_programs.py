@@ -238,3 +238,42 @@ def test_a_problem_file_runs_a_persistent_program_with_several_workers(tmp_path:
         return [int(len(item["text"]) % 10 < 3 * arm + 2) for item in items]
 
     assert sl.select(grade, found.problem).n_pulls == result.n_pulls - result.n_ahead
+
+
+@pytest.mark.parametrize("more", [{}, {"timeout": 1.0}])
+def test_whoever_holds_the_output_of_a_dead_program_does_not_hold_the_run(
+    more: dict[str, Any],
+) -> None:
+    """Also one in a session of its own, which is not stopped with the program."""
+    body = "import subprocess; subprocess.Popen(['sleep', '20'], start_new_session=True)\n"
+    source = program(body + ("time.sleep(60)" if more else "os._exit(3)"), **more)
+    began = time.monotonic()
+    assert ("`timeout`" if more else "it ended after 0 of 4 answers") in failure(source)
+    assert time.monotonic() - began < 12
+
+
+def test_programs_that_end_while_nothing_is_asked_fail_no_call() -> None:
+    source = program("say(id=one, score=0.5)\nif one == 3: sys.exit(75)")
+    for _ in range(3):
+        assert source.answers([CALL]) == [[0.5] * 4]
+        time.sleep(0.3)
+
+
+def test_programs_are_ended_together_with_all_that_they_started(tmp_path: Path) -> None:
+    """Three that do not end when their input does take the time of one."""
+    source = program(
+        f"import subprocess; child = subprocess.Popen(['sleep', '60'])\n"
+        f"open({str(tmp_path)!r} + f'/{{child.pid}}', 'w')\n"
+        f"say(id=one, score=0.5)\ntime.sleep(0.3)\n"
+        f"import threading; threading.Thread(target=time.sleep, args=(60,)).start()"
+    )
+    one = Call(5, 0, 1, 0)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(source.answers, [[one]] * 3))
+    began = time.monotonic()
+    del source
+    gc.collect()
+    assert time.monotonic() - began < 11
+    for child in tmp_path.iterdir():
+        state = Path(f"/proc/{child.name}/stat")
+        assert not state.exists() or ") Z " in state.read_text()

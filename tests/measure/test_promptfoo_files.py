@@ -159,3 +159,25 @@ def test_another_version_is_refused(missing: str, tmp_path: Path) -> None:
 def test_a_value_that_is_no_score_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="score is None; it must be a number"):
         read_scores(written(tmp_path / "a.json", [row(score=None)]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"prompt": "short"}, {"provider": "x"}, {"testCase": None}, {"testIdx": None}, {"namedScores": [1]}],
+)
+def test_entries_of_another_kind_are_no_bug(tmp_path: Path, change: dict[str, Any]) -> None:
+    file = written(tmp_path / "results.json", [row(0) | change])
+    with pytest.raises(InvalidProblem, match="has entries of another kind than expected"):
+        read_scores(file)
+
+
+def test_the_longest_label_counts_where_one_begins_with_another(tmp_path: Path) -> None:
+    """Files have the labels as `label: text of the prompt`."""
+    labels = {"config": {"prompts": [{"label": "short"}, {"label": "short: polite"}]}}
+    prompts = [{"raw": "x", "label": "short: polite: x"}, {"raw": "y", "label": "short: y"}]
+    file = written(
+        tmp_path / "results.json",
+        [row(0, prompt=one["label"]) | {"prompt": one} for one in prompts],
+        **labels,
+    )
+    assert read_scores(file).arms == ("short: polite", "short")

@@ -24,9 +24,9 @@ class Measured(NamedTuple):
 class Cells:
     """Candidates of an evaluation tool: what `select` measures, and the question about them.
 
-    A round of the strategy is one call of `evaluated`, for some arms and the items that are wanted of each,
+    A round of the strategy is one call of `evaluate`, for some arms and the items that are wanted of each,
     since tools take seconds to start, and measure many samples at once. If some cells fail, those that were
-    measured are kept in memory, and only the others are tried again.
+    measured are kept in memory, and only the others are tried again by this process.
 
     Attributes
     ----------
@@ -49,8 +49,14 @@ class Cells:
         self._kept: dict[tuple[int, str], float] = {}
 
     @abstractmethod
+    def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
+        """Add the scores of each arm on the items wanted of it; those found before an error are kept."""
+
     def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
         """Return the scores of each arm on the items wanted of it."""
+        found = Measured({}, {})
+        self.evaluate(wanted, found)
+        return found
 
     def problem(self, m: int, epsilon: float, delta: float, *, rewards: Any = None, **more: Any) -> Problem:
         """Return the question which of the candidates are the m best on all items.
@@ -73,16 +79,18 @@ class Cells:
         wanted: dict[int, list[str]] = {}
         for arm, item in (cell for row in cells for cell in row if cell not in self._kept):
             wanted.setdefault(arm, []).append(item)
-        failures: dict[tuple[int, str], str] = {}
-        if wanted:
-            scores, failures = self.evaluated(wanted)
-            self._kept |= scores
+        found = Measured({}, {})
+        try:
+            if wanted:
+                self.evaluate(wanted, found)
+        finally:
+            self._kept |= found.scores
         if missing := [cell for row in cells for cell in row if cell not in self._kept]:
             arm, item = missing[0]
             more = f", and {len(missing) - 1:,} others" if len(missing) > 1 else ""
             raise MeasurementFailed(
                 f"there is no score of {self.names[arm]} on item {item}{more}: "
-                f"{failures.get((arm, item), 'the evaluation did not return it')}"
+                f"{found.failures.get((arm, item), 'the evaluation did not return it')}"
             )
         return [[self._kept.pop(cell) for cell in row] for row in cells]
 

@@ -17,7 +17,7 @@ from inspect_ai.model import Model, get_model
 from shortlist.adapters.cells import Cells, Measured
 from shortlist.checks import shortened
 from shortlist.errors import FinalFailure, InvalidProblem, MeasurementFailed
-from shortlist.measure.result_files.inspect_ai import ARM, scores_of
+from shortlist.measure.result_files.inspect_ai import ARM, check_epochs, scores_of
 from shortlist.measure.result_files.reading import Reading, first_line
 
 Candidate: TypeAlias = Task | tuple[Task, str | Model]
@@ -74,18 +74,20 @@ class Candidates(Cells):
         tasks = [[_described_task(task), shared] for task in self._tasks]
         super().__init__(list(named), {key: _content(sample) for key, sample in first.items()}, tasks)
 
-    def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
-        """Return the scores of candidates on samples, from one call of `inspect_ai.eval`."""
+    def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
+        """Add the scores of candidates on samples, from one call of `inspect_ai.eval`."""
         tasks = [self._subset(arm, set(ids)) for arm, ids in wanted.items()]
         options = {"max_tasks": len(tasks)} | self._options
         with _ONE_AT_A_TIME:
             logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
-        scores: dict[tuple[int, str], float] = {}
-        failures: dict[tuple[int, str], str] = {}
+        troubles: list[MeasurementFailed] = []
         for log in logs:
-            arm = self.names.index(log.eval.metadata[ARM])
-            self._add(log, arm, scores, failures)
-        return Measured(scores, failures)
+            try:
+                self._add(log, self.names.index(log.eval.metadata[ARM]), found)
+            except MeasurementFailed as error:  # the other logs count
+                troubles.append(error)
+        for trouble in troubles:
+            raise trouble
 
     def _subset(self, arm: int, ids: set[str]) -> Task:
         """Return a task with some of its samples."""
@@ -94,27 +96,25 @@ class Candidates(Cells):
         task.metadata = (task.metadata or {}) | {ARM: self.names[arm]}
         return task
 
-    def _add(
-        self,
-        log: Any,
-        arm: int,
-        scores: dict[tuple[int, str], float],
-        failures: dict[tuple[int, str], str],
-    ) -> None:
+    def _add(self, log: Any, arm: int, found: Measured) -> None:
         path = Path(log.location)
         if log.status != "success":
             why = first_line(log.error.message) if log.error else log.status
             raise MeasurementFailed(f"the evaluation of {self.names[arm]} ended early ({why}); see {path}.")
+        try:
+            check_epochs(path, log)
+        except InvalidProblem as error:
+            raise FinalFailure(str(error)) from None
         by_id: dict[str, list[Any]] = {}
         for sample in log.samples or []:
             by_id.setdefault(str(sample.id), []).append(sample)
         for item, samples in by_id.items():
             errors = [sample.error.message for sample in samples if sample.error]
             if errors and self._reading.on_failure is None:
-                failures[arm, item] = f"{first_line(errors[0])}; see {path}."
+                found.failures[arm, item] = f"{first_line(errors[0])}; see {path}."
             else:
                 try:
-                    scores[arm, item] = scores_of(path, log, samples, self._reading)[item]
+                    found.scores[arm, item] = scores_of(path, log, samples, self._reading)[item]
                 except InvalidProblem as error:  # another attempt would not help
                     raise FinalFailure(str(error)) from None
 
@@ -187,6 +187,12 @@ def _check_same(samples: Mapping[str, Mapping[str, Sample]]) -> None:
     """Refuse candidates with different samples."""
     (first, expected), *others = samples.items()
     for name, found in others:
+        for key in expected.keys() & found.keys():
+            if expected[key].input != found[key].input and expected[key].target != found[key].target:
+                raise InvalidProblem(
+                    f"sample {key!r} of candidate {first!r} is another one than that of {name!r}: input and "
+                    f"target differ. Samples are matched by their ids; all must have the same samples."
+                )
         if different := expected.keys() ^ found.keys():
             one = sorted(different)[0]
             has, lacks = (first, name) if one in expected else (name, first)

@@ -86,12 +86,10 @@ class Candidates(Cells):
         models = [[model, shared] for model in self._models]
         super().__init__([str(name) for name in candidates], hashes, models)
 
-    def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
-        """Return the scores of models on documents."""
-        scores: dict[tuple[int, str], float] = {}
+    def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
+        """Add the scores of models on documents."""
         for arm, items in wanted.items():
-            scores |= {(arm, item): score for item, score in self._scores(arm, items).items()}
-        return Measured(scores, {})
+            found.scores.update({(arm, item): score for item, score in self._scores(arm, items).items()})
 
     def _scores(self, arm: int, items: Sequence[str]) -> dict[str, float]:
         numbers: dict[str, list[int]] = {}
@@ -144,7 +142,8 @@ def _check_examples(name: str, task: Any, n_wanted: int | None) -> None:
     n_examples = own if own == 0 or n_wanted is None else n_wanted
     sampler: Any = getattr(task, "sampler", None)
     if n_examples and getattr(type(sampler), "sample", None) is ContextSampler.sample:
-        fixed = {"task": name, "fewshot_config": {"sampler": "first_n"}}
+        own_task = {"task": name, "fewshot_config": {"sampler": "first_n"}}
+        fixed = {"group": f"{name}-fixed", "task": [own_task]}
         raise InvalidProblem(
             f"task {name!r} draws {n_examples} examples for each document at random, in the order in which "
             f"documents are evaluated. So a score would depend on what else is evaluated. Let all documents "

@@ -192,6 +192,11 @@ class _Measure:
     takes_seed: bool
     arms: Sequence[tuple[dict[str, Any], int, dict[str, Any]]]
 
+    @property
+    def about(self) -> dict[str, str]:
+        """The parameters of each trial: trials of other studies may have the same numbers."""
+        return {f"trial {number}": repr(sorted(params.items())) for params, number, _ in self.arms}
+
     @classmethod
     def of(cls, objective: Callable[..., Any], trials: Sequence[optuna.trial.FrozenTrial]) -> "_Measure":
         arms = [(dict(trial.params), trial.number, dict(trial.user_attrs)) for trial in trials]

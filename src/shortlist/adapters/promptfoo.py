@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from shortlist.measure.result_files.reading import Reading, first_line
 
 _QUIET = ("--no-write", "--no-table", "--no-progress-bar")
 _TESTS_FAILED = 100  # the exit status if assertions failed, which is no trouble here
+_MOST_BYTES = 100_000  # of an argument; the operating system allows 131,072
 _ID_KEYS = ("__description", "description")
 
 
@@ -75,6 +76,15 @@ class Candidates(Cells):
             if isinstance(candidates, Mapping)
             else [(prompt, None) for prompt in candidates]
         )
+        prompts = {prompt for prompt, _ in self._pairs}
+        if len(set(self._pairs)) < len(self._pairs):
+            raise InvalidProblem("two candidates are the same prompt with the same provider; keep one.")
+        for one in sorted(prompts):
+            if longer := [other for other in sorted(prompts) if other.startswith(f"{one}: ")]:
+                raise InvalidProblem(
+                    f"the label {longer[0]!r} begins with the label {one!r} and a colon, which promptfoo "
+                    f"takes for the same prompt; change one of them."
+                )
         if len(set(tests)) < len(tests):
             raise InvalidProblem("two tests have the same description; give every test its own.")
         self._config, self._command, self._options = Path(config), tuple(command), tuple(options)
@@ -83,15 +93,15 @@ class Candidates(Cells):
         pairs = [[pair, metric, on_failure, content] for pair in self._pairs]
         super().__init__([str(name) for name in candidates], {name: name for name in tests}, pairs)
 
-    def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
-        """Return the scores of candidates on tests; candidates that share both are evaluated together."""
+    def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
+        """Add the scores of candidates on tests; candidates that share both are evaluated together."""
         groups: dict[tuple[str | None, frozenset[str]], list[int]] = {}
         for arm, tests in wanted.items():
             groups.setdefault((self._pairs[arm][1], frozenset(tests)), []).append(arm)
-        found = Measured({}, {})
         for (provider, shared), arms in groups.items():
-            self._add(found, provider, sorted(shared), {self._pairs[arm][0]: arm for arm in arms})
-        return found
+            by_prompt = {self._pairs[arm][0]: arm for arm in arms}
+            for tests in _short_enough(sorted(shared)):
+                self._add(found, provider, tests, by_prompt)
 
     def _add(
         self, found: Measured, provider: str | None, tests: Sequence[str], arms: Mapping[str, int]
@@ -143,6 +153,20 @@ class Candidates(Cells):
             raise FinalFailure(
                 f"{error} Do the labels of prompts and the descriptions of tests exist?"
             ) from None
+
+
+def _short_enough(tests: Sequence[str]) -> Iterator[list[str]]:
+    """Yield tests in groups whose names fit into one argument of a program."""
+    group: list[str] = []
+    size = 0
+    for test in tests:
+        length = 2 * len(test.encode()) + 1
+        if group and size + length > _MOST_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(test)
+        size += length
+    yield group
 
 
 def _complaint(run: "subprocess.CompletedProcess[str]") -> str:

@@ -14,6 +14,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -26,6 +27,7 @@ from shortlist.measure.printed import checked_number, is_number, short
 
 LAST_LINES = 8  # lines of a failed program's stderr
 _PATIENCE = 5.0  # seconds that a program has to end after its input has
+_GLANCE = 0.5  # seconds after which it is looked whether a program has ended, and may still be read
 
 
 class ProgramFailed(Exception):
@@ -94,7 +96,7 @@ class OpenProgram:
             found: dict[int, dict[str, Any]] = {}
             unanswered = set(numbers)
             while unanswered:
-                if (line := self._lines.get()) is None:
+                if (line := self._next_line()) is None:
                     self._wait()
                     ended = f"it ended after {len(found)} of {len(numbers)} answers"
                     late = f"it had not answered after {timeout} seconds (`timeout`) and was stopped"
@@ -106,6 +108,24 @@ class OpenProgram:
         finally:
             timer.cancel()
         return [found[one] for one in numbers]
+
+    def _next_line(self) -> bytes | None:
+        """Return the next line of its output, or None if it has ended.
+
+        It may have ended although its output is open, since processes that it started hold it.
+        """
+        while True:
+            has_ended = self.has_ended
+            try:
+                return self._lines.get(timeout=_GLANCE)
+            except queue.Empty:
+                if has_ended:
+                    return None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program itself has ended."""
+        return self.process.poll() is not None
 
     def _parsed(self, line: bytes, unanswered: Set[int]) -> dict[str, Any]:
         text = line.decode("utf-8", "replace").strip()
@@ -124,27 +144,33 @@ class OpenProgram:
         """Return the last lines of its stderr."""
         return b"".join(self._said).decode("utf-8", "replace").rstrip().splitlines()
 
-    def _wait(self) -> None:
-        """Wait until the program has ended and all of its stderr is read; stop it if that takes long."""
-        try:
-            self.process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self.process.wait()
+    def _wait(self, seconds: float = _PATIENCE) -> None:
+        """Wait until the program has ended and all of its stderr is read; stop it if that takes long.
+
+        Processes that it started, and left behind, are stopped as well.
+        """
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(seconds, 0.0))
+        self.kill()
+        self.process.wait()
         for reader in self._readers:
-            reader.join(1.0)
+            reader.join(_GLANCE)
 
     def kill(self) -> None:
         """Stop the program, and all processes that it started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
-    def close(self) -> None:
-        """End its input, and wait for the program to end; stop it if that takes long."""
+    def end_input(self) -> None:
+        """Let the program know that there are no more requests."""
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.close()
-        self._wait()
+
+    def close(self, seconds: float = _PATIENCE) -> None:
+        """End its input, and wait for the program to end; stop it if that takes long."""
+        self.end_input()
+        self._wait(seconds)
 
 
 class OpenPrograms:
@@ -168,10 +194,7 @@ class OpenPrograms:
         OSError
             If it cannot be started.
         """
-        with self._lock:
-            program = self._free.pop() if self._free else None
-        if program is None:
-            program = OpenProgram(*self._start)
+        program = self._taken() or OpenProgram(*self._start)
         try:
             found = program.answers(requests, timeout)
         except BaseException:
@@ -184,6 +207,15 @@ class OpenPrograms:
             return [_score(answer) for answer in found]
         except ValueError as error:
             raise ProgramFailed(str(error), program) from None
+
+    def _taken(self) -> OpenProgram | None:
+        """Return a program that is free, if there is one; those that ended meanwhile are forgotten."""
+        while True:
+            with self._lock:
+                program = self._free.pop() if self._free else None
+            if program is None or not program.has_ended:
+                return program
+            program.close()
 
 
 def _score(answer: dict[str, Any]) -> float:
@@ -214,5 +246,9 @@ def _started(read: Callable[[Iterable[bytes]], None], stream: IO[bytes]) -> thre
 
 
 def _close_all(programs: list[OpenProgram]) -> None:
+    """End programs, all at the same time."""
     for program in programs:
-        program.close()
+        program.end_input()
+    deadline = time.monotonic() + _PATIENCE
+    for program in programs:
+        program.close(deadline - time.monotonic())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import shortened
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import bytes_of, listed
 from shortlist.measure.table_file import npy_numbers
@@ -89,7 +90,7 @@ def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
     try:
         found = json.loads(line)
         arm, item, score = (found[key] for key in LONG)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise InvalidProblem(
             f'{path}, line {number}: it must be like {{"arm": "A", "item": "17", "score": 1}}.'
         ) from None
@@ -149,9 +150,9 @@ def _number(field: Any, where: str) -> float:
         score = float(field)
         if not np.isfinite(score):
             raise ValueError
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise InvalidProblem(
-            f"{where}: {field!r} is not a score; write a number, or leave it empty."
+            f"{where}: {shortened(field)} is not a score; write a number, or leave it empty."
         ) from None
     return score
 

@@ -6,6 +6,7 @@ and raises InvalidProblem, with the path and what is wrong, if it does not under
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def read_scores(path: Path, metric: str | None = None, on_failure: float | None 
         own = [file for file in others if tool.is_result(file, head_of(file))]
         others = [file for file in others if file not in own]
         if own:
-            tables.append(tool.read(own, reading))
+            tables.append(_read(tool, own, reading))
     if path.is_dir():
         others = [file for file in others if file.name.lower().endswith(_TABLES)]
     elif others and path.suffix.lower() == ".json":
@@ -61,6 +62,31 @@ def read_scores(path: Path, metric: str | None = None, on_failure: float | None 
             f"and tables (.csv, .jsonl, .npy)."
         )
     return joined(tables + [read_table(file) for file in others], path)
+
+
+def _read(tool: ModuleType, files: list[Path], reading: Reading) -> ScoreTable:
+    """Return the scores in files of a tool; name the file if its entries are not of the kind expected."""
+    try:
+        found: ScoreTable = tool.read(files, reading)
+    except InvalidProblem:
+        raise
+    except (
+        TypeError,
+        AttributeError,
+        KeyError,
+        IndexError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        where = (
+            str(files[0]) if len(files) == 1 else f"one of the files {listed([str(file) for file in files])}"
+        )
+        raise InvalidProblem(
+            f"{where} has entries of another kind than expected ({type(error).__name__}: {error}). Was it "
+            f"changed, or written by another version of the tool?"
+        ) from error
+    return found
 
 
 def _files(folder: Path) -> list[Path]:

@@ -179,6 +179,11 @@ def _check(path: Path, log: Any) -> None:
         )
     if log.invalidated:
         raise InvalidProblem(f"{path} has samples that were marked as invalid; evaluate them again.")
+    check_epochs(path, log)
+
+
+def check_epochs(path: Path, log: Any) -> None:
+    """Refuse a log whose epochs were not reduced by their mean."""
     reducers = log.eval.config.epochs_reducer or ["mean"]
     if (log.eval.config.epochs or 1) > 1 and list(reducers) != ["mean"]:
         raise InvalidProblem(

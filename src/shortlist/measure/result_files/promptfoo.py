@@ -148,7 +148,7 @@ def _result(path: Path, row: Any, where: str, labels: Sequence[str] = ()) -> Res
             raise InvalidProblem(f"{where}: {name} is {shortened(value)}; it must be a number.")
     return Result(
         path,
-        next((one for one in labels if label.startswith(f"{one}: ")), label),
+        max((one for one in labels if f"{label}: ".startswith(f"{one}: ")), key=len, default=label),
         str(provider),
         int(row["testIdx"]),
         str(row["testCase"].get("description") or ""),

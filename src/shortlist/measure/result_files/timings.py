@@ -89,7 +89,10 @@ def _entry(found: Any, key: str, where: str) -> Any:
 
 def _seconds(found: Any, where: str) -> FloatArray:
     is_number = [isinstance(one, int | float) and not isinstance(one, bool) for one in _list(found)]
-    times = np.array(found, dtype=float) if is_number and all(is_number) else np.empty(0)
+    try:
+        times = np.array(found, dtype=float) if is_number and all(is_number) else np.empty(0)
+    except OverflowError:  # JSON allows integers of any size
+        times = np.empty(0)
     if not len(times) or not np.isfinite(times).all() or (times < 0).any():
         raise InvalidProblem(f"{where}: its timings must be a list of numbers of seconds, 0 or more.")
     return times
