@@ -277,3 +277,14 @@ def test_programs_are_ended_together_with_all_that_they_started(tmp_path: Path) 
     for child in tmp_path.iterdir():
         state = Path(f"/proc/{child.name}/stat")
         assert not state.exists() or ") Z " in state.read_text()
+
+
+def test_a_program_that_printed_anything_else_is_not_asked_again(tmp_path: Path) -> None:
+    """Nobody knows what it will say next."""
+    source = program(
+        f"known = globals().setdefault('me', open({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w'))\n"
+        f"print('rubbish', flush=True) if len(os.listdir({str(tmp_path)!r})) == 1 else say(id=one, score=1)"
+    )
+    assert "rubbish" in failure(source)
+    assert source.answers([CALL, CALL]) == [[1.0] * 4] * 2
+    assert len(list(tmp_path.iterdir())) == 2
