@@ -12,6 +12,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Certificate, Guarantee
+from shortlist.certificates.certificate import OPEN
 from shortlist.errors import NoGuarantee
 from shortlist.planning import gap_words
 from shortlist.problem import Problem
@@ -123,6 +124,19 @@ class Result:
         return self.problem.cost_of(self.arms.pulls)
 
     @property
+    def n_saved(self) -> int:
+        """With shared items: how many scores are saved, compared with the whole table; else 0.
+
+        While some arms are open, only those of the other arms are: their further scores are not needed.
+        """
+        if self.problem.items is None:
+            return 0
+        left = self.problem.cells - np.minimum(self.arms.pulls, self.problem.cells)
+        if self.stop in {Stop.CERTIFIED, Stop.UNPROVED}:
+            return int(left.sum())
+        return int(left[np.array(self.arms.statuses) != OPEN].sum()) if self.arms.statuses else 0
+
+    @property
     def effort(self) -> str:
         """The pulls of the run, and what they cost, as a sentence."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
@@ -210,6 +224,7 @@ class Result:
             "n_scored": self.n_scored,
             "n_reissued": self.n_reissued,
             "n_ahead": self.n_ahead,
+            "n_saved": self.n_saved,
             "problem": self.problem.to_dict(),
             "lower_bound": None if self.lower_bound is None else self.lower_bound.pulls,
             "gap": None if self.gap is None or math.isinf(self.gap) else self.gap,

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -283,3 +284,48 @@ def test_workers_are_named() -> None:
     _, pid, _ = own_name().rsplit(":", 2)
     assert worker_words(own_name()).startswith(f"process {pid} on ")
     assert (worker_words("ann"), worker_words("")) == ("ann", "an unknown worker")
+
+
+def test_scores_are_counted_alike_wherever_a_run_on_items_is_shown(call: Calls) -> None:
+    problem = sl.Problem(1, 0.01, 0.1, n=3, rewards=sl.Bernoulli(), items=60, costs=[1, 2, 4])
+
+    def scores(arm: int, items: list[int]) -> list[int]:
+        if len(made) >= 60:
+            raise KeyboardInterrupt
+        made.extend(items)
+        return [int((item * 7) % 10 < 3 + arm) for item in items]
+
+    made: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        sl.select(scores, problem, store="shortlist.db", name="half", pulls_per_call=1)
+    with (
+        closing(sl.open_store("shortlist.db")) as store,
+        sl.Session(problem, store=store, name="half") as run,
+    ):
+        result, asked = run.result, run.asked
+        assert 0 < run.history.n_partial < asked.counts.sum()  # some tickets are answered in part
+    assert result.n_pulls == len(made) == sum(result.arms.pulls) == 60
+    assert [one["n_pulls"] for one in call("list", "--json").data] == [60]
+    assert call("status", "half", "--json").data["n_pulls"] == 60
+    words = call("status", "half").words
+    assert f"60 of 180 scores measured (33 %) at a cost of {result.cost:g}" in words
+    assert "60 of 180 scores (33.3%)" in call("report", "half").words
+
+
+def test_what_is_saved_on_shared_items(call: Calls) -> None:
+    problem = sl.Problem(1, 0.0, 0.1, n=3, rewards=sl.Bernoulli(), items=200)
+    result = sl.select(
+        lambda arm, items: [int((item * 7) % 10 < 2 + 3 * arm) for item in items],
+        problem,
+        store="shortlist.db",
+        name="whole",
+    )
+    assert result.n_saved == 600 - result.n_pulls > 0
+    saved = f"{result.n_saved:,} scores saved"
+    for command in ("status", "report"):
+        assert saved in call(command, "whole").words
+    assert call("report", "whole", "--json").data["result"]["n_saved"] == result.n_saved
+    known = problem.changed(known={0: [0.0] * 200})
+    assert sl.Session(known).result.n_saved == 0
+    part = replace(result, stop=sl.Stop.BUDGET, arms=replace(result.arms, statuses=("out", "open", "open")))
+    assert part.n_saved == 200 - result.arms.pulls[0]

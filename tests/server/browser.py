@@ -101,6 +101,13 @@ def fill(path: Path) -> None:
     measured(session, np.linspace(0.9, 0.1, len(HOSTILE)), rounds=3)
     question = unknown(m=1, epsilon=1.0, delta=0.05, names=["old", "new", "newer"])
     begun("unknown variances", question, "auto")
+    rng = np.random.default_rng(2)
+    table = (rng.random((10, 200)) < np.array(means)[:, None]).astype(float)
+    items = sl.Problem(2, 0.05, 0.1, names=names, rewards=sl.Bernoulli(), items=200, costs=[1.5] * 10)
+    run = begun("shared items", items, "auto")
+    while run.result.n_saved < 200:
+        asked = run.asked
+        run.tell(asked, [table[one.arm, run.items_of(one)].tolist() for one in asked], worker="grader")
     measured(begun("damaged", problem(names=names)), means, rounds=2)
     store.close()
     damage(path, "damaged")

@@ -36,6 +36,7 @@ RUNS = {
     "large": "large",
     "hostile": "%3Ci%3Ehostile%3C~1i%3E%20%26%20%27quoted%27",
     "unknown variances": "unknown%20variances",
+    "shared items": "shared%20items",
 }
 PAGES = {"list": "/", "plan": "/plan", "login": "/login", "damaged": "/runs/damaged"} | {
     name: f"/runs/{part}" for name, part in RUNS.items()
@@ -165,6 +166,22 @@ def test_pages_can_be_read_at_any_width(serving: Serving, tab: OpenRun) -> None:
             assert found["sticking_out"] == [], (kind, width, scheme)
             assert found["faint"] == [], (kind, width, scheme)
             assert found["texts"] > (5 if kind in {"login", "damaged"} else 20)
+
+
+def test_a_run_on_shared_items_shows_what_is_measured_and_what_is_saved(
+    serving: Serving, tab: OpenRun
+) -> None:
+    page = tab(serving.url + PAGES["shared items"], PHONE)
+    facts = serving.facts("/runs/shared%20items.json")
+    statuses = [one["status"] for one in facts["arms"]["rows"]]
+    n_arms = [str(statuses.count(status)) for status in ("in", "open", "out")]
+    assert facts["n_pulls"] == 2000 * facts["share"]
+    saved = sum(200 - one["pulls"] for one in facts["arms"]["rows"] if one["status"] != "open")
+    expected = [f"{100 * facts['share']:.0f} %", f"{saved:,}", *n_arms]
+    expected.append(f"{1.5 * facts['n_pulls']:,g}")
+    expect(page.locator(".tallies b")).to_have_text(expected)
+    assert spot(page, ".tallies").inner_text().split()[-3:] == ["cost", "so", "far"]
+    expect(spot(tab(f"{serving.url}/runs/certified"), ".tallies")).to_be_hidden()
 
 
 def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(

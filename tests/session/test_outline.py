@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from shortlist.errors import CorruptLog
 from shortlist.session import log as follower
 from shortlist.session.log import RunLog
 from shortlist.session.outline import Outline, outline, outline_of
-from shortlist.store import Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
+from shortlist.store import Answered, Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
 from tests.questions import unknown
 
 KNOWN = sl.Problem(m=1, epsilon=0.4, delta=0.1, variances=[0.25] * 6)
@@ -79,6 +80,29 @@ def test_an_outline_is_what_decisions_come_to_after_every_event(
     for n in range(1, len(log) + 1):
         store.restore(str(n), log[:n])
         assert facts(outline(store, str(n))) == decided_again(store, str(n))
+
+
+def test_outlines_count_all_scores_on_shared_items(store: Store) -> None:
+    rng, kept = np.random.default_rng(4), MemoryStore()
+    table = (rng.random((6, 80)) < np.linspace(0.3, 0.7, 6)[:, None]).astype(float)
+    problem = sl.Problem(1, 0.1, 0.1, n=6, rewards=sl.Bernoulli(), items=80)
+    with ThreadPoolExecutor(4) as threads:
+        result = sl.select(
+            lambda arm, items: table[arm, items].tolist(),
+            problem,
+            store=kept,
+            executor=threads,
+            pulls_per_call=1,
+        )
+    log = list(kept.read("main"))
+    assert sum(isinstance(record.event, Answered) for record in log) > 50
+    for n in range(1, len(log) + 1, 3):
+        store.restore(str(n), log[:n])
+        assert facts(outline(store, str(n))) == decided_again(store, str(n))
+    store.restore("whole", log)
+    found = outline(store, "whole")
+    assert found is not None
+    assert found.n_pulls == result.n_pulls
 
 
 def test_there_is_no_outline_of_no_run(store: Store) -> None:

@@ -90,7 +90,7 @@ FAULTS = (
     Fault(
         "withdrawal: its pulls still count",
         "session/state.py",
-        "        self.n_pulls -= int(round.tickets.counts[place].sum())\n",
+        "        self._n_told -= int(round.tickets.counts[place].sum())\n",
         "",
     ),
     Fault(
@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "costs: pulls made before count as one each",
         "session/state.py",
-        "return self.problem.cost_of(pulls + self._ahead_pulls)",
-        "return float((pulls + self._ahead_pulls).sum())",
+        "return self.problem.cost_of(pulls + self._waiting_pulls)",
+        "return float((pulls + self._waiting_pulls).sum())",
     ),
     Fault(
         "costs: lower bounds are those of free pulls",

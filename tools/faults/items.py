@@ -367,6 +367,30 @@ FAULTS = (
         "if is_over:",
     ),
     Fault(
+        "items: scores of open arms are said to be saved",
+        "result.py",
+        "return int(left[np.array(self.arms.statuses) != OPEN].sum()) if self.arms.statuses else 0",
+        "return int(left.sum())",
+    ),
+    Fault(
+        "items: lists count a score twice, in its part and in its ticket",
+        "session/outline.py",
+        "is_beyond = one.first_pulls >= pulls[one.arms]",
+        "is_beyond = one.first_pulls >= 0 * pulls[one.arms]",
+    ),
+    Fault(
+        "items: scores of incomplete tickets are not counted",
+        "session/state.py",
+        "return self._n_told if self.problem.items is None else self.n_made",
+        "return self._n_told",
+    ),
+    Fault(
+        "items: a mean cannot be shown if epsilon is 0",
+        "report/text_format.py",
+        "math.log10(epsilon or 0.01)",
+        "math.log10(epsilon)",
+    ),
+    Fault(
         "ahead: scores that were measured ahead are not used",
         "session/state.py",
         "        if not self.ahead or not len(self.round.tickets):\n",

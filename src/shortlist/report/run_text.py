@@ -12,8 +12,8 @@ from rich.text import Text
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.text import result_text
-from shortlist.report.text_format import day, iso, mean_words, moment
-from shortlist.report.verdict import status_words
+from shortlist.report.text_format import day, iso, mean_words, moment, percent
+from shortlist.report.verdict import saved_words, status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
@@ -157,6 +157,8 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
         parts.append(Text(history.result.reissued, style="yellow"))
     if history.is_final:
         parts += [Text(), result_text(history.result)]
+        if saved := saved_words(history.result, is_finished=True):
+            parts.append(Text(f"{saved}."))
     return Group(*parts)
 
 
@@ -167,7 +169,18 @@ def _origin(log: RunLog) -> str:
     return f"{began.strategy}{chosen}, seed {began.seed}; {times}; ticket prefix {began.code}"
 
 
+def scores_words(history: RunState) -> str:
+    """Return how much of the table of scores on shared items is measured, what it cost, and what is saved."""
+    problem, cells = history.problem, max(history.problem.n_cells, 1)
+    said = f"{history.n_pulls:,} of {problem.n_cells:,} scores measured ({percent(history.n_pulls / cells)})"
+    said += "" if problem.costs is None else f" at a cost of {history.cost_made:,.6g}"
+    saved = saved_words(history.result, is_finished=history.is_final)
+    return f"{said}; {saved}" if saved else said
+
+
 def _pulls(history: RunState) -> str:
+    if history.problem.items is not None:
+        return f"{scores_words(history)}."
     cap = history.worst_case_pulls
     said = f"{counted(history.n_pulls, 'pull')} made"
     said += f", {history.n_fed:,} fed" if history.n_fed else ""

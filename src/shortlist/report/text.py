@@ -10,6 +10,7 @@ from rich.text import Text
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
 from shortlist.planning import Plan, Usual, gap_words
+from shortlist.report.text_format import decimals_for
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
 
@@ -57,7 +58,7 @@ def _selected(result: Result, true_means: FloatArray | None) -> Table:
     table.add_column("arm")
     for heading in ["observed mean", "pulls"] + (["true mean"] if true_means is not None else []):
         table.add_column(heading, justify="right")
-    decimals = max(0, 2 - math.floor(math.log10(result.problem.epsilon)))
+    decimals = decimals_for(result.problem.epsilon)
     for arm in result.indices[:_MOST_ROWS]:
         row: list[RenderableType] = [
             Text(result.problem.name(int(arm))),

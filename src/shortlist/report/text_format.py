@@ -14,8 +14,8 @@ _MOST_DECIMALS = 6
 
 
 def decimals_for(epsilon: float) -> int:
-    """Return the number of decimals to show of a mean: two more than epsilon has."""
-    return max(0, 2 - math.floor(math.log10(epsilon)))
+    """Return the number of decimals to show of a mean: two more than epsilon has, or 4 if it is 0."""
+    return max(0, 2 - math.floor(math.log10(epsilon or 0.01)))
 
 
 def mean_words(value: float, epsilon: float) -> str:

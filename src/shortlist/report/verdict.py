@@ -2,8 +2,9 @@
 
 from shortlist.certificates import Certificate, Guarantee
 from shortlist.report.model import Report
-from shortlist.report.text_format import large
+from shortlist.report.text_format import large, percent
 from shortlist.report.worker_text import counted
+from shortlist.result import Result
 from shortlist.strategies import strategy_for
 
 MOST_NAMED = 5  # arms named in the headline
@@ -22,7 +23,8 @@ LABELS = {
 def headline(report: Report) -> str:
     """Return the outcome in one phrase; names of the arms may follow after a colon."""
     result = report.result
-    n, k, pulls = result.problem.n, len(result.indices), counted(result.n_pulls, "pull")
+    n, k = result.problem.n, len(result.indices)
+    pulls = counted(result.n_pulls, "pull" if result.problem.items is None else "score")
     of = f"{k:,} of {counted(n, 'arm')}"
     if report.state == "certified" and k == n:
         return f"All {counted(n, 'arm')} selected: no measurement was needed"
@@ -122,11 +124,23 @@ def standing(report: Report) -> str:
 def effort(report: Report) -> str:
     """Return the cost of the run, and its maximum."""
     result, cap = report.result, report.cap
+    if result.problem.items is not None:
+        saved = saved_words(result, is_finished=report.is_finished)
+        return f"{result.effort} {saved[:1].upper()}{saved[1:]}." if saved else result.effort
     if cap is None or cap <= result.n_pulls:
         return result.effort
     could = "It could have taken" if report.is_finished else "The strategy takes"
     end = "" if report.is_finished else " before it ends"
     return f"{result.effort} {could} up to {large(cap)}{end}."
+
+
+def saved_words(result: Result, *, is_finished: bool) -> str:
+    """Return how many scores on shared items are saved, as a phrase; empty if none is."""
+    if not result.n_saved:
+        return ""
+    share = percent(result.n_saved / result.problem.n_cells)
+    saved = f"{counted(result.n_saved, 'score')} saved ({share} of the table)"
+    return saved if is_finished else f"{saved} so far: those of arms that are not open"
 
 
 def optimality(report: Report) -> str:

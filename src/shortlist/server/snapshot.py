@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from shortlist.report.model import Report, report_of_history
 from shortlist.report.origin import resuming
 from shortlist.report.progress import duration
 from shortlist.report.rows import Left, Row, shown
-from shortlist.report.run_text import state_of, status_dict
-from shortlist.report.text_format import iso, large, plain_name, shortened, visible
+from shortlist.report.run_text import scores_words, state_of, status_dict
+from shortlist.report.text_format import iso, large, percent, plain_name, shortened, visible
 from shortlist.report.verdict import (
     LABELS,
     assumption,
@@ -172,6 +173,7 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
             "names_arms": names_arms(report),
             "winners": [{"name": name} for name in _winners(report)],
             "progress": _progress(log.history, pace),
+            "tallies": _tallies(log.history),
             "gauge": _gauge(log.history.n_pulls, report.cap, facts["lower_bound"]),
             "needs_variances": log.history.round.tickets.needs_variances,
             "n_selected": len(report.result.indices),
@@ -258,6 +260,24 @@ def share_of(pulls: float | None, cap: int | None) -> float | None:
     return min(pulls / cap, 1.0) if cap and pulls is not None else None
 
 
+def _tallies(history: RunState) -> list[dict[str, str]]:
+    """Return the figures of a run on shared items: the share of the table, what is saved, arms, and cost."""
+    problem = history.problem
+    if problem.items is None:
+        return []
+    counts = Counter(history.certified.statuses)
+    share = percent(history.n_pulls / max(problem.n_cells, 1))
+    saved = "scores saved" if history.is_final else "scores saved so far"
+    tallies = [(share, "of the table measured"), (f"{history.result.n_saved:,}", saved)]
+    tallies += [
+        (f"{counts[one]:,}", f"{'arm' if counts[one] == 1 else 'arms'} {one}")
+        for one in ("in", "open", "out")
+    ]
+    if problem.costs is not None:
+        tallies.append((f"{history.cost_made:,.6g}", "cost" if history.is_final else "cost so far"))
+    return [{"value": value, "label": label} for value, label in tallies]
+
+
 def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
     """Return the number of pulls of a run, with the maximum and the lower bound."""
     return {
@@ -273,8 +293,11 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     cap = history.worst_case_pulls
     fed = f", {history.n_fed:,} fed" if history.n_fed else ""
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
+    if history.problem.items is not None:
+        said = [scores_words(history)]
     if history.is_final:
-        return f"{said[0]} in {counted(history.n_rounds, 'round')}"
+        rounds = counted(history.n_rounds, "round")
+        return f"{said[0]} in {rounds}" if history.problem.items is None else f"{said[0]}; {rounds}"
     round = history.round
     pilot = ", the pilot" if round.tickets.needs_variances else ""
     said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")

@@ -14,10 +14,10 @@ from itertools import chain, islice
 
 import numpy as np
 
-from shortlist.arrays import BoolArray
+from shortlist.arrays import BoolArray, IntArray
 from shortlist.errors import StoreTrouble
 from shortlist.session.log import RunLog
-from shortlist.store import Asked, Began, Ended, Store, Suspended, Told
+from shortlist.store import Answered, Asked, Began, Ended, Store, Suspended, Told
 from shortlist.store.chain import Row, record
 from shortlist.store.codec import decoded
 from shortlist.store.sql import SqlStore
@@ -35,7 +35,7 @@ class Outline:
     Attributes
     ----------
     n_pulls, n_rounds
-        The number of pulls answered, and of complete rounds.
+        The number of pulls, as in `RunState`, and of complete rounds.
     is_final, is_suspended
         Whether the run has ended by its own rule; and whether a driver stopped early and no answer arrived
         since.
@@ -88,22 +88,27 @@ def outline_of(log: RunLog) -> Outline:
 def _read(run: str, rows: Iterable[Row]) -> Outline | None:
     """Return the progress of a run; None if its decisions must be recomputed to know it."""
     began, asked, ended_at = None, None, None
-    n_pulls, is_suspended, began_at, changed_at = 0, False, 0.0, 0.0
+    is_suspended, began_at, changed_at = False, 0.0, 0.0
+    pulls = np.zeros(0, dtype=np.int64)  # of answered tickets, by arm
     answers: list[bytes] = []  # of the last round
+    parts: list[bytes] = []  # answers to parts of tickets, on shared items
     for number, kind, at, body, _ in rows:
         changed_at = at
         if kind == "told":
             answers.append(body)
             is_suspended = False
-        elif kind == "answered":  # a part of a ticket, which counts when the ticket is complete
+        elif kind == "answered":  # a part of a ticket, which counts when the ticket is complete, or a score
             is_suspended = False
+            parts += [body] if began is not None and began.problem.items is not None else []
         elif kind in _UNPACKED:
             event = decoded(kind, body)
             match event:
                 case Began() if number == 1 and event.version == _version():
                     began, began_at = event, at
-                case Asked() if event.round == (0 if asked is None else asked.round + 1):
-                    n_pulls += 0 if asked is None else int(asked.counts.sum())
+                    pulls = np.zeros(began.problem.n, dtype=np.int64)
+                case Asked() if began and event.round == (0 if asked is None else asked.round + 1):
+                    if asked is not None:
+                        pulls[asked.arms] += asked.counts
                     asked = event
                     answers.clear()
                 case Suspended():
@@ -120,9 +125,21 @@ def _read(run: str, rows: Iterable[Row]) -> Outline | None:
     is_told = np.ones(len(asked.arms), dtype=bool) if is_final else _told(asked, answers)
     if is_told is None or (is_told.all() and not is_final):
         return None  # a complete round may have been the last
-    n_pulls += int(asked.counts[is_told].sum())
+    pulls[asked.arms[is_told]] += asked.counts[is_told]
+    n_pulls = int(pulls.sum()) + _n_beyond(pulls, parts)
     n_rounds = asked.round + is_final
     return Outline(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
+
+
+def _n_beyond(pulls: IntArray, parts: Iterable[bytes]) -> int:
+    """Return the number of scores on shared items that are not among those of answered tickets."""
+    found: dict[tuple[int, int], int] = {}
+    for body in parts:
+        if isinstance(one := decoded("answered", body), Answered):
+            is_beyond = one.first_pulls >= pulls[one.arms]
+            keys = zip(one.arms[is_beyond].tolist(), one.first_pulls[is_beyond].tolist(), strict=True)
+            found |= zip(keys, one.counts[is_beyond].tolist(), strict=True)
+    return sum(found.values())
 
 
 def _told(asked: Asked, answers: Iterable[bytes]) -> BoolArray | None:

@@ -234,8 +234,8 @@ class RunState:
         Refused second answers, and scored failures, of answered tickets.
     repeats
         Second answers that are in the log although the first ones count; they are ignored.
-    n_pulls, n_partial
-        The number of pulls of answered tickets; and of further pulls, answered in parts of open tickets.
+    n_partial
+        The number of pulls that were answered in parts of open tickets.
     suspended, waiting
         Why a driver stopped last, and why one waits before a retry, if no answer arrived since; otherwise
         None.
@@ -268,7 +268,7 @@ class RunState:
         self.suspended: Suspended | None = None
         self.waiting: Suspended | None = None
         self.is_ended = False
-        self.n_pulls = self.n_partial = 0
+        self._n_told = self.n_partial = 0
         self.n_again = self.n_stops = self.n_fed = 0
         self.fed: dict[tuple[str, int], FedRow] = {}
         self.corrections: list[Correction] = []
@@ -314,7 +314,12 @@ class RunState:
     @property
     def n_made(self) -> int:
         """The number of pulls answered, including those of incomplete tickets."""
-        return self.n_pulls + self.n_partial + self.n_ahead
+        return self._n_told + self.n_partial + self.n_ahead
+
+    @property
+    def n_pulls(self) -> int:
+        """The number of pulls of answered tickets; on shared items, of all scores, since each is kept."""
+        return self._n_told if self.problem.items is None else self.n_made
 
     @property
     def n_ahead(self) -> int:
@@ -327,15 +332,15 @@ class RunState:
         if self.problem.costs is None:
             return float(self.n_made)
         round, pulls = self.round, self._pulls.copy()
-        counts = np.where(round.is_told, round.tickets.counts, 0)
-        if round.parts is not None:
-            counts += np.where(round.is_told, 0, round.parts.n_pulls)
-        pulls[round.tickets.arms] += counts
-        return self.problem.cost_of(pulls + self._ahead_pulls)
+        pulls[round.tickets.arms] += np.where(round.is_told, round.tickets.counts, 0)
+        return self.problem.cost_of(pulls + self._waiting_pulls)
 
     @property
-    def _ahead_pulls(self) -> IntArray:
-        pulls = np.zeros(self.problem.n, dtype=np.int64)
+    def _waiting_pulls(self) -> IntArray:
+        """For each arm, its pulls in parts of open tickets, and those that were not asked for yet."""
+        round, pulls = self.round, np.zeros(self.problem.n, dtype=np.int64)
+        if round.parts is not None:
+            pulls[round.tickets.arms] += np.where(round.is_told, 0, round.parts.n_pulls)
         for (arm, _), scores in self.ahead.items():
             pulls[arm] += len(scores)
         return pulls
@@ -515,7 +520,7 @@ class RunState:
         if not round.is_told[place].all():
             raise CorruptLog(f"the log takes an answer of round {withdrawn.round} back that is not there.")
         round.withdraw(place)
-        self.n_pulls -= int(round.tickets.counts[place].sum())
+        self._n_told -= int(round.tickets.counts[place].sum())
         self.scored = [one for one in self.scored if (one.ticket.round, one.ticket.arm) != _key(withdrawn)]
         self.withdrawn.append(withdrawn)
 
@@ -584,7 +589,7 @@ class RunState:
     def _count_new(self, round: Round, places: IntArray, told: Told) -> None:
         self.suspended = self.waiting = None
         round.count(places, told)
-        self.n_pulls += int(round.tickets.counts[places].sum())
+        self._n_told += int(round.tickets.counts[places].sum())
         self.scored += self._scores_of(round.number, round.tickets.arms[places])
         if round.parts is not None:
             self.n_partial -= int(round.parts.n_pulls[places].sum())
@@ -775,7 +780,7 @@ class RunState:
             indices=best_first(selected, self.problem.merits(arms.means)),
             stop=stop,
             guarantee=promise and assuming_no_choice(promise, n_reissued),
-            n_pulls=self.n_pulls + self.n_fed + self.n_ahead,
+            n_pulls=self.n_pulls + self.n_fed,
             n_rounds=self.n_rounds,
             arms=arms,
             n_fed=self.n_fed,
@@ -796,7 +801,7 @@ class RunState:
             means = sums / pulls
         if self.problem.known is not None:
             means[self.problem.known.arms] = self.problem.known.scores.mean(axis=1)
-        return Arms(pulls + self._ahead_pulls if self.ahead else pulls, means)
+        return Arms(pulls if self.problem.items is None else pulls + self._waiting_pulls, means)
 
 
 def _places(round: Round, told: Told) -> IntArray:
