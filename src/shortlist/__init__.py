@@ -15,6 +15,7 @@ from shortlist._deprecated import plan_for_budget as plan_for_budget
 from shortlist.bounds import complexity, lower_bound
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, ShortlistError
 from shortlist.execution import Processes, Retries, drive, select, select_async
+from shortlist.items import Blocks
 from shortlist.measure import Summary, simulated_measure, vectorised
 from shortlist.planning import plan
 from shortlist.problem import Problem
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bernoulli",
+    "Blocks",
     "Bounded",
     "Gaussian",
     "InvalidProblem",

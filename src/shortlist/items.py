@@ -1,4 +1,4 @@
-"""Items: a fixed set of questions, instructions or tests that every arm is measured on."""
+"""Items: a fixed set of questions or tests that every arm is measured on; and endless blocks."""
 
 import hashlib
 import json
@@ -16,6 +16,8 @@ from shortlist.errors import InvalidProblem
 MOST_ITEMS = 10_000_000
 _ROUNDING = 1e-6  # by which a score may miss a multiple of the step, in steps
 _ORDER = 2  # separates the random numbers of the order from those of calls and rewards
+_BLOCKS = 3  # the same for the seeds of blocks,
+_SEEDS = 2**31 - 1  # which are at most this, since many programs take no larger ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class Items:
         """Return items given as a number, as a sequence of JSON values, or as a mapping of ids to values."""
         if isinstance(given, Items):
             return given
+        if given is Blocks:
+            return Blocks()
         if checks.is_whole(given):
             return cls(checks.whole_number(given, "items", 1, MOST_ITEMS))
         if isinstance(given, str | bytes) or not isinstance(given, Sequence | Mapping | np.ndarray):
@@ -81,8 +85,59 @@ class Items:
         """Return the order in which all arms take the items: random, and fixed by the seed."""
         return _order(self.n, seed)
 
+    def places_at(self, seed: int, first: int, count: int) -> list[int]:
+        """Return the places of the items at some positions of the order."""
+        places: list[int] = self.order(seed)[first : first + count].tolist()
+        return places
+
+    def values_at(self, seed: int, first: int, count: int) -> list[Any]:
+        """Return the items at some positions of the order, as the measurement gets them."""
+        return [self.value(place) for place in self.places_at(seed, first, count)]
+
     def __repr__(self) -> str:
         return f"Items({self.n:,})"
+
+
+class Blocks(Items):
+    """Endless blocks, shared by all arms: in each, all arms are measured under the same conditions.
+
+    The measurement gets the seed of each block, a whole number below 2**31 that follows from the seed of the
+    run, different for each block: use it to generate the random numbers that all arms share. Where the
+    conditions are shared anyway, because arms are measured at the same time or place, ignore it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MOST_ITEMS)
+
+    @property
+    def digest(self) -> str:
+        """What distinguishes blocks from items."""
+        return "blocks"
+
+    def places_at(self, seed: int, first: int, count: int) -> list[int]:  # noqa: ARG002
+        """Return the numbers of the blocks at some positions: they are taken one after the other."""
+        return list(range(first, min(first + count, self.n)))
+
+    def values_at(self, seed: int, first: int, count: int) -> list[int]:
+        """Return the seeds of blocks: a random permutation of all numbers below 2**31, fixed by the seed."""
+        start, flips = _block_key(seed)
+        numbers = (np.arange(first, min(first + count, self.n)) + start) & _SEEDS
+        for shift, odd in ((16, 0x7FEB352D), (15, 0x2C1B3C6D), (17, 1)):
+            numbers = ((numbers ^ (numbers >> shift)) * odd) & _SEEDS
+        seeds: list[int] = (numbers ^ flips).tolist()
+        return seeds
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return Blocks, ()
+
+    def __repr__(self) -> str:
+        return "Blocks()"
+
+
+@lru_cache(maxsize=32)
+def _block_key(seed: int) -> IntArray:
+    state = np.random.SeedSequence(seed, spawn_key=(_BLOCKS,)).generate_state(2)
+    return state.astype(np.int64) & _SEEDS
 
 
 @lru_cache(maxsize=32)

@@ -188,6 +188,8 @@ class Plan:
         best, others = self.best, [row for row in self.rows[1:] if row.is_certified]
         pulls = best.worst_case_pulls or 0
         finds_variances = self.problem.is_bounded and best.strategy == "race"
+        if self.problem.has_blocks:
+            return _before_the_blocks(best, self.problem)
         if not self.problem.knows_variances and self.problem.m < self.problem.n:
             return _before_the_pilot(best, self.problem)
         if pulls == 0:
@@ -292,7 +294,9 @@ def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") 
 
 def _for_items(problem: Problem, budget: int | None) -> Plan:
     """Return the plan for shared items: at most the whole table is measured."""
-    rows = tuple(row_of(name, problem) for name in names("items"))
+    if problem.has_blocks:
+        return _for_blocks(problem, budget)
+    rows = (row_of(resolve("auto", problem), problem),)
     if budget is not None and whole_number(budget, "budget", 0) < (rows[0].worst_case_cost or 0):
         raise NoGuarantee(
             f"with shared items, what a budget below that of the whole table ({problem.n_cells:,} scores) "
@@ -300,6 +304,16 @@ def _for_items(problem: Problem, budget: int | None) -> Plan:
             f"budget, and see what it certifies."
         )
     return Plan(problem, rows, lower_bound(problem))
+
+
+def _for_blocks(problem: Problem, budget: int | None) -> Plan:
+    """Return the plan for blocks, whose number is known only when their differences are."""
+    if budget is not None:
+        raise NoGuarantee(
+            "in blocks, what a budget will certify depends on how much the arms' differences vary, and is "
+            "known at any moment of a run: start one with this budget, and see what it certifies."
+        )
+    return Plan(problem, (_row_for_unknown(resolve("auto", problem), problem),), lower_bound(problem))
 
 
 def usual_cost(
@@ -310,7 +324,7 @@ def usual_cost(
     For unknown variances only those with a pilot of their own are considered.
     """
     own = set(names()) if not problem.knows_variances else set()
-    chosen = [row for row in rows if row.is_certified and row.strategy not in own]
+    chosen = [row for row in rows if row.is_certified and (problem.has_blocks or row.strategy not in own)]
     found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale)
     return found
 
@@ -339,13 +353,21 @@ def is_within(problem: Problem, budget: int) -> bool:
 
 def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
     """Return the name of a strategy; for "auto" the best one, within a budget if one can satisfy it."""
-    if not checked(problem).knows_variances:
+    if checked(problem).items is not None:
+        return _resolve_items(name, problem)
+    if not problem.knows_variances:
         return _resolve_unknown(name, problem)
-    if problem.items is not None:
-        return names("items")[0] if name == "auto" else strategy_for(name, problem).name
     if name == "auto":
         return _rows(problem, budget)[0].strategy
     if reason := strategy_named(name).unfit(problem):
+        raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
+    return name
+
+
+def _resolve_items(name: str, problem: Problem) -> str:
+    if name == "auto":
+        return "shared-items" if problem.is_bounded else "paired-race"
+    if reason := strategy_for(name, problem).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name
 
@@ -375,6 +397,18 @@ def _row_for_unknown(name: str, problem: Problem) -> Row:
     promise = strategy.guarantee(problem)
     is_answer = promise is not None and promise.answers(problem)
     return Row(name, pulls, rounds, promise, "" if is_answer else "only with an indifference zone")
+
+
+def _before_the_blocks(best: Row, problem: Problem) -> str:
+    if problem.m == problem.n:
+        return f"{best.strategy}: all arms are selected, so no measurement is needed."
+    rules = strategy_for(best.strategy, problem)
+    counts = rules.ask(rules.init(problem, ())).counts
+    return (
+        f"{best.strategy}: starts with {counts[0]} blocks of all {problem.n:,} arms, {counts.sum():,} pulls "
+        f"in total. How many more are needed depends on how much the differences of arms vary between "
+        f"blocks, and can be forecast after these."
+    )
 
 
 def _before_the_pilot(best: Row, problem: Problem) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray, blocks
 from shortlist.errors import InvalidProblem
-from shortlist.items import Items, Known, is_on_step
+from shortlist.items import Blocks, Items, Known, is_on_step
 from shortlist.rewards import (
     BOUNDED,
     UNKNOWN,
@@ -76,6 +76,8 @@ class Problem:
         The items that all arms are measured on: their number, a list of them, or a dictionary from ids to
         items; items are values that can be written as JSON. The question is then about means over these
         items, and a pull is the score of an arm on one item. Rewards must have bounds, and epsilon may be 0.
+        ``Blocks()`` if arms are measured in endless blocks, in which they share random numbers or other
+        conditions; rewards must then be ``Gaussian()`` or have bounds.
     known
         With items: complete rows of scores that exist already, by arm, in the order of `items`.
     target
@@ -153,6 +155,8 @@ class Problem:
             "known": None,
             "target": checks.one_of(target, "target", ("pool", "population")),
         }
+        if isinstance(shared, Blocks):
+            values["target"] = "population"
         for field, value in values.items():
             object.__setattr__(self, field, value)
         if isinstance(rewards, Gaussian) and self.bounds is not None:
@@ -162,6 +166,8 @@ class Problem:
             )
         if shared is not None or known is not None or target != "pool":
             _check_items(self)
+            if self.has_blocks and known is not None:
+                raise InvalidProblem("`known` is about a fixed set of items; blocks are endless.")
             object.__setattr__(self, "known", None if known is None else _known(self, known))
         elif self.knows_variances:
             _refuse_endless(self)
@@ -170,6 +176,11 @@ class Problem:
     def n_items(self) -> int:
         """The number of shared items; 0 if there are none."""
         return 0 if self.items is None else self.items.n
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether all arms are measured in endless blocks."""
+        return isinstance(self.items, Blocks)
 
     @cached_property
     def cells(self) -> IntArray:
@@ -308,6 +319,7 @@ class Problem:
         else:
             best = "smallest" if self.m == 1 else f"{self.m:,} smallest"
         on = "" if self.items is None else f" on {self.n_items:,} items"
+        on = " in shared blocks" if self.has_blocks else on
         return f"the {best} of {self.n:,} arms to within {self.epsilon:g}{on}"
 
     @cached_property
@@ -342,6 +354,8 @@ class Problem:
             words = (*numbers, self.guarantee, self.goal)
             whole = hashlib.sha256(f"unknown {words!r}".encode())
             whole.update(self._hashed_costs)
+            if self.items is not None:
+                whole.update(f"\0items {self.items.digest}".encode())
             return whole.hexdigest()
         parts = hashlib.sha256(struct.pack("<qqdd", self.n, self.m, self.epsilon, self.delta))
         parts.update(self.variances.astype("<f8").tobytes())
@@ -383,7 +397,9 @@ class Problem:
             data["pilot"] = self.pilot
         if self.costs is not None:
             data["has_costs"] = True
-        if self.items is not None:
+        if self.has_blocks:
+            data["blocks"] = True
+        elif self.items is not None:
             data |= {"n_items": self.n_items, "target": self.target}
         if self.has_own_step:
             data["step"] = self.step
@@ -430,6 +446,7 @@ class Problem:
         rewards = f", rewards={self.rewards!r}" if self.is_bounded else ""
         rewards = rewards if self.knows_variances else ", rewards=Gaussian()"
         items = "" if self.items is None else f", items={self.n_items}"
+        items = ", items=Blocks()" if self.has_blocks else items
         asked = f"m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}"
         return f"Problem({asked}{rewards}{items}{goal})"
 
@@ -573,13 +590,20 @@ def _check_items(problem: Problem) -> None:
     """Refuse what does not go together with shared items."""
     if problem.items is None:
         raise InvalidProblem("`known` and `target` are about `items`; give the items, or leave them out.")
-    if not problem.is_bounded:
+    if problem.has_blocks and not problem.is_bounded and problem.knows_variances:
+        raise InvalidProblem(
+            "in blocks only differences of arms matter, whose variances do not follow from those of the "
+            "arms: use rewards=shortlist.Gaussian(), without variances, or rewards with bounds."
+        )
+    if not problem.has_blocks and not problem.is_bounded:
         raise InvalidProblem(
             "with `items`, `rewards` must have bounds: use shortlist.Bernoulli() if every score is 0 or 1, "
             "or shortlist.Bounded(low, high)."
         )
     if problem.guarantee != "pac":
         raise InvalidProblem("with `items`, `guarantee` must be 'pac'.")
+    if problem.has_blocks and problem.pilot is not None:
+        raise InvalidProblem("blocks need no pilot; leave `pilot` out.")
     if problem.target == "population" and problem.epsilon == 0:
         raise InvalidProblem("`epsilon` may be 0 for a pool of items, but not for a population.")
 

@@ -141,7 +141,9 @@ class Result:
         """The pulls of the run, and what they cost, as a sentence."""
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
-        if self.problem.items is not None:
+        if self.problem.has_blocks:
+            pulls += f" in {int(self.arms.pulls.max()):,} blocks"
+        elif self.problem.items is not None:
             share = self.n_pulls / (self.problem.n * self.problem.n_items)
             pulls = f"{self.n_pulls:,} of {self.problem.n * self.problem.n_items:,} scores ({share:.1%})"
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""

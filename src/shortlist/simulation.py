@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
-from shortlist.checks import real_numbers, whole_number
+from shortlist.checks import real_number, real_numbers, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Summaries, check_summaries
 from shortlist.measure.simulated import Draw, checked_means, default_rewards, drawing
@@ -98,6 +99,8 @@ def simulate(
     rewards: str | None = None,
     budget: int | None = None,
     progress: Progress | None = None,
+    correlation: float | None = None,
+    covariance: ArrayLike | None = None,
 ) -> Simulation:
     """Return the outcomes of a strategy on simulated arms, over many replications.
 
@@ -122,6 +125,10 @@ def simulate(
         The maximum number of pulls per replication; one that needs more is left unfinished.
     progress
         Called after every step with the number of finished replications and the total number of pulls.
+    correlation
+        With blocks: the correlation of any two arms within a block, from 0 to 1; by default 0.
+    covariance
+        With blocks: instead of `variances` and `correlation`, the covariance matrix of the arms.
 
     Examples
     --------
@@ -130,7 +137,12 @@ def simulate(
     >>> outcome.errors, outcome.pulls.shape
     (0, (50,))
     """
-    if checked(problem).items is not None:
+    if checked(problem).has_blocks:
+        noise = _BlockNoise.of(problem, variances, rewards, correlation, covariance)
+        return _simulate_blocks(problem, means, strategy, noise, replications, seed, budget, progress)
+    if correlation is not None or covariance is not None:
+        raise InvalidProblem("`correlation` and `covariance` are for problems with items=Blocks().")
+    if problem.items is not None:
         return _simulate_items(problem, means, strategy, replications, seed, budget, progress)
     rewards = rewards or default_rewards(problem)
     truth = _truth(problem, variances, rewards)
@@ -147,17 +159,7 @@ def simulate(
         draw = drawing(truth, rewards)
         arms = _Arms(true_means, truth.variances, draw, is_noisy=rewards != "noiseless")
         _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
-    return Simulation(
-        problem=problem,
-        strategy=rules.name,
-        rewards=rewards,
-        seed=seed,
-        guarantee=rules.guarantee(problem),
-        pulls=outcome.pulls,
-        selected=outcome.selected,
-        is_final=outcome.is_final,
-        is_error=outcome.is_final & is_wrong(problem, true_means, outcome.selected),
-    )
+    return _outcomes(problem, rules, rewards, seed, outcome, true_means)
 
 
 def _simulate_items(
@@ -179,36 +181,151 @@ def _simulate_items(
             problem.n_items
         )
         known = None if problem.known is None else problem.known.in_order(order)
-        state, cells = rules.init(problem.changed(known=known), ()), problem.merits(scores[:, order])
-        seen = np.zeros(problem.n, dtype=np.int64)
-        while not rules.verdict(state).is_final:
-            batch = rules.ask(state)
-            is_over = budget is not None and seen.sum() + batch.counts.sum() > budget
-            if is_over or not len(batch.arms):  # a population may need more items than there are
-                break
-            told = [
-                cells[arm, seen[arm] :][:count] for arm, count in zip(batch.arms, batch.counts, strict=True)
-            ]
-            seen[batch.arms] += batch.counts
-            means = np.array([part.mean() for part in told])
-            state = rules.tell(state, Moments(means, scores=np.concatenate(told)))
-        outcome.pulls[lane] = seen.sum()
-        verdict = rules.verdict(state)
-        outcome.is_final[lane] = verdict.is_final
-        if verdict.is_final:
-            outcome.selected[lane] = verdict.selected
+        ordered = scores[:, order]
+        start = rules.init(problem.changed(known=known), ())
+        _run_cells(problem, rules, start, partial(_whole, ordered), outcome, lane, budget)
         if progress is not None:
             progress(int(outcome.is_final.sum()), int(outcome.pulls.sum()))
+    return _outcomes(problem, rules, "table", seed, outcome, scores.mean(axis=1))
+
+
+def _simulate_blocks(
+    problem: Problem,
+    means: ArrayLike,
+    strategy: str,
+    noise: "_BlockNoise",
+    replications: int,
+    seed: int,
+    budget: int | None,
+    progress: Progress | None,
+) -> Simulation:
+    """Return the outcomes on simulated blocks."""
+    true_means = checked_means(noise.truth, means, noise.rewards)
+    replications = whole_number(replications, "replications", 1, 10**8)
+    seed = whole_number(seed, "seed", 0)
+    budget = None if budget is None else whole_number(budget, "budget", 0)
+    rules = strategy_for(resolve(strategy, problem), problem)
+    outcome = _Outcome.empty(replications, problem.m)
+    for lane in range(replications):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(lane,)))
+        table = np.empty((problem.n, 0))
+
+        def up_to(width: int, rng: np.random.Generator = rng) -> FloatArray:
+            nonlocal table
+            if width > table.shape[1]:
+                more = noise.drawn(rng, true_means, max(width - table.shape[1], table.shape[1] // 2))
+                table = np.concatenate([table, more], axis=1)
+            return table
+
+        _run_cells(problem, rules, rules.init(problem, ()), up_to, outcome, lane, budget)
+        if progress is not None:
+            progress(int(outcome.is_final.sum()), int(outcome.pulls.sum()))
+    return _outcomes(problem, rules, noise.rewards, seed, outcome, true_means)
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockNoise:
+    """How rewards of a block vary: `root` is a root of the covariance matrix, if a matrix was given."""
+
+    truth: Problem
+    rewards: str
+    correlation: float
+    root: FloatArray | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        variances: ArrayLike | None,
+        rewards: str | None,
+        correlation: float | None,
+        covariance: ArrayLike | None,
+    ) -> "_BlockNoise":
+        share = 0.0 if correlation is None else real_number(correlation, "correlation")
+        if not 0 <= share <= 1:
+            raise InvalidProblem(
+                f"`correlation` is {share}; it must lie between 0 and 1. For others use `covariance`."
+            )
+        if rewards is not None and rewards != default_rewards(problem):
+            raise InvalidProblem(f"in blocks, rewards are {default_rewards(problem)} for this problem.")
+        streams = problem.changed(items=None, target="pool")
+        if covariance is None:
+            truth = _truth(streams, variances, default_rewards(problem))
+            return cls(truth, default_rewards(problem), share, None)
+        if variances is not None or correlation is not None or problem.is_bounded:
+            raise InvalidProblem("`covariance` is for Gaussian rewards, without `variances`, `correlation`.")
+        matrix = real_numbers(covariance, "covariance", "Give a matrix with one row per arm.")
+        if matrix.shape != (problem.n, problem.n) or not np.allclose(matrix, matrix.T):
+            raise InvalidProblem(f"`covariance` must be a symmetric matrix of {problem.n:,} arms.")
+        values, vectors = np.linalg.eigh(matrix)
+        if values.min() < -1e-9 * values.max():
+            raise InvalidProblem("`covariance` has a negative eigenvalue, so it is not a covariance matrix.")
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return cls(streams.with_variances(np.diag(matrix)), "gaussian", 0.0, root)
+
+    def drawn(self, rng: np.random.Generator, means: FloatArray, n_blocks: int) -> FloatArray:
+        """Return the rewards of all arms in so many more blocks."""
+        own = rng.standard_normal((len(means), n_blocks))
+        if self.root is not None:
+            return np.asarray(means[:, None] + self.root @ own)
+        common = rng.standard_normal(n_blocks)
+        noise = np.sqrt(1 - self.correlation) * own + np.sqrt(self.correlation) * common
+        if self.rewards == "gaussian":
+            gaussian: FloatArray = means[:, None] + np.sqrt(self.truth.variances)[:, None] * noise
+            return gaussian
+        from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
+
+        low, high = self.truth.bounds or (0.0, 1.0)
+        shares = (means - low) / (high - low)
+        found: FloatArray = np.where(ndtr(noise) < shares[:, None], high, low)
+        return found
+
+
+def _whole(table: FloatArray, _width: int) -> FloatArray:
+    return table
+
+
+def _run_cells(
+    problem: Problem,
+    rules: Strategy[Any],
+    state: Any,
+    up_to: Callable[[int], FloatArray],
+    outcome: "_Outcome",
+    lane: int,
+    budget: int | None,
+) -> None:
+    """Carry out a run on shared items or blocks; `up_to` returns a table with so many columns or more."""
+    seen = np.zeros(problem.n, dtype=np.int64)
+    while not rules.verdict(state).is_final:
+        batch = rules.ask(state)
+        is_over = budget is not None and seen.sum() + batch.counts.sum() > budget
+        if is_over or not len(batch.arms):  # a population may need more items than there are
+            break
+        cells = problem.merits(up_to(int((seen[batch.arms] + batch.counts).max())))
+        told = [cells[arm, seen[arm] :][:count] for arm, count in zip(batch.arms, batch.counts, strict=True)]
+        seen[batch.arms] += batch.counts
+        means = np.array([part.mean() for part in told])
+        state = rules.tell(state, Moments(means, scores=np.concatenate(told)))
+    outcome.pulls[lane] = seen.sum()
+    verdict = rules.verdict(state)
+    outcome.is_final[lane] = verdict.is_final
+    if verdict.is_final:
+        outcome.selected[lane] = verdict.selected
+
+
+def _outcomes(
+    problem: Problem, rules: Strategy[Any], rewards: str, seed: int, outcome: "_Outcome", means: FloatArray
+) -> Simulation:
     return Simulation(
         problem=problem,
         strategy=rules.name,
-        rewards="table",
+        rewards=rewards,
         seed=seed,
         guarantee=rules.guarantee(problem),
         pulls=outcome.pulls,
         selected=outcome.selected,
         is_final=outcome.is_final,
-        is_error=outcome.is_final & is_wrong(problem, scores.mean(axis=1), outcome.selected),
+        is_error=outcome.is_final & is_wrong(problem, means, outcome.selected),
     )
 
 

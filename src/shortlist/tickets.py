@@ -36,7 +36,7 @@ class Tickets(Sequence[Ticket]):
     @property
     def needs_variances(self) -> bool:
         """Whether this is a pilot for unknown variances, so that answers must include sample variances."""
-        return self.round == 0 and not self.problem.knows_variances
+        return self.round == 0 and not self.problem.knows_variances and self.problem.items is None
 
     @property
     def takes_variances(self) -> bool:

@@ -31,7 +31,7 @@ def usual_cost(
     problem: Problem, rows: Sequence[Row], rate: float | None = None, scale: float | None = None
 ) -> Usual:
     """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`."""
-    if problem.items is not None:
+    if problem.items is not None and not problem.has_blocks:
         return _usual_share(problem, rate)
     means, words = _reference(problem, rate, scale)
     n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
@@ -42,6 +42,7 @@ def usual_cost(
         skipped = f"more than {most:,} arms would take too long to simulate"
         return Usual(words, 0, pulls, skipped=skipped)
     variances = None if problem.knows_variances else np.full(problem.n, _scale(problem, scale) ** 2)
+    words += "; arms independent of each other" if problem.has_blocks else ""
     left_out = []
     for name in (row.strategy for row in rows if row.strategy not in pulls):
         if (found := _simulated(problem, name, means, variances, n_runs)) is None:

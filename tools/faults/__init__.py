@@ -1,12 +1,13 @@
 """The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
 
-from tools.faults import bounds, feeding, inputs, items, races, runs, server, strategies, unknown
+from tools.faults import blocks, bounds, feeding, inputs, items, races, runs, server, strategies, unknown
 from tools.faults.fault import Fault
 
 FAULTS = (
     *strategies.FAULTS,
     *races.FAULTS,
     *items.FAULTS,
+    *blocks.FAULTS,
     *unknown.FAULTS,
     *bounds.FAULTS,
     *runs.FAULTS,

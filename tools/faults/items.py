@@ -351,8 +351,8 @@ FAULTS = (
     Fault(
         "items: a function gets the items in their own order",
         "measure/shared_items.py",
-        "answer = self.measure(call.arm, [self.items.value(place) for place in places])",
-        "answer = self.measure(call.arm, [self.items.value(place) for place in sorted(places)])",
+        "answer = self.measure(call.arm, values_of(self.items, call))",
+        "answer = self.measure(call.arm, sorted(values_of(self.items, call)))",
     ),
     Fault(
         "items: a short event forgets the scores",

@@ -21,7 +21,7 @@ from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
-from shortlist.measure.shared_items import places_of
+from shortlist.measure.shared_items import ids_of, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
 
@@ -114,7 +114,7 @@ class CommandSource:
         if self.persistent:
             return self._answer_of_open(call)
         if (items := self.problem.items) is not None:
-            lines = (json.dumps(items.value(place)) for place in places_of(items, call))
+            lines = map(json.dumps, values_of(items, call))
             return self._run(call, "".join(f"{line}\n" for line in lines).encode())
         if any("count" in self._words(part) for part in self.argv):
             return self._run(call)
@@ -140,8 +140,8 @@ class CommandSource:
     def _measured_in(self, call: Call) -> Iterator[dict[str, Any]]:
         """Yield what a persistent program is told of each measurement of a call: the item, or a seed."""
         if (items := self.problem.items) is not None:
-            for place in places_of(items, call):
-                yield {"item_id": items.id(place), "item": items.value(place)}
+            for own, value in zip(ids_of(items, call), values_of(items, call), strict=True):
+                yield {"item_id": own, "item": value}
             return
         for pull in range(call.first_pull, call.first_pull + call.count):
             yield {"seed": seed_of(Call(call.seed, call.arm, 1, pull))}

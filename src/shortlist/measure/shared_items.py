@@ -23,8 +23,12 @@ MeasureItems: TypeAlias = Callable[[Any, list[Any]], Any]
 
 def places_of(items: Items, call: Call) -> list[int]:
     """Return the places of the items of a call."""
-    places: list[int] = items.order(call.seed)[call.first_pull : call.first_pull + call.count].tolist()
-    return places
+    return items.places_at(call.seed, call.first_pull, call.count)
+
+
+def values_of(items: Items, call: Call) -> list[Any]:
+    """Return the items of a call; of blocks their seeds."""
+    return items.values_at(call.seed, call.first_pull, call.count)
 
 
 def ids_of(items: Items, call: Call) -> list[str]:
@@ -66,12 +70,11 @@ class ItemsSource:
 
     def _answer(self, call: Call) -> Any:
         seeded(call)
-        places = places_of(self.items, call)
-        answer = self.measure(call.arm, [self.items.value(place) for place in places])
+        answer = self.measure(call.arm, values_of(self.items, call))
         if not isinstance(answer, Mapping):
             return answer
         by_id = {str(key): score for key, score in answer.items()}
-        wanted = [self.items.id(place) for place in places]
+        wanted = ids_of(self.items, call)
         if missing := [one for one in wanted if one not in by_id]:
             raise NotRewards(f"arm number {call.arm} returned no score for item {missing[0]}.")
         if len(by_id) > len(wanted):
@@ -83,7 +86,7 @@ class ItemsSource:
     def _rows(self, calls: list[Call]) -> list[FloatArray]:
         seeded(calls[0])
         arms = np.array([call.arm for call in calls])
-        answer = self.measure(arms, [self.items.value(place) for place in places_of(self.items, calls[0])])
+        answer = self.measure(arms, values_of(self.items, calls[0]))
         scores = np.asarray(answer)
         if scores.shape != (len(calls), calls[0].count):
             raise NotRewards(

@@ -250,7 +250,9 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
 
 def check_rounding(problem: Problem, means: FloatArray) -> None:
     """Refuse means so large that rounding errors would hide differences of epsilon."""
-    if problem.items is None and (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
+    if problem.items is not None and problem.is_bounded:
+        return
+    if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
         raise MeasurementFailed(
             f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
             f"rounding errors would hide differences. Subtract a constant from all rewards."

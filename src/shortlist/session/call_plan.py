@@ -88,8 +88,8 @@ class CallPlan:
         cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
     ) -> "CallPlan":
         """Return a round split where calls on shared items begin and end, whichever the round."""
-        cuts = _cuts(tickets.problem.n_items, pulls_per_call, turns)
         last = tickets.first_pulls + tickets.counts
+        cuts = _cuts(_reach(tickets.problem, last), pulls_per_call, turns)
         n_calls = np.searchsorted(cuts, last) - np.searchsorted(cuts, tickets.first_pulls)
         ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
         is_interleaved = turns > 1 and len(tickets) > 1 and n_calls.sum() > together
@@ -233,6 +233,13 @@ class CallPlan:
         return blocks.start * self.together, min(blocks.stop * self.together, self.n_calls)
 
 
+def _reach(problem: Problem, positions: IntArray) -> int:
+    """Return a number of items beyond all of some positions; blocks are endless."""
+    if not problem.has_blocks:
+        return problem.n_items
+    return min(problem.n_items, 2 << int(positions.max(initial=8)).bit_length())
+
+
 @lru_cache(maxsize=32)
 def _cuts(n_items: int, pulls_per_call: int | None, turns: int) -> IntArray:
     """Return the positions at which calls on shared items begin and end: at marks, and between them."""
@@ -250,7 +257,7 @@ def calls_between(
 ) -> Tickets:
     """Return the calls on shared items of some arms from positions on, up to others, whichever the round."""
     size = settings.get("pulls_per_call")
-    cuts = _cuts(problem.n_items, size, settings.get("turns", 1))
+    cuts = _cuts(_reach(problem, limits), size, settings.get("turns", 1))
     first, last = np.searchsorted(cuts, starts), np.searchsorted(cuts, limits, side="right") - 1
     sizes = np.maximum(last - first, 0)
     places = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())

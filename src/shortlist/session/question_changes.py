@@ -14,6 +14,7 @@ _PARTS = (
     "n",
     "noise",
     "pilot",
+    "blocks",
     "guarantee",
     "goal",
     "bounds",

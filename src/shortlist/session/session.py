@@ -240,8 +240,7 @@ class Session:
         """Return the items of a ticket: the next ones of its arm, in the order of this run."""
         if self.items is None:
             return []
-        places = self.items.order(self.seed)[ticket.first_pull : ticket.first_pull + ticket.count]
-        return [self.items.value(place) for place in places.tolist()]
+        return self.items.values_at(self.seed, ticket.first_pull, ticket.count)
 
     @property
     def strategy(self) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.errors import CorruptLog, InvalidProblem
-from shortlist.items import Items, Known
+from shortlist.items import Blocks, Items, Known
 from shortlist.problem import Problem
 from shortlist.rewards import BOUNDED, Gaussian, bounded_rewards, rewards_of
 from shortlist.store.events import (
@@ -262,6 +262,8 @@ def _began(event: Began) -> bytes:
     arrays = [packed_text(names), packed(variances)]
     if (items := problem.items) is not None:
         head["items"] = {"n": items.n, "content": items.content, "target": problem.target}
+        if problem.has_blocks:
+            head["items"]["blocks"] = True
         rows = problem.known
         arrays.append(packed_text(None if items.ids is None else json.dumps(items.ids)))
         known = (None, None) if rows is None else (rows.arms, rows.scores.ravel())
@@ -302,7 +304,7 @@ def _items(head: dict[str, Any], body: bytes, start: int) -> dict[str, Any]:
     scores, start = unpacked(body, start)
     named = None if ids is None else tuple(json.loads(ids))
     known = None if arms is None or scores is None else Known(arms, scores.reshape(len(arms), -1))
-    items = Items(head["n"], named, None, head["content"])
+    items = Blocks() if head.get("blocks") else Items(head["n"], named, None, head["content"])
     return {"items": items, "known": known, "target": head["target"]}
 
 

@@ -21,6 +21,7 @@ from shortlist.strategies.lucb import LUCB
 from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
+from shortlist.strategies.paired_race import PAIRED_RACE
 from shortlist.strategies.piloted import with_pilot
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
@@ -61,7 +62,7 @@ _ALL: tuple[Strategy[Any], ...] = (
 )
 _WITH_PILOT: tuple[Strategy[Any], ...] = (T_RACE, DUDEWICZ_DALAL, RINOTT, KIM_NELSON)
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
-_FOR_ITEMS = {SHARED_ITEMS.name: SHARED_ITEMS}
+_FOR_ITEMS = {strategy.name: strategy for strategy in (SHARED_ITEMS, PAIRED_RACE)}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
 
 

@@ -75,7 +75,8 @@ class Open:
     problem, hypothesis, thresholds
         The question, and what evidence must reach.
     scores
-        By arm and position in the order of items, as shares of the bounds; 0 where not seen.
+        By arm and position in the order of items, as shares of the bounds; 0 where not seen. Of endless
+        blocks there are as many columns as were needed so far.
     seen, sums
         For each arm: the length of its prefix, and the sum of its scores.
     serves_from
@@ -109,7 +110,7 @@ class Open:
     @property
     def n_items(self) -> int:
         """The number of items."""
-        return int(self.scores.shape[1])
+        return self.problem.n_items
 
     @property
     def is_full(self) -> BoolArray:

@@ -78,7 +78,7 @@ def marks(n_items: int) -> IntArray:
 def init(problem: Problem) -> Open | Ended:
     """Return the first state; complete rows that are known already are taken in the order of items."""
     n, n_items = problem.n, problem.n_items
-    scores, seen = np.zeros((n, n_items)), np.zeros(n, dtype=np.int64)
+    scores, seen = np.zeros((n, 0 if problem.has_blocks else n_items)), np.zeros(n, dtype=np.int64)
     if problem.known is not None:
         scores[problem.known.arms] = _shares(problem, problem.merits(problem.known.scores))
         seen[problem.known.arms] = n_items
@@ -110,8 +110,9 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     if told.scores is None:
         raise ValueError("shared items need the score of each item")
     shares = _shares(state.problem, told.scores)
-    scores, seen = state.scores.copy(), state.seen.copy()
-    ends = np.cumsum(state.counts)
+    seen, ends = state.seen.copy(), np.cumsum(state.counts)
+    scores = np.zeros((len(seen), max(state.scores.shape[1], int((seen[state.arms] + state.counts).max()))))
+    scores[:, : state.scores.shape[1]] = state.scores
     for arm, count, end in zip(state.arms.tolist(), state.counts.tolist(), ends.tolist(), strict=True):
         scores[arm, seen[arm] : seen[arm] + count] = shares[end - count : end]
     seen[state.arms] += state.counts
@@ -446,6 +447,8 @@ def guarantee(problem: Problem) -> Guarantee:
 def _assumption(problem: Problem) -> str:
     low, high = problem.bounds or (0.0, 1.0)
     values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    if problem.has_blocks:
+        return f"blocks are independent of each other, and rewards {values}"
     if problem.target == "population":
         return f"items were drawn independently from the population of interest, and scores {values}"
     means = f"means are over these {problem.n_items:,} items"
@@ -458,7 +461,8 @@ def _refused(*_: object) -> Open:
 
 def unfit(problem: Problem) -> str:
     """Return why the strategy cannot be used for a problem; empty if it can."""
-    return "" if problem.items is not None else "it is for problems with `items`"
+    is_fit = problem.items is not None and problem.is_bounded
+    return "" if is_fit else "it is for problems with `items` whose rewards have bounds"
 
 
 SHARED_ITEMS = lanes.strategy(
@@ -470,9 +474,9 @@ SHARED_ITEMS = lanes.strategy(
     ask=ask,
     tell=tell,
     guarantee=guarantee,
-    worst_case_pulls=lambda problem: problem.n_cells,
-    n_rounds=lambda problem: problem.n * len(marks(problem.n_items)),
-    worst_case_cost=lambda problem: problem.cost_of(problem.cells),
+    worst_case_pulls=lambda problem: None if problem.has_blocks else problem.n_cells,
+    n_rounds=lambda problem: None if problem.has_blocks else problem.n * len(marks(problem.n_items)),
+    worst_case_cost=lambda problem: None if problem.has_blocks else problem.cost_of(problem.cells),
     unfit=unfit,
     anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
     likely_ends=likely_ends,

@@ -1,0 +1,179 @@
+"""Runs in blocks: all arms get the same blocks, and the answer does not depend on the workers."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.items import Blocks
+from shortlist.problem import Problem
+from shortlist.store import open_store
+from shortlist.store.codec import decoded, encoded
+
+N = 5
+
+
+def question(**changes: Any) -> Problem:
+    given: dict[str, Any] = {"m": 1, "epsilon": 0.4, "delta": 0.05, "n": N, "rewards": sl.Gaussian()}
+    return Problem(**(given | {"items": sl.Blocks()} | changes))
+
+
+def reward(arm: int, block: int) -> float:
+    common = np.random.default_rng(block).normal(0, 10)
+    return float(common + 0.3 * arm + np.random.default_rng([block, arm]).normal())
+
+
+def measure(arm: int, blocks: list[int]) -> list[float]:
+    return [reward(arm, block) for block in blocks]
+
+
+def exact(result: sl.Result) -> tuple[Any, ...]:
+    return result.indices.tolist(), result.n_pulls - result.n_ahead, result.certified_epsilon, result.stop
+
+
+@pytest.fixture(scope="module")
+def alone() -> sl.Result:
+    return sl.select(measure, question(), seed=3)
+
+
+def test_the_best_arm_is_found(alone: sl.Result) -> None:
+    assert alone.selected == ("arm-4",)
+    assert alone.is_answer
+    assert f"in {alone.arms.pulls.max()} blocks" in alone.effort
+    assert alone.lower_bound is None
+    assert alone.gap is None
+
+
+def test_all_arms_get_the_same_blocks_in_the_same_order() -> None:
+    seen: dict[int, list[int]] = {}
+
+    def noted(arm: int, blocks: list[int]) -> list[float]:
+        seen.setdefault(arm, []).extend(blocks)
+        return measure(arm, blocks)
+
+    sl.select(noted, question(), seed=3, turns=1)
+    longest = max(seen.values(), key=len)
+    assert all(own == longest[: len(own)] for own in seen.values())
+    assert longest == Blocks().values_at(3, 0, len(longest))
+
+
+def test_seeds_of_blocks_are_distinct_and_follow_from_the_seed_of_the_run() -> None:
+    values = Blocks().values_at(0, 0, 20_000)
+    assert len(set(values)) == 20_000
+    assert min(values) >= 0
+    assert max(values) < 2**31
+    assert values[500:510] == Blocks().values_at(0, 500, 10)
+    assert len(set(values) & set(Blocks().values_at(1, 0, 20_000))) < 10
+    assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.03
+
+
+def test_a_function_of_all_arms_gets_the_same_answer(alone: sl.Result) -> None:
+    def table(arms: IntArray, blocks: Any, *_: Any) -> FloatArray:
+        return np.array([measure(int(arm), blocks) for arm in arms])
+
+    assert exact(sl.select(sl.vectorised(table), question(), seed=3)) == exact(alone)
+
+
+@pytest.mark.parametrize("pulls_per_call", [None, 1, 3])
+def test_threads_get_the_same_answer(alone: sl.Result, pulls_per_call: int | None) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        found = sl.select(measure, question(), seed=3, executor=threads, pulls_per_call=pulls_per_call)
+    assert exact(found) == exact(alone)
+
+
+def test_a_stored_run_goes_on(alone: sl.Result, tmp_path: Path) -> None:
+    store = str(tmp_path / "runs.db")
+    short = sl.select(measure, question(), seed=3, store=store, budget=60)
+    assert short.stop is sl.Stop.BUDGET
+    assert 0.4 < short.certified_epsilon < np.inf
+    assert exact(sl.select(measure, question(), seed=3, store=store)) == exact(alone)
+    smaller = sl.select(measure, question(epsilon=0.25), seed=3, store=store)
+    assert smaller.is_answer
+    assert smaller.n_pulls > alone.n_pulls
+    with pytest.raises(sl.errors.ChangedRun, match="blocks was True"):
+        sl.select(measure, question(items=None, epsilon=0.25), seed=3, store=store)
+    assert isinstance(sl.Session.resume(open_store(store)).problem.items, Blocks)
+
+
+def test_a_question_about_blocks_survives_its_log() -> None:
+    session = sl.Session(question(costs=[1.0, 2, 3, 4, 5]), seed=1)
+    began = next(record.event for record in session.records)
+    again = decoded(*encoded(began)).problem  # type: ignore[union-attr]
+    assert again == session.problem
+    assert again.has_blocks
+    assert again != question()
+    assert question() != question(items=None)
+
+
+def test_by_hand_each_block_is_answered() -> None:
+    session = sl.Session(question(), seed=3)
+    tickets = session.ask()
+    blocks = [session.items_of(ticket) for ticket in tickets]
+    assert all(own == blocks[0] for own in blocks)
+    session.tell(tickets, [measure(ticket.arm, own) for ticket, own in zip(tickets, blocks, strict=True)])
+    assert session.result.n_rounds == 1
+    with pytest.raises(sl.MeasurementFailed, match="each"):
+        session.tell(session.ask(), means=[0.0] * len(session.ask()))
+
+
+def test_rewards_within_bounds_can_come_in_blocks() -> None:
+    def success(arm: int, blocks: list[int]) -> list[float]:
+        return [float(np.random.default_rng(block).random() < 0.2 + 0.15 * arm) for block in blocks]
+
+    problem = question(rewards=sl.Bernoulli(), epsilon=0.1)
+    found = sl.select(success, problem)
+    assert found.selected == ("arm-4",)
+    assert found.strategy == "shared-items"
+    assert found.certified_epsilon <= 0.1
+    apart = question(rewards=sl.Bernoulli(), epsilon=0.1)
+    run = sl.simulate(apart, [0.2, 0.35, 0.5, 0.65, 0.8], correlation=0.9, replications=5)
+    assert run.errors == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rewards": sl.Gaussian([1.0] * N), "n": None}, "without variances"),
+        ({"rewards": sl.SubGaussian([1.0] * N), "n": None}, "without variances"),
+        ({"rewards": sl.Gaussian(pilot=20)}, "no pilot"),
+        ({"known": {0: [1.0, 2.0]}}, "endless"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"guarantee": "indifference"}, "pac"),
+    ],
+)
+def test_what_does_not_go_with_blocks_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(sl.InvalidProblem, match=said):
+        question(**changes)
+
+
+def test_a_plan_says_how_a_run_begins() -> None:
+    made = sl.plan(question())
+    assert made.best.strategy == "paired-race"
+    assert made.best.worst_case_pulls is None
+    assert made.lower_bound is None
+    assert "8 blocks of all 5 arms, 40 pulls" in made.why
+    with pytest.raises(sl.errors.NoGuarantee, match="at any moment"):
+        sl.plan(question(), budget=1000)
+    usual = made.usual.pulls["paired-race"]
+    assert 40 <= usual.low <= usual.median <= usual.high
+
+
+def test_simulations_of_blocks_check_what_they_are_given() -> None:
+    means = [0.0] * N
+    for wrong, said in (
+        ({"correlation": 1.5, "variances": [1.0] * N}, "between 0 and 1"),
+        ({"covariance": np.eye(3)}, "matrix"),
+        ({"covariance": -np.eye(N)}, "negative"),
+        ({}, "variances"),
+        ({"variances": [1.0] * N, "rewards": "uniform"}, "rewards"),
+    ):
+        with pytest.raises(sl.InvalidProblem, match=said):
+            sl.simulate(question(), means, **wrong)
+    with pytest.raises(sl.InvalidProblem, match="Blocks"):
+        sl.simulate(question(items=None), means, variances=[1.0] * N, correlation=0.5)
+    same = np.full((N, N), 0.5) + 0.5 * np.eye(N)
+    assert sl.simulate(question(), [0.0, 0, 0, 0, 1], covariance=same, replications=5).errors == 0
