@@ -60,6 +60,15 @@ def test_a_log_without_its_last_records_is_named(durable: Place, n: int) -> None
     assert len(list(store.read("a"))) == len(list(store.read("c"))) == n
 
 
+@pytest.mark.parametrize("change", ["kind = x'61'", "at = 'x'", "body = 'x'", "checksum = 'x'"])
+def test_a_record_with_values_of_other_types_is_named(tmp_path: Path, change: str) -> None:
+    """A flipped bit can turn a text into bytes, which SQLite returns as they are."""
+    store = filled(Place(str(tmp_path / "runs.db")))
+    alter(store, f"UPDATE shortlist_events SET {change} WHERE run = 2 AND number = 2")
+    with pytest.raises(CorruptLog, match="Record 2 of run 'b' was damaged or altered"):
+        list(store.read("b"))
+
+
 def test_a_log_without_any_records_is_named(durable: Place) -> None:
     store = filled(durable)
     alter(store, "DELETE FROM shortlist_events WHERE run = 2")

@@ -97,7 +97,7 @@ def intact(rows: Iterable[Row], run: str, after: Link) -> Iterator[Row]:
             raise missing(run, number, found)
         try:
             is_intact = checksum(before, number, kind, at, body) == stated
-        except (TypeError, ValueError, struct.error):  # not even of the right type
+        except (AttributeError, TypeError, ValueError, struct.error):  # not even of the right type
             is_intact = False
         if not is_intact:
             raise CorruptLog(
