@@ -120,7 +120,7 @@ class Copy:
         self._tree = folder / "copy"
         self._log = folder / "log"
         self._chosen = folder / "chosen"
-        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "_build")
+        ignored = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "_build")
         shutil.copytree(ROOT, self._tree, ignore=ignored)
         # Checked by content: by time and size, a fault planted within a second would not be noticed.
         compiling = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "src"]

@@ -1,8 +1,11 @@
 """Inspect, the real package with its mock model: its logs as tables, and its evaluations as measurements."""
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -290,10 +293,12 @@ class Service:
         self.chances = dict(enumerate(chances))
         self.asked = Counter[tuple[int, str]]()
         self.broken: set[tuple[int, str]] = set()
+        self.at_answer: Callable[[], object] = lambda: None
 
     def model(self, arm: int) -> Model:
         def answer(question: str) -> str:
             self.asked[arm, question] += 1
+            self.at_answer()
             if (arm, question) in self.broken:
                 raise ConnectionError("no answer")
             is_right = random.Random(f"{arm}/{question}").random() < self.chances[arm]
@@ -358,6 +363,53 @@ def test_only_failed_samples_are_tried_again(tmp_path: Path) -> None:
         sl.select(candidates, problem, retries=2)
     assert service.asked.pop((1, first[0])) == 3
     assert set(service.asked.values()) == {1}
+
+
+def killed_after(n_answers: int, folder: Path) -> None:
+    """Begin a run in a process that ends at an answer, as if it had been killed."""
+    service = Service([0.2, 0.4, 0.9, 0.3])
+    service.at_answer = lambda: os._exit(9) if service.asked.total() == n_answers else None
+    candidates = service.candidates(40, folder, max_tasks=1, max_samples=1)
+    sl.select(candidates, candidates.problem(1, 0.1, 0.05), store=folder / "runs.db")
+
+
+def test_samples_that_were_evaluated_before_a_crash_are_not_evaluated_again(tmp_path: Path) -> None:
+    script = f"from {__name__} import *; killed_after(20, Path({str(tmp_path)!r}))"
+    killed = subprocess.run([sys.executable, "-c", script], check=False, timeout=120, capture_output=True)
+    assert killed.returncode == 9, killed.stderr
+    assert sl.Session.resume(tmp_path / "runs.db").n_made == 19  # the last answer was not scored
+    service, plain = (Service([0.2, 0.4, 0.9, 0.3]) for _ in range(2))
+    candidates = service.candidates(40, tmp_path)
+    result = sl.select(candidates, candidates.problem(1, 0.1, 0.05), store=tmp_path / "runs.db")
+    assert service.asked.total() == result.n_pulls - 19
+    whole = plain.candidates(40, tmp_path / "plain")
+    expected = sl.select(whole, whole.problem(1, 0.1, 0.05))
+    assert (result.selected, result.n_pulls) == (expected.selected, expected.n_pulls)
+    assert result.arms.means.tolist() == expected.arms.means.tolist()
+
+
+def test_scores_of_several_epochs_are_recorded_at_once_and_are_those_of_the_log(tmp_path: Path) -> None:
+    turns = Counter[str]()
+
+    def two_of_three(question: str) -> str:
+        turns[question] += 1
+        return "no" if turns[question] == int(question) % 4 else "yes"
+
+    candidates = Candidates(
+        {"a": (plain(8), model(two_of_three)), "b": (plain(8), model(right))},
+        epochs=3,
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    seen: list[int] = []
+    sl.select(
+        candidates, candidates.problem(1, 0.3, 0.3), progress=lambda session: seen.append(session.n_made)
+    )
+    assert len(set(seen)) > 8  # one by one
+    logs = read_scores(tmp_path)
+    scores = dict(zip(logs.items or (), logs.scores[(logs.arms or ()).index("a")].tolist(), strict=True))
+    known = {item: score for item, score in scores.items() if not np.isnan(score)}
+    assert known == {item: pytest.approx(1.0 if int(item[1:]) % 4 == 0 else 2 / 3) for item in known}
 
 
 def test_a_failure_may_have_a_score(tmp_path: Path) -> None:

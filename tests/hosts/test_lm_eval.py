@@ -198,9 +198,9 @@ def test_scores_are_those_of_a_whole_evaluation(task: dict[str, Any], tmp_path: 
     whole = read_scores(tmp_path / "out").scores[0]
     found = candidates(models(), [task])
     asked = [f"adding/{k}" for k in (41, 3, 17)]
-    scores, failures = found.evaluated({1: asked})
-    assert scores == {(1, item): whole[found.items.places[item]] for item in asked}
-    assert failures == {}
+    measured = found.evaluated({1: asked})
+    assert measured.scores == {(1, item): whole[found.items.places[item]] for item in asked}
+    assert measured.failures == {}
 
 
 def test_models_may_be_loaded_when_they_are_needed(task: dict[str, Any]) -> None:
@@ -232,6 +232,31 @@ def test_a_failing_model_suspends_the_run(task: dict[str, Any]) -> None:
     found = candidates(models() | {"broken": Failing("broken", 0.5)}, [task])
     with pytest.raises(MeasurementFailed, match="no answer"):
         sl.select(found, found.problem(m=1, epsilon=0.1, delta=0.05), retries=0)
+
+
+def test_models_that_were_evaluated_before_a_crash_are_not_evaluated_again(
+    task: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    arms = models()
+    last = list(arms)[-1]
+    store = tmp_path / "runs.db"
+    first = candidates(arms, [task])
+    problem = first.problem(m=1, epsilon=0.1, delta=0.05)
+
+    def crash(*_: Any) -> Any:
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(arms[last], "loglikelihood", crash)
+        with pytest.raises(Crash):
+            sl.select(first, problem, store=store)
+    assert all(arms[name].asked for name in arms if name != last)
+    result = sl.select(candidates(arms, [task]), problem, store=store)
+    assert {n for model in arms.values() for n in model.asked.values()} == {2}  # once for each choice
+    assert sum(model.asked.total() for model in arms.values()) == 2 * result.n_pulls
 
 
 def test_a_wrong_metric_ends_the_run_at_once(task: dict[str, Any]) -> None:

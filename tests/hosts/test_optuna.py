@@ -114,6 +114,28 @@ def test_the_objective_gets_a_trial_with_all_that_belongs_to_it() -> None:
     assert {str(one) for one in seen} == {"(0, 3.0, 'b', [1, 2])", "(1, 1.0, 'a', [1, 2])"}
 
 
+def test_values_that_were_measured_before_a_crash_are_not_measured_again(tmp_path: Path) -> None:
+    class Crash(BaseException):
+        pass
+
+    n_measured = 0
+
+    def crashing(trial: Any, seed: int) -> float:
+        nonlocal n_measured
+        if n_measured == 17:
+            raise Crash
+        n_measured += 1
+        return objective(trial, seed)
+
+    given: dict[str, Any] = {"epsilon": 0.3, "top": 3, "store": tmp_path / "runs.db"}
+    with pytest.raises(Crash):
+        confirm(study_of(TRUE), crashing, **given)
+    assert sl.Session.resume(given["store"]).n_made == 17
+    n_measured = 100_000
+    result = confirm(study_of(TRUE), crashing, **given).result
+    assert n_measured - 100_000 == result.n_pulls - 17
+
+
 def test_every_measurement_has_a_seed_of_its_own() -> None:
     seeds: list[int] = []
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,7 @@ N_TESTS = 40
 PROVIDER = """
 import { appendFileSync } from 'node:fs';
 
+let left = Number(process.env.LAST);
 const skill = { poor: 20, fair: 50, good: 95 };
 
 export default class Adder {
@@ -28,6 +30,7 @@ export default class Adder {
   async callApi(prompt) {
     const [how, number] = prompt.split(' ');
     appendFileSync(new URL('asked.txt', import.meta.url), `${this.name} ${how} ${number}\\n`);
+    if (process.env.LAST && --left === 0) process.kill(process.pid, 'SIGKILL');
     if (number === process.env.BROKEN && how === 'good') throw new Error('no answer');
     const isRight = (number * 7919 + how.length * 31) % 100 < skill[how];
     return { output: String(Number(number) + (isRight ? 1 : 0)) };
@@ -134,6 +137,55 @@ def test_the_best_prompt_is_found_and_no_test_is_carried_out_twice(folder: Path)
     assert asked(folder).total() == result.n_pulls < 3 * N_TESTS
     sl.select(candidates(), problem, store=folder / "runs.db")
     assert asked(folder).total() == result.n_pulls
+
+
+def test_tests_that_were_carried_out_before_a_crash_are_not_carried_out_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def candidates(*tests: str) -> Candidates:
+        options = ["--no-cache", "--max-concurrency", "1"]
+        return Candidates("promptfooconfig.yaml", ["poor", "fair", "good"], descriptions(), options=options)
+
+    problem = candidates().problem(m=1, epsilon=0.2, delta=0.1)
+    monkeypatch.setenv("LAST", "11")
+    with pytest.raises(MeasurementFailed, match="ended with status -9"):
+        sl.select(candidates(), problem, store=folder / "runs.db", retries=0)
+    assert sl.Session.resume(folder / "runs.db").n_made == 10
+    monkeypatch.delenv("LAST")
+    result = sl.select(candidates(), problem, store=folder / "runs.db")
+    assert asked(folder).total() == result.n_pulls + 1
+    assert result.selected == ("good",)
+
+
+def test_assertions_that_compare_prompts_are_refused(folder: Path) -> None:
+    more = "defaultTest: {assert: [{type: max-score}]}\n"
+    (folder / "promptfooconfig.yaml").write_text(CONFIG.replace("PROVIDERS", ONE) + more)
+    found = Candidates("promptfooconfig.yaml", ["poor", "good"], descriptions(), options=["--no-cache"])
+    with pytest.raises(MeasurementFailed, match=r"compares prompts with each other \(`max-score`\)"):
+        found.evaluated({0: descriptions(2), 1: descriptions(2)})
+
+
+def test_several_scores_are_not_chosen_from(folder: Path) -> None:
+    """Also if the results that happen to come first have only one."""
+    rows = [f'test {k},{k},"contains:1",,,' for k in range(5)] + [
+        'test 5,5,"contains:1","contains:6",0.3,named'
+    ]
+    header = "__description,number,__expected1,__expected2,__threshold,__metric"
+    (folder / "tests.csv").write_text("\n".join([header, *rows]) + "\n")
+    tests = [f"test {k}" for k in range(6)]
+
+    def candidates(**options: Any) -> Candidates:
+        return Candidates("promptfooconfig.yaml", ["good"], tests, options=["--no-cache"], **options)
+
+    assert candidates().evaluated({0: tests[:2]}).scores == {(0, tests[0]): 1.0, (0, tests[1]): 0.0}
+    with pytest.raises(MeasurementFailed, match=r"several scores for each sample: success, score"):
+        candidates().evaluated({0: tests[4:]})
+    with pytest.raises(MeasurementFailed, match=r"promptfooconfig\.yaml has no metric 'other'; it has"):
+        candidates(metric="other", on_failure=0).evaluated({0: tests[:2]})
+    assert candidates(metric="score").evaluated({0: tests[4:]}).scores == {
+        (0, tests[4]): 0,
+        (0, tests[5]): 0.5,
+    }
 
 
 def test_pairs_of_a_prompt_and_a_provider(folder: Path) -> None:

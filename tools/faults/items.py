@@ -426,4 +426,28 @@ FAULTS = (
         'n = CONCURRENCY if concurrency is None else whole_number(concurrency, "concurrency", 1, _MOST)',
         "n = CONCURRENCY",
     ),
+    Fault(
+        "adapters: scores are recorded when the round has ended",
+        "execution/worker_pool.py",
+        "return self.executor.submit(perform, self.source, task, record)",
+        "return self.executor.submit(perform, self.source, task)",
+    ),
+    Fault(
+        "adapters: calls that have an answer are made again",
+        "execution/scheduler.py",
+        "is_due = self._is_due(first, stop) if self.job.is_each else None",
+        "is_due = None",
+    ),
+    Fault(
+        "adapters: a budget pays for a whole round or for nothing",
+        "execution/scheduler.py",
+        "self.is_wanted &= is_affordable  # the others of a block can be left out",
+        "pass",
+    ),
+    Fault(
+        "adapters: a round goes on after Ctrl-C",
+        "adapters/cells.py",
+        "return not self.news({})",
+        "return False",
+    ),
 )

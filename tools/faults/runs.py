@@ -180,7 +180,7 @@ FAULTS = (
     Fault(
         "budget: only tickets that it completes are paid for, also in blocks of several calls",
         "execution/scheduler.py",
-        "if call_plan.together == 1:",
+        "if call_plan.together == 1 or self.job.is_each:",
         "if True:",
     ),
     Fault(

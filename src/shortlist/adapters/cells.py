@@ -2,31 +2,57 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeAlias
 
-from shortlist.errors import MeasurementFailed
+from shortlist.errors import MeasurementFailed, RetryLater
 from shortlist.items import Items
 from shortlist.measure.shared_items import ids_of
-from shortlist.measure.source import Call
+from shortlist.measure.source import Call, Take
 from shortlist.problem import Problem
 from shortlist.rewards import Bounded
 
+Cell: TypeAlias = tuple[int, str]
+"""The number of an arm, and the id of an item."""
 
-class Measured(NamedTuple):
-    """What an evaluation found, by arm and item: scores, and the reasons why there are none."""
 
-    scores: dict[tuple[int, str], float]
-    failures: dict[tuple[int, str], str]
+@dataclass(eq=False)
+class Measured:
+    """What an evaluation found: scores, and the reasons why there are none.
+
+    Attributes
+    ----------
+    scores, failures
+        By arm and item.
+    news
+        Called with new scores, if there are any; returns whether to go on.
+    """
+
+    scores: dict[Cell, float] = field(default_factory=dict)
+    failures: dict[Cell, str] = field(default_factory=dict)
+    news: Callable[[Mapping[Cell, float]], bool] = lambda _: True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the evaluation should start nothing new."""
+        return not self.news({})
+
+    def add(self, scores: Mapping[Cell, float]) -> None:
+        """Add scores; they are recorded at once."""
+        new = {cell: score for cell, score in scores.items() if cell not in self.scores}
+        self.scores |= new
+        if new:
+            self.news(new)
 
 
 class Cells:
     """Candidates of an evaluation tool: what `select` measures, and the question about them.
 
     A round of the strategy is one call of `evaluate`, for some arms and the items that are wanted of each,
-    since tools take seconds to start, and measure many samples at once. If some cells fail, those that were
-    measured are kept in memory, and only the others are tried again by this process.
+    since tools take seconds to start, and measure many samples at once. Every score is recorded when
+    `evaluate` adds it. So if some cells fail, or the process ends, only the others are measured again.
 
     Attributes
     ----------
@@ -39,6 +65,7 @@ class Cells:
     """
 
     together: ClassVar[int] = 1 << 20  # calls: a whole round
+    pulls_per_call: ClassVar[int] = 1
 
     def __init__(self, names: Sequence[str], items: Mapping[str, Any], candidates: Sequence[Any]) -> None:
         self.names = list(names)
@@ -46,15 +73,18 @@ class Cells:
         self.about = {
             f"candidate {name}": _digest(one) for name, one in zip(self.names, candidates, strict=True)
         }
-        self._kept: dict[tuple[int, str], float] = {}
+        self._kept: dict[Cell, float] = {}
 
     @abstractmethod
     def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
-        """Add the scores of each arm on the items wanted of it; those found before an error are kept."""
+        """Add the scores of each arm on the items wanted of it, as soon as they are known.
+
+        If `found.is_over`, nothing new should be started.
+        """
 
     def evaluated(self, wanted: Mapping[int, Sequence[str]]) -> Measured:
         """Return the scores of each arm on the items wanted of it."""
-        found = Measured({}, {})
+        found = Measured()
         self.evaluate(wanted, found)
         return found
 
@@ -75,24 +105,46 @@ class Cells:
 
     def answers(self, calls: Sequence[Call]) -> list[list[float]]:
         """Return the scores of each call."""
-        cells = [[(call.arm, item) for item in ids_of(self.items, call)] for call in calls]
+        found: dict[int, list[float]] = {}
+
+        def take(answers: Mapping[int, Any]) -> bool:
+            found.update(answers)
+            return True
+
+        self.answer_each(calls, take)
+        return [found[number] for number in range(len(calls))]
+
+    def answer_each(self, calls: Sequence[Call], take: Take) -> None:
+        """Pass the scores of each call to `take` when they are known; raise if some are missing."""
+        rows = [[(call.arm, item) for item in ids_of(self.items, call)] for call in calls]
+        of_cell = {cell: number for number, row in enumerate(rows) for cell in row}
+        missing = dict.fromkeys(of_cell)
+
+        def news(scores: Mapping[Cell, float]) -> bool:
+            known = [cell for cell in scores if cell in missing]
+            for cell in known:
+                del missing[cell]
+            self._kept |= {cell: scores[cell] for cell in known}
+            numbers = dict.fromkeys(of_cell[cell] for cell in known)
+            complete = [number for number in numbers if all(cell in self._kept for cell in rows[number])]
+            return take({number: [self._kept.pop(cell) for cell in rows[number]] for number in complete})
+
+        found = Measured(news=news)
+        found.add({cell: self._kept[cell] for cell in of_cell if cell in self._kept})
         wanted: dict[int, list[str]] = {}
-        for arm, item in (cell for row in cells for cell in row if cell not in self._kept):
+        for arm, item in missing:
             wanted.setdefault(arm, []).append(item)
-        found = Measured({}, {})
-        try:
-            if wanted:
-                self.evaluate(wanted, found)
-        finally:
-            self._kept |= found.scores
-        if missing := [cell for row in cells for cell in row if cell not in self._kept]:
-            arm, item = missing[0]
+        if wanted and not found.is_over:
+            self.evaluate(wanted, found)
+        if missing and found.is_over:
+            raise RetryLater(0, "the run was stopped")
+        if missing:
+            arm, item = next(iter(missing))
             more = f", and {len(missing) - 1:,} others" if len(missing) > 1 else ""
             raise MeasurementFailed(
                 f"there is no score of {self.names[arm]} on item {item}{more}: "
                 f"{found.failures.get((arm, item), 'the evaluation did not return it')}"
             )
-        return [[self._kept.pop(cell) for cell in row] for row in cells]
 
 
 def described(value: Any) -> Any:

@@ -5,13 +5,16 @@ Written for inspect_ai 0.3.285. See docs/inspect.md.
 
 import copy
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import inspect_ai
 from inspect_ai import Task
 from inspect_ai.dataset import Sample
+from inspect_ai.hooks import Hooks, SampleEnd, TaskStart, hooks
 from inspect_ai.model import Model, get_model
 
 from shortlist.adapters.cells import Cells, Measured
@@ -78,7 +81,7 @@ class Candidates(Cells):
         """Add the scores of candidates on samples, from one call of `inspect_ai.eval`."""
         tasks = [self._subset(arm, set(ids)) for arm, ids in wanted.items()]
         options = {"max_tasks": len(tasks)} | self._options
-        with _ONE_AT_A_TIME:
+        with _ONE_AT_A_TIME, _listening(self, found):
             logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
         troubles: list[MeasurementFailed] = []
         for log in logs:
@@ -95,6 +98,17 @@ class Candidates(Cells):
         task.dataset = task.dataset.filter(lambda sample: str(sample.id) in ids)
         task.metadata = (task.metadata or {}) | {ARM: self.names[arm]}
         return task
+
+    def add_sample(self, spec: Any, samples: Sequence[Any], found: Measured) -> None:
+        """Add the score of a sample, given all its epochs, before its log is complete.
+
+        Samples without a score are left to the log, which says more.
+        """
+        log, arm = SimpleNamespace(eval=spec), self.names.index(spec.metadata[ARM])
+        with suppress(InvalidProblem):
+            check_epochs(Path(), log)
+            scores = scores_of(Path(), log, samples, Reading(self._reading.metric))
+            found.add({(arm, item): score for item, score in scores.items()})
 
     def _add(self, log: Any, arm: int, found: Measured) -> None:
         path = Path(log.location)
@@ -114,9 +128,58 @@ class Candidates(Cells):
                 found.failures[arm, item] = f"{first_line(errors[0])}; see {path}."
             else:
                 try:
-                    found.scores[arm, item] = scores_of(path, log, samples, self._reading)[item]
+                    found.add({(arm, item): scores_of(path, log, samples, self._reading)[item]})
                 except InvalidProblem as error:  # another attempt would not help
                     raise FinalFailure(str(error)) from None
+
+
+_LISTENERS: list["_Listener"] = []
+"""One, from the first evaluation on; not before, since Inspect announces all hooks to users of `eval`."""
+
+
+class _Listener(Hooks):  # type: ignore[misc]
+    """Passes samples to the candidates that are being evaluated, as soon as their epochs have ended."""
+
+    def __init__(self) -> None:
+        self.candidates: Candidates | None = None
+        self.found = Measured()
+        self.specs: dict[str, Any] = {}
+        self.samples: dict[tuple[str, str], list[Any]] = {}
+        _LISTENERS.append(self)
+
+    def enabled(self) -> bool:
+        """Return whether candidates are being evaluated."""
+        return self.candidates is not None
+
+    async def on_task_start(self, data: TaskStart) -> None:
+        """Note the description of an evaluation."""
+        if ARM in (data.spec.metadata or {}):
+            self.specs[data.eval_id] = data.spec
+
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        """Take a sample that has ended without an error."""
+        spec, sample = self.specs.get(data.eval_id), data.sample
+        if self.candidates is None or spec is None or sample.error:
+            return
+        epochs = self.samples.setdefault((data.eval_id, str(sample.id)), [])
+        epochs.append(sample)
+        if len(epochs) == (spec.config.epochs or 1):
+            self.candidates.add_sample(spec, epochs, self.found)
+
+
+@contextmanager
+def _listening(candidates: Candidates, found: Measured) -> Iterator[None]:
+    """Record scores while `inspect_ai.eval` runs."""
+    if not _LISTENERS:
+        hooks("shortlist", "records each score as soon as it is known")(_Listener)
+    (listener,) = _LISTENERS
+    listener.candidates, listener.found = candidates, found
+    try:
+        yield
+    finally:
+        listener.candidates, listener.found = None, Measured()
+        listener.specs.clear()
+        listener.samples.clear()
 
 
 def _named(given: Any) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Candidates(Cells):
     def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
         """Add the scores of models on documents."""
         for arm, items in wanted.items():
-            found.scores.update({(arm, item): score for item, score in self._scores(arm, items).items()})
+            if not found.is_over:
+                found.add({(arm, item): score for item, score in self._scores(arm, items).items()})
 
     def _scores(self, arm: int, items: Sequence[str]) -> dict[str, float]:
         numbers: dict[str, list[int]] = {}

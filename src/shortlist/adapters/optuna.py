@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import optuna
@@ -191,6 +191,7 @@ class _Measure:
     objective: Callable[..., Any]
     takes_seed: bool
     arms: Sequence[tuple[dict[str, Any], int, dict[str, Any]]]
+    pulls_per_call: ClassVar[int] = 1  # each value is recorded at once: a training run may take hours
 
     @property
     def about(self) -> dict[str, str]:

@@ -7,24 +7,28 @@ Written for promptfoo 0.123.1, a program of Node. See docs/promptfoo.md. As a pr
 """
 
 import argparse
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from shortlist.adapters.cells import Cells, Measured
+from shortlist.adapters.cells import Cell, Cells, Measured
 from shortlist.checks import shortened
 from shortlist.errors import FinalFailure, InvalidProblem, MeasurementFailed, ShortlistError
-from shortlist.measure.result_files.promptfoo import Result, chosen, results_of, score_of
-from shortlist.measure.result_files.reading import Reading, first_line
+from shortlist.measure.result_files.promptfoo import Result, result_of, score_of, single_score
+from shortlist.measure.result_files.reading import Reading, first_line, json_lines_of
 
 _QUIET = ("--no-write", "--no-table", "--no-progress-bar")
 _TESTS_FAILED = 100  # the exit status if assertions failed, which is no trouble here
 _MOST_BYTES = 100_000  # of an argument; the operating system allows 131,072
+_LOOK = 0.1  # seconds between two looks for new results
 _ID_KEYS = ("__description", "description")
 
 
@@ -91,6 +95,7 @@ class Candidates(Cells):
         self._reading = Reading(metric, on_failure)
         content = self._config.read_text(encoding="utf-8", errors="replace") if self._config.exists() else ""
         pairs = [[pair, metric, on_failure, content] for pair in self._pairs]
+        self._has_metric = False  # whether a result had the score that was chosen
         super().__init__([str(name) for name in candidates], {name: name for name in tests}, pairs)
 
     def evaluate(self, wanted: Mapping[int, Sequence[str]], found: Measured) -> None:
@@ -101,58 +106,152 @@ class Candidates(Cells):
         for (provider, shared), arms in groups.items():
             by_prompt = {self._pairs[arm][0]: arm for arm in arms}
             for tests in _short_enough(sorted(shared)):
-                self._add(found, provider, tests, by_prompt)
+                if not found.is_over:
+                    self._evaluate(found, provider, tests, by_prompt)
 
-    def _add(
+    def _evaluate(
         self, found: Measured, provider: str | None, tests: Sequence[str], arms: Mapping[str, int]
     ) -> None:
         filters = ["--filter-prompts", f"^({_any(arms)})(: |$)", "--filter-pattern", f"^({_any(tests)})$"]
         if provider is not None:
             filters += ["--filter-providers", f"^({_any([provider])})$"]
-        with tempfile.TemporaryDirectory() as folder:
-            results = self._results([*filters, *self._options], Path(folder) / "results.json")
-        try:
-            metric = chosen(results, self._reading)
-            for result in results:
-                arm = arms.get(result.prompt)
-                if arm is None or result.description not in tests:
-                    continue
-                cell = arm, result.description
-                if cell in found.scores or cell in found.failures:
-                    raise InvalidProblem(
-                        f"there are two results of {self.names[arm]} on test {result.description!r}. If "
-                        f"there are several providers, give pairs of a prompt and a provider; and give "
-                        f"every test its own description."
-                    )
-                if result.error is not None and self._reading.on_failure is None:
-                    found.failures[cell] = first_line(result.error)
-                else:
-                    found.scores[cell] = score_of(result, result.description, metric, self._reading)
-        except InvalidProblem as error:  # another attempt would not help
-            raise FinalFailure(str(error)) from None
+        wanted = [*filters, *self._options]
 
-    def _results(self, filters: Sequence[str], file: Path) -> list[Result]:
-        """Return the results of an evaluation."""
-        command = [*self._command, "eval", "-c", str(self._config), "-o", str(file), *_QUIET, *filters]
-        try:
-            run = subprocess.run(
-                command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        def cell_of(result: Result) -> Cell | None:
+            is_wanted = result.prompt in arms and result.description in tests
+            return (arms[result.prompt], result.description) if is_wanted else None
+
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                with self._running(wanted, Path(folder)) as run:
+                    for result in run.results_so_far(self._config, list(arms)):
+                        if (cell := cell_of(result)) and result.error is None:
+                            self._check(result, cell, ())
+                            if not self._lacks_metric(result):
+                                found.add({cell: self._score(result)})
+                self._add_all(found, [(cell_of(one), one) for one in run.results(self._config, list(arms))])
+            except InvalidProblem as error:  # another attempt would not help
+                raise FinalFailure(str(error)) from None
+
+    def _add_all(self, found: Measured, results: Sequence[tuple[Cell | None, Result]]) -> None:
+        """Add the results of an evaluation that has ended."""
+        seen: set[Cell] = set()
+        for cell, result in results:
+            if cell is None:
+                continue
+            self._check(result, cell, seen)
+            seen.add(cell)
+            if result.error is None and self._lacks_metric(result) and not self._has_metric:
+                self._reading.chosen(list(result.values), result.path)
+            if result.error is not None and self._reading.on_failure is None:
+                found.failures[cell] = first_line(result.error)
+            else:
+                found.add({cell: self._score(result)})
+        if not seen:
+            raise InvalidProblem(
+                "promptfoo carried out none of the tests. Do the labels of prompts and the descriptions of "
+                "tests exist?"
             )
-        except OSError as error:
-            raise FinalFailure(
-                f"{self._command[0]} cannot be started ({error.strerror}). Install it with `npm install "
-                f"promptfoo`, and "
-                f'give the way to call it, such as `command=("npx", "promptfoo")`.'
-            ) from None
-        if run.returncode not in (0, _TESTS_FAILED) or not file.is_file():
-            said = f"`promptfoo eval` ended with status {run.returncode}: {_complaint(run)}"
-            raise (FinalFailure if run.returncode == 1 else MeasurementFailed)(said)
+
+    def _check(self, result: Result, cell: Cell, seen: Container[Cell]) -> None:
+        """Refuse results that are not about one prompt and one test."""
+        arm, test = cell
+        if result.compares:
+            raise InvalidProblem(
+                f"test {test!r} compares prompts with each other (`{result.compares}`), so its score depends "
+                f"on which prompts are evaluated together. Use assertions about one output."
+            )
+        if cell in seen:
+            raise InvalidProblem(
+                f"there are two results of {self.names[arm]} on test {test!r}. If there are several "
+                f"providers, give pairs of a prompt and a provider; and give every test its own description."
+            )
+
+    def _lacks_metric(self, result: Result) -> bool:
+        """Return whether a result has no score of the name that was chosen; remember if one has."""
+        metric = self._reading.metric
+        if metric is None or metric in result.values:
+            self._has_metric = True
+            return False
+        return True
+
+    def _score(self, result: Result) -> float:
+        if self._reading.metric is None and result.error is None:
+            return single_score(result, self._reading)
+        return score_of(result, result.description, str(self._reading.metric), self._reading)
+
+    @contextlib.contextmanager
+    def _running(self, filters: Sequence[str], folder: Path) -> Iterator["_Run"]:
+        """Start an evaluation, and wait for its end; kill it if something goes wrong here."""
+        file = folder / "results.jsonl"
+        command = [*self._command, "eval", "-c", str(self._config), "-o", str(file), *_QUIET, *filters]
+        with (folder / "out.txt").open("wb") as out, (folder / "err.txt").open("wb") as err:
+            try:
+                run = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,  # Ctrl-C is for the driver, which lets it end
+                )
+            except OSError as error:
+                raise FinalFailure(
+                    f"{self._command[0]} cannot be started ({error.strerror}). Install it with `npm install "
+                    f'promptfoo`, and give the way to call it, such as `command=("npx", "promptfoo")`.'
+                ) from None
         try:
-            return results_of(file)
-        except InvalidProblem as error:
-            raise FinalFailure(
-                f"{error} Do the labels of prompts and the descriptions of tests exist?"
-            ) from None
+            yield _Run(run, file)
+        finally:
+            if run.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(run.pid, signal.SIGKILL)
+                run.wait()
+
+
+class _Run(NamedTuple):
+    """An evaluation, and the file that it writes: a line for each result, and all of them anew at its end."""
+
+    process: "subprocess.Popen[bytes]"
+    file: Path
+
+    def results_so_far(self, config: Path, labels: Sequence[str]) -> Iterator[Result]:
+        """Yield results as soon as they are written, until the evaluation has ended."""
+        start, is_legible = 0, True
+        while self.process.poll() is None or is_legible:
+            is_last = self.process.returncode is not None
+            if is_legible and self.file.is_file():
+                with self.file.open("rb") as content:
+                    content.seek(start)
+                    whole, newline, _ = content.read().rpartition(b"\n")
+                start += len(whole) + len(newline)
+                try:
+                    yield from [
+                        result_of(config, json.loads(line), "", labels) for line in whole.splitlines()
+                    ]
+                except (ValueError, InvalidProblem):  # it is being written anew, and will be read whole
+                    is_legible = False
+            if is_last:
+                return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_LOOK)
+
+    def results(self, config: Path, labels: Sequence[str]) -> list[Result]:
+        """Return all results of an evaluation that has ended."""
+        status = self.process.returncode
+        if status not in (0, _TESTS_FAILED) or not self.file.is_file():
+            said = f"`promptfoo eval` ended with status {status}: {self._complaint()}"
+            raise (FinalFailure if status == 1 else MeasurementFailed)(said)
+        lines = [*json_lines_of(self.file)]
+        return [result_of(config, line, f"line {number} of the results", labels) for number, line in lines]
+
+    def _complaint(self) -> str:
+        """Return what promptfoo said of its failure: an error that it raised, else what it printed."""
+        out, err = (
+            (self.file.parent / name).read_text(encoding="utf-8", errors="replace")
+            for name in ("out.txt", "err.txt")
+        )
+        raised = [line for line in err.splitlines() if line.startswith("Error")]
+        return first_line(" ".join(raised or out.split("\n")) or err)
 
 
 def _short_enough(tests: Sequence[str]) -> Iterator[list[str]]:
@@ -167,12 +266,6 @@ def _short_enough(tests: Sequence[str]) -> Iterator[list[str]]:
         group.append(test)
         size += length
     yield group
-
-
-def _complaint(run: "subprocess.CompletedProcess[str]") -> str:
-    """Return what promptfoo said of its failure: an error that it raised, else what it printed."""
-    raised = [line for line in run.stderr.splitlines() if line.startswith("Error")]
-    return first_line(" ".join(raised or run.stdout.split("\n")) or run.stderr)
 
 
 def _any(words: Any) -> str:
@@ -214,10 +307,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command=given.command.split(),
             options=options,
         )
-        scores, failures = candidates.evaluated({0: tests})
-        for cell, why in failures.items():
+        found = candidates.evaluated({0: tests})
+        for cell, why in found.failures.items():
             raise MeasurementFailed(f"there is no score of {given.prompt} on test {cell[1]!r}: {why}")
-        print("\n".join(repr(scores[0, test]) for test in tests))
+        print("\n".join(repr(found.scores[0, test]) for test in tests))
     except KeyError as missing:
         print(f"promptfoo returned no result of test {missing.args[0][1]!r}.", file=sys.stderr)
         return 1

@@ -262,8 +262,11 @@ def drive(
     turns = _turns(turns, source, session.settings)
     if session.problem.bounds is not None:
         source = BoundedSource(source, session.problem)
+    own_size = getattr(measure, "pulls_per_call", None)
+    if pulls_per_call is None:
+        pulls_per_call = own_size
     policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
-    if session.items is not None and not _cannot_drift(source):  # each score may cost money
+    if (session.items is not None and not _cannot_drift(source)) or own_size:  # each may cost money
         policy = replace(policy, is_one_by_one=True)
     if timeout is not None and executor is None:
         raise InvalidProblem(

@@ -152,11 +152,17 @@ class Scheduler:
     pace: Pace = field(default_factory=Pace)
     numbers: "count[int]" = field(default_factory=count)
     held_until: float = -np.inf  # no call starts before that time
+    not_recorded: Exception | None = None  # why an answer could not be recorded while others were measured
     said_at: float = -np.inf  # time of the last message about waiting
     hanging: "list[Future[Outcome]]" = field(default_factory=list)
     ahead: "dict[Future[Outcome], Tickets]" = field(default_factory=dict)  # calls that nobody asked for yet
     failed_ahead: set[tuple[int, int]] = field(default_factory=set)  # those of them that failed
     _call_plan: CallPlan | None = None  # of the current round
+
+    @property
+    def is_each(self) -> bool:
+        """Whether the source measures the calls of a block each by itself, and answers them one by one."""
+        return getattr(self.source, "answer_each", None) is not None
 
     def measure(self, budget: float | None) -> bool:
         """Measure the open tickets of the session's round within a budget; return whether it was sufficient.
@@ -247,6 +253,9 @@ class _RoundScheduler:
         self.n_held = np.zeros(len(call_plan.tickets), dtype=np.int64)  # by ticket: number of its calls
         is_affordable = np.ones_like(self.is_wanted) if budget is None else self._affordable(budget)
         self.is_cut = not is_affordable.all()  # the budget ends within this round
+        if job.is_each:
+            self.is_wanted &= is_affordable  # the others of a block can be left out
+            is_affordable = np.ones_like(self.is_wanted)
         is_running = np.zeros_like(self.is_wanted)
         is_running[self._numbers_ahead()] = True
         self.todo: deque[range] = deque(
@@ -273,7 +282,7 @@ class _RoundScheduler:
         call_plan, every = self.call_plan, np.arange(self.call_plan.n_calls)
         parts, costs = call_plan.parts(every), self.job.session.problem.costs
         prices = np.where(self.is_wanted, parts.counts * (1 if costs is None else costs[parts.arms]), 0)
-        if call_plan.together == 1:
+        if call_plan.together == 1 or self.job.is_each:
             by_ticket = np.bincount(call_plan.places(every), prices, len(call_plan.tickets))
             return call_plan.by_call((np.cumsum(by_ticket) <= budget) | (by_ticket == 0))
         order = call_plan.numbers(0, call_plan.n_calls)
@@ -423,7 +432,7 @@ class _RoundScheduler:
         first, stop = self.call_plan.bounds(blocks[:1])
         pulls = int(self.call_plan.calls(first, stop).counts.sum())
         size = 1
-        if not self.job.policy.is_one_by_one:
+        if not (self.job.policy.is_one_by_one or self.job.is_each):
             size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
         if size < len(blocks):
             self.todo.appendleft(blocks[size:])
@@ -452,13 +461,14 @@ class _RoundScheduler:
     def _hand_out(self, blocks: range) -> None:
         first, stop = self.call_plan.bounds(blocks)
         calls, keeps_scores = self.call_plan.calls(first, stop), self.job.session.problem.items is not None
-        task = Task(next(self.job.numbers), calls, self.call_plan.together, keeps_scores)
+        is_due = self._is_due(first, stop) if self.job.is_each else None
+        task = Task(next(self.job.numbers), calls, self.call_plan.together, keeps_scores, is_due)
         timeout = self.job.policy.timeout
         try:
             if timeout is not None:
                 self.job.workers.warm_up()
             due = np.inf if timeout is None else time.monotonic() + timeout * (stop - first) + _GRACE
-            self.under_way[self.job.workers.submit(task)] = (blocks, due)
+            self.under_way[self.job.workers.submit(task, partial(self._record, first))] = (blocks, due)
         except KeyboardInterrupt:  # in a call that this thread made
             self.again.update(self._calls_of(blocks))
             raise
@@ -468,6 +478,24 @@ class _RoundScheduler:
         except RuntimeError as error:  # the pool was shut down
             self._do_again(blocks)
             self.error = workers_lost(self.call_plan, [], words_of(error), error)
+
+    def _is_due(self, first: int, stop: int) -> BoolArray:
+        """Return which calls at some positions of the order are to be made by this driver."""
+        numbers = self.call_plan.numbers(first, stop)
+        is_due = self.is_wanted[numbers]
+        return is_due if self.job.session.is_private else is_due & self.is_held[numbers]
+
+    def _record(self, first: int, outcome: Outcome, is_known: BoolArray) -> bool:
+        """Record calls of a task that is running in this thread; return whether it shall go on.
+
+        Other tools would swallow an error here, so it is raised when the task has ended.
+        """
+        if self.job.not_recorded is None and is_known.any():
+            try:
+                self._tell(first, outcome, is_known)
+            except Exception as error:
+                self.job.not_recorded = error
+        return not (self.job.not_recorded or self.error or self.job.interrupt.is_wanted)
 
     def _do_again(self, blocks: range, *, is_begun: bool = False) -> None:
         """Make blocks pending again; record their calls if these may have been made."""
@@ -525,6 +553,8 @@ class _RoundScheduler:
         n_calls = len(outcome.means)
         calls = self.call_plan.calls(first, first + n_calls)
         self.job.pace.note(n_calls, int(calls.counts.sum()), outcome.seconds)
+        if self.job.not_recorded is not None:
+            raise self.job.not_recorded
         if not outcome.errors:
             self._tell(first, outcome)
             return
@@ -534,6 +564,10 @@ class _RoundScheduler:
             self._tell(first, outcome.first(n_told))
         self._do_again(blocks[n_good + 1 :])
         errors = {place - n_told: error for place, error in outcome.errors.items()}
+        if self.job.is_each:
+            is_good = np.ones(n_calls, dtype=np.bool_)
+            is_good[list(errors)] = False
+            self._tell(first, outcome, is_good)
         self._failed(blocks[n_good], outcome.after(n_told), errors)
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
@@ -587,9 +621,10 @@ class _RoundScheduler:
         )
         return True
 
-    def _tell(self, first: int, outcome: Outcome) -> None:
+    def _tell(self, first: int, outcome: Outcome, is_known: BoolArray | None = None) -> None:
+        """Record the answers to calls from a position on: all of them, or those that are known."""
         numbers = self.call_plan.numbers(first, first + len(outcome.means))
-        is_new = self.is_wanted[numbers]
+        is_new = self.is_wanted[numbers] if is_known is None else self.is_wanted[numbers] & is_known
         if not self.job.session.is_private:
             is_new = is_new & self.is_held[numbers]  # a block is measured whole: others have its other calls
         numbers = numbers[is_new]

@@ -11,14 +11,14 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import BoolArray, FloatArray
 from shortlist.errors import MeasurementFailed, NotRewards
 from shortlist.measure import Calls, Source, Summaries, scores_of, summary_of
 
@@ -27,13 +27,15 @@ from shortlist.measure import Calls, Source, Summaries, scores_of, summary_of
 class Task:
     """Calls to be answered together: blocks of `together` calls, of which the last may be shorter.
 
-    With shared items the outcome has single scores (`keeps_scores`).
+    With shared items the outcome has single scores (`keeps_scores`). If the source answers each call by
+    itself, only those that `is_due` are made.
     """
 
     number: int
     calls: Calls
     together: int
     keeps_scores: bool = False
+    is_due: BoolArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,10 @@ class Outcome:
         return replace(self, means=self.means[n_calls:], variances=self.variances[n_calls:], scores=scores)
 
 
+Record: TypeAlias = Callable[[Outcome, BoolArray], bool]
+"""Records some calls of an outcome that is not complete; returns whether to go on."""
+
+
 @dataclass(frozen=True)
 class Packed:
     """A pickled source: pickled once, and unpickled once by each worker."""
@@ -102,8 +108,11 @@ def get_ready(source: Source | Packed, number: int) -> int:
     return number
 
 
-def perform(source: Source | Packed, task: Task) -> Outcome:
-    """Answer the calls of a task, up to and including the first block in which one fails."""
+def perform(source: Source | Packed, task: Task, record: Record | None = None) -> Outcome:
+    """Answer the calls of a task, up to and including the first block in which one fails.
+
+    Answers that a source has earlier than others are passed to `record`, if it is given.
+    """
     is_elsewhere = isinstance(source, Packed)
     if isinstance(source, Packed):
         _leave_interrupts_to_the_driver()
@@ -111,6 +120,12 @@ def perform(source: Source | Packed, task: Task) -> Outcome:
     start = time.perf_counter()
     means, variances = np.full((2, len(task.calls)), np.nan)
     scores = [np.full(count, np.nan) for count in task.calls.counts.tolist()] if task.keeps_scores else None
+    if (each := getattr(source, "answer_each", None)) is not None:
+        outcome = Outcome(means, variances, scores=scores)
+        errors = _answer_each(each, task, outcome, record)
+        found = {place: _portable(e) if is_elsewhere else e for place, e in errors.items()}
+        is_shared = len({id(error) for error in errors.values()}) < len(errors)
+        return replace(outcome, errors=found, seconds=time.perf_counter() - start, is_shared=is_shared)
     for first in range(0, len(task.calls), task.together):
         stop = min(first + task.together, len(task.calls))
         kept = None if scores is None else scores[first:stop]
@@ -140,6 +155,40 @@ def _answer(
     if isinstance(answers, Summaries):
         return _take_arrays(calls, answers, means, variances)
     return _take_each(calls, answers, means, variances, scores)
+
+
+def _answer_each(
+    each: Callable[..., None], task: Task, outcome: Outcome, record: Record | None
+) -> dict[int, BaseException]:
+    """Fill in the answers to the calls of a task that are due, each when it is known; return the errors."""
+    calls, scores = task.calls, outcome.scores
+    is_due = np.ones(len(calls), dtype=np.bool_) if task.is_due is None else task.is_due
+    due = np.flatnonzero(is_due).tolist()
+    is_open = is_due.copy()
+    errors: dict[int, BaseException] = {}
+
+    def take(answers: Mapping[int, Any]) -> bool:
+        is_new = np.zeros_like(is_open)
+        for number, answer in answers.items():
+            place = due[number]
+            one, is_open[place] = slice(place, place + 1), False
+            kept = None if scores is None else scores[one]
+            if isinstance(answer, Exception):
+                errors[place] = answer
+            elif wrong := _take_each(calls[one], [answer], outcome.means[one], outcome.variances[one], kept):
+                errors[place] = wrong[0]
+            else:
+                is_new[place] = True
+        return (record is None or record(outcome, is_new)) and not errors
+
+    chosen = Calls(calls.seed, calls.arms[is_due], calls.counts[is_due], calls.first_pulls[is_due])
+    try:
+        each(chosen, take)
+        if is_open.any():
+            raise NotRewards(f"there were {len(due) - is_open.sum()} answers to {len(due)} calls.")
+    except (Exception, SystemExit) as error:
+        errors |= dict.fromkeys(np.flatnonzero(is_open).tolist(), error)
+    return errors
 
 
 def _take_arrays(

@@ -11,7 +11,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.dask import ClusterLike, dask_client, is_dask
 from shortlist.execution.interrupts import deaf_to_interrupts
-from shortlist.execution.tasks import Outcome, Packed, Task, get_ready, perform
+from shortlist.execution.tasks import Outcome, Packed, Record, Task, get_ready, perform
 from shortlist.measure import Source
 
 _IN_FLIGHT = 3  # tasks per worker: one that runs, and others so that it need not wait
@@ -45,8 +45,10 @@ class Workers:
     again: Callable[[], Executor] | None = None
     _is_warm: bool = False
 
-    def submit(self, task: Task) -> "Future[Outcome]":
-        """Submit a task to the executor."""
+    def submit(self, task: Task, record: Record | None = None) -> "Future[Outcome]":
+        """Submit a task to the executor; in this thread, answers are recorded as soon as they are known."""
+        if isinstance(self.executor, InThisThread):
+            return self.executor.submit(perform, self.source, task, record)
         with self._starting_quietly():
             return self.executor.submit(perform, self.source, task)
 

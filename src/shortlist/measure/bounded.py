@@ -5,19 +5,20 @@ exactly. For a mean only this can be checked: that it lies within the bounds, up
 within the bounds can have its sample variance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.checks import is_whole
-from shortlist.errors import FinalFailure
+from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.items import is_on_step
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.many import Calls, Summaries
-from shortlist.measure.source import Call, Source
+from shortlist.measure.source import Call, Source, Take
 from shortlist.problem import Problem
 
 _ROUNDING = 1e-9  # share of the range by which a mean may lie outside the bounds, due to rounding
@@ -47,6 +48,24 @@ class BoundedSource:
             check_summaries(self.problem, Calls.of(calls).arms, answers)
             return answers
         return [self._checked(answer, call) for answer, call in zip(answers, calls, strict=True)]
+
+    @property
+    def answer_each(self) -> Callable[[Sequence[Call], Take], None] | None:
+        """The other source's method of this name, with checked answers; errors for those out of bounds."""
+        each = getattr(self.source, "answer_each", None)
+        return None if each is None else partial(self._answer_each, each)
+
+    def _answer_each(self, each: Callable[..., None], calls: Sequence[Call], take: Take) -> None:
+        def checked(answers: Mapping[int, Any]) -> bool:
+            found: dict[int, Any] = {}
+            for number, answer in answers.items():
+                try:
+                    found[number] = self._checked(answer, calls[number])
+                except MeasurementFailed as error:
+                    found[number] = error
+            return take(found)
+
+        each(calls, checked)
 
     def _checked(self, answer: object, call: Call) -> Summary:
         summary = summary_of(answer, call.count, self.problem.name(call.arm))

@@ -4,9 +4,9 @@ All random numbers of an answer derive from the call alone, so it makes no diffe
 which worker, or how often. A source must not use other random numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,10 +29,23 @@ class Call:
         return generator_for(self.seed, self.arm, self.first_pull)
 
 
+Take: TypeAlias = Callable[[Mapping[int, Any]], bool]
+"""Takes answers by the numbers of their calls, of which some may be errors; returns whether to go on."""
+
+
 class Source(Protocol):
     """A source of rewards; it must be picklable to be used in other processes.
 
     A source may have `is_reproducible` = True if its answers depend only on the call, including the seed.
+
+    A source that measures many calls at once, but each by itself, may have a method
+    ``answer_each(calls, take)``. It passes answers to `take` as soon as they are known, in any order, and
+    raises if some calls have none in the end. It is used instead of `answers`. So what was measured before a
+    crash is recorded, and only calls without an answer are made again. If `take` returns False, it should
+    start nothing new.
+
+    A source, or a function that measures, may have `pulls_per_call`: the default for that option. Every call
+    is then recorded at once.
     """
 
     @property

@@ -28,6 +28,7 @@ from shortlist.measure.score_table import ScoreTable
 
 _VERSION = 3
 _ERROR = 2  # of `failureReason`: the provider or an assertion raised, rather than that an assertion failed
+_COMPARING = ("select-best", "max-score")
 _NEEDED = (
     "promptIdx",
     "testIdx",
@@ -52,6 +53,7 @@ class Result(NamedTuple):
     variables: str
     values: Mapping[str, float]
     error: str | None
+    compares: str = ""  # the kind of an assertion that compares prompts with each other
 
 
 def is_result(path: Path, head: str) -> bool:
@@ -86,7 +88,7 @@ def read(paths: Sequence[Path], reading: Reading) -> ScoreTable:
 def results_of(path: Path) -> list[Result]:
     """Return the results in a file."""
     if path.suffix.lower() == ".jsonl":
-        found = [_result(path, line, f"{path}, line {number}") for number, line in json_lines_of(path)]
+        found = [result_of(path, line, f"{path}, line {number}") for number, line in json_lines_of(path)]
         if not found:
             raise InvalidProblem(f"{path} has no results; the evaluation did not finish.")
         return found
@@ -101,7 +103,7 @@ def results_of(path: Path) -> list[Result]:
         raise InvalidProblem(f"{path} has several results of each test (--repeat); evaluate without it.")
     labels = [one["label"] for one in text.get("config", {}).get("prompts") or [] if _has_label(one)]
     rows = results.get("results") or []
-    found = [_result(path, row, f"{path}, result {place}", labels) for place, row in enumerate(rows)]
+    found = [result_of(path, row, f"{path}, result {place}", labels) for place, row in enumerate(rows)]
     counts = results.get("stats") or {}
     expected = sum(counts.get(key, 0) for key in ("successes", "failures", "errors"))
     if not found or len(found) != expected:
@@ -122,6 +124,13 @@ def chosen(found: Sequence[Result], reading: Reading) -> str:
     return reading.chosen(metrics or ["success"], found[0].path)
 
 
+def single_score(result: Result, reading: Reading) -> float:
+    """Return the score of a test if it has only one; refuse to choose between several."""
+    if set(result.values.values()) <= {result.values["success"]}:
+        return result.values["success"]
+    return result.values[reading.chosen(list(result.values), result.path)]
+
+
 def score_of(result: Result, item: str, metric: str, reading: Reading) -> float:
     """Return the score of a test."""
     if result.error is not None:
@@ -131,7 +140,8 @@ def score_of(result: Result, item: str, metric: str, reading: Reading) -> float:
     return result.values[metric]
 
 
-def _result(path: Path, row: Any, where: str, labels: Sequence[str] = ()) -> Result:
+def result_of(path: Path, row: Any, where: str, labels: Sequence[str] = ()) -> Result:
+    """Return what counts of a row of results."""
     if not isinstance(row, dict) or (missing := [key for key in _NEEDED if key not in row]):
         lacking = f"has no `{missing[0]}`" if isinstance(row, dict) else "is not a result"
         raise InvalidProblem(
@@ -155,7 +165,12 @@ def _result(path: Path, row: Any, where: str, labels: Sequence[str] = ()) -> Res
         json.dumps(row["vars"], sort_keys=True),
         {name: float(value) for name, value in values.items()},
         str(row.get("error") or "no reason is given") if row["failureReason"] == _ERROR else None,
+        next((kind for kind in map(_kind, row["testCase"].get("assert") or []) if kind in _COMPARING), ""),
     )
+
+
+def _kind(assertion: Any) -> str:
+    return str(assertion.get("type")) if isinstance(assertion, dict) else ""
 
 
 def _has_label(prompt: Any) -> bool:
