@@ -800,12 +800,22 @@ def test_progress_says_pulls_bounds_arms_rate_and_time_left() -> None:
     session = sl.Session(problem(), "race")
     words = pull_words(session, lambda: float(next(ticks)))
     sl.drive(session, noisy, progress=lambda now: seen.append(words(now)))
-    assert f"of at most {session.worst_case_pulls:,} pulls, lower bound " in seen[0]
-    assert f", {N} arms open, " in seen[0]
+    assert f"of at most {session.worst_case_pulls:,} pulls, {N} arms open, " in seen[0]
     assert "pulls/s, at most " in seen[0]
     assert seen[-1].startswith(f"{session.n_pulls:,} of")
     endless = sl.Session(problem(m=1), "lucb")
-    assert pull_words(endless)(endless).startswith("0 pulls, lower bound")
+    assert "0 pulls/s, lower bound" in pull_words(endless)(endless)
+
+
+def test_progress_fits_into_a_line_and_counts_one_arm() -> None:
+    many = sl.Problem(m=2, epsilon=1e-4, delta=0.1, variances=[1.0] * 300)
+    session, ticks = sl.Session(many, "race"), iter([0.0, 1e-3])
+    words = pull_words(session, lambda: next(ticks))
+    session.tell(session.ask(1), means=[0.5])
+    assert len(f"pulling: {words(session)}") <= 80
+    known = {0: [0] * 40}
+    items = sl.Session(sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli(), items=40, known=known))
+    assert pull_words(items)(items).startswith("0 of at most 40 scores, 1 arm open, ")
 
 
 @pytest.mark.parametrize("on_failure", ["suspend", 0.0])

@@ -11,9 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shortlist.bounds import lower_bound
 from shortlist.execution.driven import Driven
-from shortlist.report.worker_text import waiting_words
+from shortlist.report.worker_text import counted, waiting_words
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
+_LONGEST = 70  # characters, so that a line has at most 80
 
 Words: TypeAlias = Callable[[], str]
 Show: TypeAlias = Callable[[int, Words], None]
@@ -49,19 +50,16 @@ def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> 
             found = lower_bound(now.problem)
             bound.append("" if found is None else f"lower bound {found.words}")
         rate = (now.n_made - before) / max(clock() - start, 1e-9)
-        cap = now.worst_case_pulls
-        done = f"{now.n_made:,} pulls" if cap is None else f"{now.n_made:,} of at most {cap:,} pulls"
+        cap, what = now.worst_case_pulls, "pull" if now.items is None else "score"
+        done = counted(now.n_made, what) if cap is None else f"{now.n_made:,} of at most {cap:,} {what}s"
         if waiting := waiting_words(now.awaited()):
             return f"{waiting}; {done}"  # on a narrow terminal the end is cut off
-        parts = [
-            done,
-            bound[0],
-            f"{len(now.asked):,} arms open",
-            f"{rate:,.0f} pulls/s",
-        ]
-        if cap is not None and rate > 0:
-            parts.append(f"at most {duration((cap - now.n_made) / rate)} left")
-        return ", ".join(filter(None, parts))
+        left = "" if cap is None or rate <= 0 else f"at most {duration((cap - now.n_made) / rate)} left"
+        arms = f"{counted(len(now.asked), 'arm')} open"
+        parts = [part for part in (done, arms, f"{rate:,.0f} {what}s/s", left, bound[0]) if part]
+        while len(", ".join(parts)) > _LONGEST:
+            parts.pop()
+        return ", ".join(parts)
 
     return words
 
