@@ -2,6 +2,8 @@
 
 import contextlib
 import math
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.measure import REWARDS, generator_for, summary_of
+from shortlist.measure import REWARDS, CommandSource, generator_for, summary_of
 from shortlist.measure.simulated import checked_means
 from shortlist.noise import bernoulli, bernoulli_proxy, bounded
 
@@ -424,3 +426,80 @@ def test_more_arms_than_memory_holds_are_refused_in_one_line(n: int) -> None:
         bounded(0, 1, n)
     with pytest.raises(sl.InvalidProblem, match=f"`n` is {n}"):
         bernoulli(n)
+
+
+# --- True and False ---------------------------------------------------------------------------------
+
+RIGHT = sl.Problem(1, 0.2, 0.1, n=3, rewards=sl.Bernoulli(), items=30)
+
+
+def is_right(arm: int, item: int) -> bool:
+    return (item * 7) % 10 < 3 + 3 * arm
+
+
+async def _by_coroutine(arm: int, items: list[int]) -> list[bool]:
+    return [is_right(arm, item) for item in items]
+
+
+def _by_rows(arms: Any, items: list[int]) -> list[list[bool]]:
+    return [[is_right(arm, item) for item in items] for arm in arms]
+
+
+def _print_all(how: str) -> tuple[str, ...]:
+    rule = "(int(line) * 7) % 10 < 3 + 3 * {arm}"
+    return (sys.executable, "-c", f"import json, sys; found = [{rule} for line in sys.stdin]; {how}")
+
+
+GRADERS: dict[str, Any] = {
+    "list": lambda arm, items: [is_right(arm, item) for item in items],
+    "array": lambda arm, items: np.array([is_right(arm, item) for item in items]),
+    "by id": lambda arm, items: {item: np.bool_(is_right(arm, item)) for item in items},
+    "vectorised": sl.vectorised(_by_rows),  # type: ignore[arg-type]
+    "async": _by_coroutine,
+    "lines": CommandSource(RIGHT, _print_all("print(*found, sep='\\n')")),
+    "JSON": CommandSource(RIGHT, _print_all("print(json.dumps(found))"), output="json"),
+    "persistent": CommandSource(
+        RIGHT,
+        (
+            sys.executable,
+            "-uc",
+            "import json, sys\nfor line in sys.stdin:\n  one = json.loads(line)\n"
+            "  score = one['item'] * 7 % 10 < 3 + 3 * one['arm']\n"
+            "  print(json.dumps(dict(id=one['id'], score=score)))",
+        ),
+        persistent=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("door", GRADERS)
+def test_true_and_false_are_rewards_of_0_and_1_at_every_door(door: str) -> None:
+    plain = sl.select(lambda arm, items: [int(is_right(arm, item)) for item in items], RIGHT)
+    found = sl.select(GRADERS[door], RIGHT)
+    assert found.selected == plain.selected
+    assert found.arms.means.tolist() == plain.arms.means.tolist()
+
+
+@pytest.mark.parametrize("door", GRADERS)
+def test_true_and_false_are_no_graded_scores_at_any_door(door: str) -> None:
+    graded, grader = RIGHT.changed(rewards=sl.Bounded(0, 1)), GRADERS[door]
+    if isinstance(grader, CommandSource):
+        grader = replace(grader, problem=graded)
+    with pytest.raises(sl.MeasurementFailed):
+        sl.select(grader, graded, retries=0)
+
+
+def test_true_and_false_in_streams_of_successes() -> None:
+    problem = sl.Problem(1, 0.3, 0.1, n=2, rewards=sl.Bernoulli())
+    plain = sl.select(lambda arm, count, rng: (rng.random(count) < 0.2 + 0.6 * arm) * 1, problem)
+    found = sl.select(lambda arm, count, rng: rng.random(count) < 0.2 + 0.6 * arm, problem)
+    assert found.arms.means.tolist() == plain.arms.means.tolist()
+    single = sl.vectorised(
+        lambda arms, counts, rng: rng.random((len(arms), counts[0])) < 0.2 + 0.6 * arms[:, None]
+    )
+    assert sl.select(single, problem, pulls_per_call=1).selected == ("arm-1",)
+    session = sl.Session(problem, "race")
+    session.tell(session.ask(1), [[True] * session.asked.counts[0]])
+    assert session.result.arms.means[0] == 1
+    with pytest.raises(sl.MeasurementFailed):
+        summary_of(sl.Summary(2, True), 2, "a", is_binary=True)

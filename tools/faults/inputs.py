@@ -6,6 +6,18 @@ _OPEN = "measure/open_programs.py"
 
 FAULTS = (
     Fault(
+        "input: booleans are graded scores",
+        "measure/function.py",
+        'or ((has_boolean or rewards.dtype.kind == "b") and not is_binary):',
+        "or False:",
+    ),
+    Fault(
+        "input: booleans that programs print are graded scores",
+        "measure/open_programs.py",
+        'as_number(answer.get("score")) if is_binary else answer.get("score")',
+        'as_number(answer.get("score"))',
+    ),
+    Fault(
         "open programs: any answer is taken for an open request",
         _OPEN,
         'answer["id"] not in unanswered:',
@@ -38,8 +50,8 @@ FAULTS = (
     Fault(
         "open programs: true counts as 1",
         _OPEN,
-        'if not is_number(answer.get("score")):',
-        'if not isinstance(answer.get("score"), int | float):',
+        "if not is_number(score):",
+        "if not isinstance(score, int | float):",
     ),
     Fault(
         "open programs: a new one for every call",

@@ -109,4 +109,5 @@ def _made(source: Source, problem: Problem, call: Call) -> Trial:
     begun = time.perf_counter()
     (answer,) = source.answers([call])
     seconds = time.perf_counter() - begun
-    return Trial(call, answer, summary_of(answer, call.count, problem.name(call.arm)), seconds)
+    summary = summary_of(answer, call.count, problem.name(call.arm), is_binary=problem.is_binary)
+    return Trial(call, answer, summary, seconds)

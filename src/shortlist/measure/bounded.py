@@ -68,7 +68,8 @@ class BoundedSource:
         each(calls, checked)
 
     def _checked(self, answer: object, call: Call) -> Summary:
-        summary = summary_of(answer, call.count, self.problem.name(call.arm))
+        name, is_binary = self.problem.name(call.arm), self.problem.is_binary
+        summary = summary_of(answer, call.count, name, is_binary=is_binary)
         check_answer(self.problem, call.arm, answer, summary)
         return summary
 

@@ -104,7 +104,8 @@ class CommandSource:
 
     @cached_property
     def _open(self) -> OpenPrograms:
-        return OpenPrograms([self._filled(part, {}) for part in self.argv], self.folder, self.env)
+        argv = [self._filled(part, {}) for part in self.argv]
+        return OpenPrograms(argv, self.folder, self.env, is_binary=self.problem.is_binary)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to other processes: open programs stay here."""
@@ -156,7 +157,7 @@ class CommandSource:
             raise failure
         try:
             read = rewards_in_lines if self.output == "lines" else rewards_in_json
-            return read(out.decode("utf-8", "replace"), call.count)
+            return read(out.decode("utf-8", "replace"), call.count, is_binary=self.problem.is_binary)
         except ValueError as error:
             raise self._failed(call, argv, f"the program ended with status 0, but {error}", err) from None
 

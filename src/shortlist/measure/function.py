@@ -48,8 +48,10 @@ class FunctionSource:
         return [self.measure(call.arm, call.count, seeded(call)) for call in calls]
 
 
-def summary_of(answer: Any, count: int, arm: str) -> Summary:
+def summary_of(answer: Any, count: int, arm: str, *, is_binary: bool = False) -> Summary:
     """Return the number, mean and variance of the rewards that a measurement returned, if they are valid.
+
+    Where rewards are 0 or 1 (`is_binary`), False and True stand for them.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def summary_of(answer: Any, count: int, arm: str) -> Summary:
                 f"a (count, mean) summary. Return a list of rewards, or shortlist.Summary(count, mean)."
             )
         return _checked_summary(Summary(*answer), count, arm)
-    return _summary_of_rewards(answer, count, arm)
+    return _summary_of_rewards(answer, count, arm, is_binary=is_binary)
 
 
 def scores_of(summary: Summary, arm: str) -> FloatArray:
@@ -92,7 +94,7 @@ def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
     return Summary(count, mean, variance)
 
 
-def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
+def _summary_of_rewards(answer: Any, count: int, arm: str, *, is_binary: bool = False) -> Summary:
     if np.ma.is_masked(answer):
         raise NotRewards(f"{arm} returned masked rewards; return {count} numbers.")
     try:
@@ -107,10 +109,10 @@ def _summary_of_rewards(answer: Any, count: int, arm: str) -> Summary:
             f"return a flat list of exactly {count} rewards."
         )
     has_boolean = isinstance(answer, list | tuple) and any(isinstance(r, bool | np.bool_) for r in answer)
-    if rewards.dtype.kind not in "iuf" or has_boolean:
+    if rewards.dtype.kind not in "biuf" or ((has_boolean or rewards.dtype.kind == "b") and not is_binary):
         raise NotRewards(
-            f"{arm} returned {_short(answer)}; rewards must be real numbers. Convert a success to 1.0 "
-            f"and a failure to 0.0, and text to numbers, inside the function."
+            f"{arm} returned {_short(answer)}; rewards must be real numbers. Convert text to numbers "
+            f"inside the function; if rewards are successes and failures, declare `Bernoulli()` rewards."
         )
     is_wrong = ~np.isfinite(rewards)
     if is_wrong.any():

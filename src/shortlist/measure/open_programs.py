@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shortlist.errors import RetryLater
-from shortlist.measure.printed import checked_number, is_number, short
+from shortlist.measure.printed import as_number, checked_number, is_number, short
 
 LAST_LINES = 8  # lines of a failed program's stderr
 _PATIENCE = 5.0  # seconds that a program has to end after its input has
@@ -174,9 +174,15 @@ class OpenProgram:
 
 
 class OpenPrograms:
-    """Programs of one kind that stay open; each answers one call at a time."""
+    """Programs of one kind that stay open; each answers one call at a time.
 
-    def __init__(self, argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
+    Where scores are 0 or 1 (`is_binary`), false and true stand for them.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], folder: Path, env: Mapping[str, str], *, is_binary: bool = False
+    ) -> None:
+        self._is_binary = is_binary
         self._start = (tuple(argv), folder, dict(env))
         self._free: list[OpenProgram] = []
         self._lock = threading.Lock()
@@ -204,7 +210,7 @@ class OpenPrograms:
         with self._lock:
             self._free.append(program)
         try:
-            return [_score(answer) for answer in found]
+            return [_score(answer, is_binary=self._is_binary) for answer in found]
         except ValueError as error:
             raise ProgramFailed(str(error), program) from None
 
@@ -218,7 +224,7 @@ class OpenPrograms:
             program.close()
 
 
-def _score(answer: dict[str, Any]) -> float:
+def _score(answer: dict[str, Any], *, is_binary: bool) -> float:
     """Return the score of an answer; raise ValueError if there is none, RetryLater if it asks for that."""
     shown = short(json.dumps(answer))
     if "retry_after" in answer:
@@ -228,9 +234,10 @@ def _score(answer: dict[str, Any]) -> float:
         raise RetryLater(seconds, str(answer.get("error", "")))
     if "error" in answer:
         raise ValueError(f"it reported an error: {answer['error']}")
-    if not is_number(answer.get("score")):
+    score: Any = as_number(answer.get("score")) if is_binary else answer.get("score")
+    if not is_number(score):
         raise ValueError(f"it printed {shown}; `score` must be a number")
-    return checked_number(answer["score"])
+    return checked_number(score)
 
 
 def _started(read: Callable[[Iterable[bytes]], None], stream: IO[bytes]) -> threading.Thread:

@@ -6,25 +6,33 @@ from typing import Any
 
 from shortlist.measure.function import Summary
 
+_WORDS = {"true": 1.0, "True": 1.0, "false": 0.0, "False": 0.0}
 
-def rewards_in_lines(text: str, count: int) -> list[float]:
-    """Return the rewards of an output with one number per line."""
+
+def rewards_in_lines(text: str, count: int, *, is_binary: bool = False) -> list[float]:
+    """Return the rewards of an output with one number per line or, if they are 0 or 1, true or false."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) != count:
         raise ValueError(f"it printed {_lines(len(lines))}, but {_rewards(count)} requested, one per line")
-    return [_checked(_number(line), line) for line in lines]
+    words = _WORDS if is_binary else {}
+    return [words[line] if line in words else _checked(_number(line), line) for line in lines]
 
 
-def rewards_in_json(text: str, count: int) -> list[float] | Summary:
-    """Return the rewards of an output in JSON: a list, a summary, or a number if one reward was requested."""
+def rewards_in_json(text: str, count: int, *, is_binary: bool = False) -> list[float] | Summary:
+    """Return the rewards of an output in JSON: a list, a summary, or a number if one reward was requested.
+
+    Where rewards are 0 or 1 (`is_binary`), false and true stand for them.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its output is not JSON ({error}): {short(text)}") from None
     if isinstance(found, dict):
         return _summary(found, count)
-    if is_number(found) and count == 1:
+    if (is_number(found) or isinstance(found, bool)) and count == 1:
         found = [found]
+    if is_binary and isinstance(found, list):
+        found = [as_number(value) for value in found]
     if not isinstance(found, list) or not all(map(is_number, found)):
         raise ValueError(f"it printed {short(text)}, which is neither a list of numbers nor a summary")
     if len(found) != count:
@@ -47,6 +55,11 @@ def _summary(found: dict[str, Any], count: int) -> Summary:
 def is_number(value: object) -> bool:
     """Return whether a value that was parsed from JSON is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_number(value: object) -> object:
+    """Return 1 for true and 0 for false, and anything else as it is."""
+    return int(value) if isinstance(value, bool) else value
 
 
 def _float(value: float) -> float:

@@ -68,6 +68,9 @@ def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
         found = np.ma.filled(np.ma.asarray(answer), np.nan) if np.ma.isMA(answer) else np.asarray(answer)
     except (TypeError, ValueError):
         raise _unusable(f"a {type(answer).__name__}", counts) from None
+    is_rewards = found.shape[:1] == counts.shape and (found.ndim == 2 or (counts == 1).all())
+    if found.dtype.kind == "b" and is_rewards:
+        return list(found)
     if found.dtype.kind not in "iuf":
         raise _unusable(f"{type(answer).__name__} of {found.dtype}", counts)
     numbers = found.astype(np.float64)

@@ -176,7 +176,8 @@ def _summaries(tickets: Tickets, rewards: Any) -> Summaries:
     if rewards is None:
         raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
     _check_length(tickets, rewards)
-    found = [summary_of(answer, t.count, t.name) for t, answer in zip(tickets, rewards, strict=True)]
+    is_binary, pairs = tickets.problem.is_binary, zip(tickets, rewards, strict=True)
+    found = [summary_of(answer, t.count, t.name, is_binary=is_binary) for t, answer in pairs]
     variances = np.array([np.nan if one.variance is None else one.variance for one in found])
     scores = None
     if tickets.problem.items is not None:
