@@ -182,6 +182,11 @@ class Problem:
         """Whether all arms are measured in endless blocks."""
         return isinstance(self.items, Blocks)
 
+    @property
+    def has_pool(self) -> bool:
+        """Whether all arms are measured on a fixed set of items."""
+        return self.items is not None and not self.has_blocks
+
     @cached_property
     def cells(self) -> IntArray:
         """For each arm, how many scores on shared items are not known already."""

@@ -129,7 +129,7 @@ class Result:
 
         While some arms are open, only those of the other arms are: their further scores are not needed.
         """
-        if self.problem.items is None:
+        if not self.problem.has_pool:
             return 0
         left = self.problem.cells - np.minimum(self.arms.pulls, self.problem.cells)
         if self.stop in {Stop.CERTIFIED, Stop.UNPROVED}:

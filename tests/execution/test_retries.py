@@ -18,6 +18,7 @@ from shortlist.errors import FinalFailure, NotRewards
 from shortlist.execution import scheduler as rounds
 from shortlist.execution.retries import Retries, Wait
 from shortlist.files.problem_file import read_problem_file
+from shortlist.items import Items
 from shortlist.measure import CommandSource
 from shortlist.report.run_text import status_dict
 from shortlist.report.run_warnings import findings_of
@@ -28,6 +29,11 @@ from tests.cli.calling import Calls
 from tests.execution.measures import N, Once, exact, noisy, problem
 
 QUICK = Retries(first=0.02, longest=0.05)
+IDS = [f"q{number:02}" for number in range(20)]
+ON_ITEMS = sl.Problem(
+    1, 0.1, 0.1, names=["a", "b"], rewards=sl.Bernoulli(), items=dict.fromkeys(IDS, "a question")
+)
+FIRST = [IDS[place] for place in Items(20).order(0).tolist()]  # in the order of seed 0
 
 
 @pytest.fixture(autouse=True)
@@ -348,3 +354,47 @@ def test_a_store_in_lasting_trouble_ends_the_run(
     session = sl.Session(problem(), "wnelim", store=Flaky(10_000, is_passing=is_passing))
     with pytest.raises(sl.errors.StoreTrouble, match="the disk is full"):
         sl.drive(session, noisy)
+
+
+def test_the_same_wrong_answer_twice_is_enough() -> None:
+    made: list[int] = []
+
+    def same(arm: int, items: list[int]) -> str:
+        made.append(arm)
+        return "no score"
+
+    with pytest.raises(sl.MeasurementFailed, match="failed 2 times"):
+        sl.select(same, ON_ITEMS, pulls_per_call=2)
+    assert len(made) == 2
+    made.clear()
+
+    def others(arm: int, items: list[int]) -> str:
+        made.append(arm)
+        return f"no score {len(made)}"
+
+    with pytest.raises(sl.MeasurementFailed, match="failed 4 times"):
+        sl.select(others, ON_ITEMS, pulls_per_call=2)
+
+
+def test_a_program_that_prints_the_same_nonsense_twice_is_not_waited_for() -> None:
+    waits = Retries(first=60.0)
+    once = CommandSource(ON_ITEMS, ("echo", "nonsense"))
+    staying = CommandSource(ON_ITEMS, ("sed", "-u", "s/.*/nonsense/"), persistent=True)
+    for source in (once, staying):
+        with pytest.raises(sl.MeasurementFailed, match="failed 2 times"):
+            sl.select(source, ON_ITEMS, retries=waits, pulls_per_call=1)
+
+
+def test_failures_name_the_items() -> None:
+    expected = rf"measuring a \(arm 0, round 0\) on items {FIRST[0]}, {FIRST[1]} failed"
+    with pytest.raises(sl.MeasurementFailed, match=expected):
+        sl.select(lambda *_: None, ON_ITEMS, pulls_per_call=2, turns=1)
+    with pytest.raises(sl.MeasurementFailed, match=f"the score 7 of a on item {FIRST[1]} is refused"):
+        sl.select(lambda *_: [1, 7], ON_ITEMS, pulls_per_call=2, turns=1)
+    with pytest.raises(sl.MeasurementFailed, match=f"measuring a on item {FIRST[0]} failed: .*'nonsense'"):
+        sl.select(CommandSource(ON_ITEMS, ("echo", "nonsense")), ON_ITEMS, pulls_per_call=1, turns=1)
+    with pytest.raises(sl.MeasurementFailed, match=f"on items {', '.join(FIRST[:5])} and 3 more failed"):
+        sl.select(lambda *_: None, ON_ITEMS, turns=1)
+    blocks = sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bounded(0, 1), items=sl.Blocks())
+    with pytest.raises(sl.MeasurementFailed, match=r"\(arm 0, round 0\) on block 0 failed"):
+        sl.select(lambda *_: None, blocks, pulls_per_call=1, turns=1)

@@ -134,7 +134,7 @@ def test_many_long_lines_do_not_block_the_pipes() -> None:
 def test_wrong_answers_are_failures(body: str, said: str) -> None:
     found = failure(program(body))
     assert said in found
-    assert found.startswith("measuring b (4 pulls) failed: ")
+    assert found.startswith(f"measuring b on items {', '.join(wanted(PROBLEM, CALL))} failed: ")
     if "bad key" in body:
         assert found.endswith("The end of its stderr:\n  bad key")
 

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "retries: the same wrong answer is tried again",
+        "execution/scheduler.py",
+        "if wrong and self.wrong.get(block) == wrong:",
+        "if False:",
+    ),
+    Fault(
+        "messages: another item is named",
+        "measure/bounded.py",
+        "Call(call.seed, call.arm, 1, call.first_pull + place)",
+        "Call(call.seed, call.arm, 1, call.first_pull)",
+    ),
+    Fault(
         "report: rare successes are held against the largest variance",
         "problem.py",
         "return self.width**2 * shares * (1 - shares)",

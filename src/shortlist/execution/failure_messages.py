@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
 from shortlist.execution.retries import Wait
+from shortlist.measure import Call
+from shortlist.measure.shared_items import items_words
 from shortlist.session.call_plan import CallPlan
 from shortlist.tickets import Ticket
 
@@ -16,26 +18,29 @@ def ticket_of(call_plan: CallPlan, call: int) -> Ticket:
     return call_plan.parts(call_plan.numbers(call, call + 1))[0]
 
 
-def gave_up(ticket: Ticket, cause: BaseException, times: int, others: int) -> MeasurementFailed:
-    """Return the error for a call that failed at every attempt, possibly with others of its block."""
+def gave_up(what: str, cause: BaseException, times: int, others: int) -> MeasurementFailed:
+    """Return the error for a call that failed at every attempt, possibly with others of its block.
+
+    `what` names the call (`call_words`).
+    """
     said = "failed" if times == 1 else f"failed {times} times, each time with the same seed"
     beside = f" (and {others:,} others in the same block)" if others else ""
     advice = f"Fix the measurement and resume; {_KEPT}"
-    what = f": {words_of(cause)} {advice}"
+    why = f": {words_of(cause)} {advice}"
     if isinstance(cause, FinalFailure):  # its message says what to do
-        what = f": {cause}"
-    error = MeasurementFailed(f"measuring {named(ticket)}{beside} {said}{what}")
+        why = f": {cause}"
+    error = MeasurementFailed(f"measuring {what}{beside} {said}{why}")
     error.__cause__ = cause
     return error
 
 
-def put_off_words(ticket: Ticket, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
+def put_off_words(what: str, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
     """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
     if not wait.is_failure:
-        return f"Measuring {named(ticket)} will be retried in {wait.seconds:.3g} s: {cause}"
+        return f"Measuring {what} will be retried in {wait.seconds:.3g} s: {cause}"
     n, most = times
     return (
-        f"Measuring {named(ticket)} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
+        f"Measuring {what} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
         f"(retry {n} of {most})."
     )
 
@@ -45,7 +50,7 @@ def workers_lost(
 ) -> WorkersLost:
     """Return the error for lost workers, with the blocks that were running."""
     calls = sorted(number for blocks in under_way for number in range(*call_plan.bounds(blocks)))
-    names = "; ".join(named(ticket_of(call_plan, number)) for number in calls[:_MOST_NAMED])
+    names = "; ".join(call_words(call_plan, number) for number in calls[:_MOST_NAMED])
     more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
     error = WorkersLost(
         f"workers were lost: {why.rstrip('.')}. Running calls: {names or 'none'}{more}. Check whether "
@@ -55,8 +60,17 @@ def workers_lost(
     return error
 
 
-def named(ticket: Ticket) -> str:
-    """Return the name of an arm with its number, round and pulls."""
+def call_words(call_plan: CallPlan, call: int) -> str:
+    """Return a call, given by its position in the order of calls, in words; see `named`."""
+    return named(ticket_of(call_plan, call), call_plan)
+
+
+def named(ticket: Ticket, call_plan: CallPlan) -> str:
+    """Return the name of an arm with its number and round, and the pulls or items that are measured."""
+    items = call_plan.tickets.problem.items
+    if items is not None:
+        call = Call(call_plan.seed, ticket.arm, ticket.count, ticket.first_pull)
+        return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
     last = ticket.first_pull + ticket.count - 1
     pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
     return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"

@@ -19,12 +19,14 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import (
     FinalFailure,
     MeasurementFailed,
+    NotRewards,
     RetryLater,
     ShortlistError,
     StoreTrouble,
 )
 from shortlist.execution.driven import Driven
 from shortlist.execution.failure_messages import (
+    call_words,
     gave_up,
     named,
     put_off_words,
@@ -268,6 +270,7 @@ class _RoundScheduler:
         self.late: Under = {}  # overdue and given up, but they may still arrive
         self.failures: Counter[int] = Counter()  # by block
         self.put_off: dict[int, list[float]] = {}  # by block: the delays in seconds
+        self.wrong: dict[int, list[str]] = {}  # by block: what was wrong with the last answers
         self.waiting: list[tuple[float, int]] = []  # times of retries, the next first
         self.again: set[int] = set()  # calls that were started and must be repeated
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
@@ -588,7 +591,7 @@ class _RoundScheduler:
             self.again.update(self._calls_of(range(block, block + 1)))
             others = len(errors) - 1 if self.call_plan.together > 1 else 0
             self.error = self.error or gave_up(
-                ticket_of(self.call_plan, first + place), errors[place], self.failures[block], others
+                call_words(self.call_plan, first + place), errors[place], self.failures[block], others
             )
             return
         for place, cause in errors.items():
@@ -603,6 +606,10 @@ class _RoundScheduler:
         """Schedule the retry of a failed block; return whether there is one."""
         put_off = self.put_off.setdefault(block, [])
         wait = self.job.policy.retries.after(errors, self.failures[block] + 1, put_off)
+        wrong = [str(error) for error in errors if isinstance(error, NotRewards)]
+        if wrong and self.wrong.get(block) == wrong:
+            wait = None  # the same wrong answer again: a third attempt would get it, too
+        self.wrong[block] = wrong
         if wait is None or wait.is_failure:
             self.failures[block] += 1
         if wait is None:
@@ -617,7 +624,7 @@ class _RoundScheduler:
         heapq.heappush(self.waiting, (due, block))
         times = self.failures[block], self.job.policy.retries.times
         self.job.say_waiting(
-            put_off_words(ticket_of(self.call_plan, call), errors[0], wait, times), wait.seconds
+            put_off_words(call_words(self.call_plan, call), errors[0], wait, times), wait.seconds
         )
         return True
 
@@ -662,7 +669,9 @@ class _RoundScheduler:
                 except MeasurementFailed as error:
                     self.again.add(number)
                     self.is_wanted[number] = True
-                    self.error = self.error or MeasurementFailed(f"{named(calls[place])}: {error}")
+                    self.error = self.error or MeasurementFailed(
+                        f"{named(calls[place], self.call_plan)}: {error}"
+                    )
 
     def _let_go(self, numbers: IntArray) -> IntArray | None:
         """Return the arms that others may continue with after some calls: none of their calls is running."""

@@ -18,6 +18,7 @@ from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.items import is_on_step
 from shortlist.measure.function import Summary, summary_of
 from shortlist.measure.many import Calls, Summaries
+from shortlist.measure.shared_items import items_words
 from shortlist.measure.source import Call, Source, Take
 from shortlist.problem import Problem
 
@@ -70,8 +71,19 @@ class BoundedSource:
     def _checked(self, answer: object, call: Call) -> Summary:
         name, is_binary = self.problem.name(call.arm), self.problem.is_binary
         summary = summary_of(answer, call.count, name, is_binary=is_binary)
+        if self.problem.items is not None and summary.scores is not None:
+            self._check_scores(summary.scores, call)
         check_answer(self.problem, call.arm, answer, summary)
         return summary
+
+    def _check_scores(self, scores: FloatArray, call: Call) -> None:
+        """Raise FinalFailure for a score on shared items that is not possible; it names the item."""
+        is_wrong = ~_are_rewards(self.problem, scores)
+        if is_wrong.any() and self.problem.items is not None:
+            place = int(np.argmax(is_wrong))
+            item = items_words(self.problem.items, Call(call.seed, call.arm, 1, call.first_pull + place))
+            arm = self.problem.name(call.arm)
+            raise _refused(self.problem, f"the score {scores[place]:.10g} of {arm} on {item}")
 
 
 def check_answer(problem: Problem, arm: int, answer: Any, summary: Summary) -> None:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.checks import one_of, shortened
-from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotRewards, RetryLater
 from shortlist.measure.function import Summary
-from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed
+from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
-from shortlist.measure.shared_items import ids_of, values_of
+from shortlist.measure.shared_items import ids_of, items_words, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
 
@@ -132,7 +132,8 @@ class CommandSource:
             if failure.status == _TRY_LATER:
                 raise RetryLater(reason=str(failure)) from None
             last = "\n".join(failure.last_lines).encode()
-            raise self._failed(call, list(self.argv), str(failure), last) from None
+            failed = self._failed(call, list(self.argv), str(failure), last)
+            raise (NotRewards(str(failed)) if isinstance(failure, WrongAnswer) else failed) from None
         except OSError as error:
             raise self._failed(
                 call, list(self.argv), f"the program cannot be started: {error}", b""
@@ -159,7 +160,8 @@ class CommandSource:
             read = rewards_in_lines if self.output == "lines" else rewards_in_json
             return read(out.decode("utf-8", "replace"), call.count, is_binary=self.problem.is_binary)
         except ValueError as error:
-            raise self._failed(call, argv, f"the program ended with status 0, but {error}", err) from None
+            what = f"the program ended with status 0, but {error}"
+            raise NotRewards(str(self._failed(call, argv, what, err))) from None
 
     def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, bytes]:
         """Run the program to its end, with this input; return its exit status and its output."""
@@ -188,8 +190,9 @@ class CommandSource:
         return process.returncode, out, err
 
     def _failed(self, call: Call, argv: list[str], what: str, err: bytes) -> MeasurementFailed:
-        pulls = f"{call.count} pull{'s' if call.count > 1 else ''}"
-        said = f"measuring {self.problem.name(call.arm)} ({pulls}) failed: {what}. "
+        name, pulls = self.problem.name(call.arm), f"({call.count} pull{'s' if call.count > 1 else ''})"
+        on = pulls if self.problem.items is None else f"on {items_words(self.problem.items, call)}"
+        said = f"measuring {name} {on} failed: {what}. "
         said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
         lines = err.decode("utf-8", "replace").rstrip().splitlines()[-LAST_LINES:]
         return MeasurementFailed("\n  ".join([f"{said}\nThe end of its stderr:", *lines]) if lines else said)

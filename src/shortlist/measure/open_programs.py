@@ -39,6 +39,10 @@ class ProgramFailed(Exception):
         self.last_lines = program.last_lines()
 
 
+class WrongAnswer(ProgramFailed):
+    """A program has printed something else than an answer."""
+
+
 class OpenProgram:
     """A program that was started, and whose output is read as it comes."""
 
@@ -135,9 +139,9 @@ class OpenProgram:
             answer = None
         if not isinstance(answer, dict):
             wanted = '{"id": 0, "score": 0.5}'
-            raise ProgramFailed(f"it printed {short(text)}, but an answer is a JSON line like {wanted}", self)
+            raise WrongAnswer(f"it printed {short(text)}, but an answer is a JSON line like {wanted}", self)
         if not isinstance(answer.get("id"), int) or answer["id"] not in unanswered:
-            raise ProgramFailed(f"it printed {short(text)}, but no open request has that `id`", self)
+            raise WrongAnswer(f"it printed {short(text)}, but no open request has that `id`", self)
         return answer
 
     def last_lines(self) -> list[str]:
@@ -212,7 +216,8 @@ class OpenPrograms:
         try:
             return [_score(answer, is_binary=self._is_binary) for answer in found]
         except ValueError as error:
-            raise ProgramFailed(str(error), program) from None
+            kind = ProgramFailed if any("error" in answer for answer in found) else WrongAnswer
+            raise kind(str(error), program) from None
 
     def _taken(self) -> OpenProgram | None:
         """Return a program that is free, if there is one; those that ended meanwhile are forgotten."""

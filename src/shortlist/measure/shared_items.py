@@ -12,10 +12,14 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem, NotRewards
-from shortlist.items import Items
+from shortlist.escaping import printable
+from shortlist.items import Blocks, Items
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
+
+_MOST_NAMED = 5  # items in a message
+_LONGEST_ID = 60  # letters of an id there
 
 MeasureItems: TypeAlias = Callable[[Any, list[Any]], Any]
 """``measure(arm, items)`` returns the score of the arm on each item, as a list or as a mapping by id."""
@@ -34,6 +38,14 @@ def values_of(items: Items, call: Call) -> list[Any]:
 def ids_of(items: Items, call: Call) -> list[str]:
     """Return the ids of the items of a call."""
     return [items.id(place) for place in places_of(items, call)]
+
+
+def items_words(items: Items, call: Call) -> str:
+    """Return the items of a call by their ids, for messages."""
+    ids = [printable(one)[:_LONGEST_ID] for one in ids_of(items, call)]
+    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    noun = ("block" if isinstance(items, Blocks) else "item") + ("s" if len(ids) > 1 else "")
+    return f"{noun} {', '.join(ids[:_MOST_NAMED])}{more}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> 
             found = lower_bound(now.problem)
             bound.append("" if found is None else f"lower bound {found.words}")
         rate = (now.n_made - before) / max(clock() - start, 1e-9)
-        cap, what = now.worst_case_pulls, "pull" if now.items is None else "score"
+        cap, what = now.worst_case_pulls, "score" if now.problem.has_pool else "pull"
         done = counted(now.n_made, what) if cap is None else f"{now.n_made:,} of at most {cap:,} {what}s"
         if waiting := waiting_words(now.awaited()):
             return f"{waiting}; {done}"  # on a narrow terminal the end is cut off

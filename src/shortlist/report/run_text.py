@@ -179,7 +179,7 @@ def scores_words(history: RunState) -> str:
 
 
 def _pulls(history: RunState) -> str:
-    if history.problem.items is not None:
+    if history.problem.has_pool:
         return f"{scores_words(history)}."
     cap = history.worst_case_pulls
     said = f"{counted(history.n_pulls, 'pull')} made"

@@ -24,7 +24,7 @@ def headline(report: Report) -> str:
     """Return the outcome in one phrase; names of the arms may follow after a colon."""
     result = report.result
     n, k = result.problem.n, len(result.indices)
-    pulls = counted(result.n_pulls, "pull" if result.problem.items is None else "score")
+    pulls = counted(result.n_pulls, "score" if result.problem.has_pool else "pull")
     of = f"{k:,} of {counted(n, 'arm')}"
     if report.state == "certified" and k == n:
         return f"All {counted(n, 'arm')} selected: no measurement was needed"
@@ -124,7 +124,7 @@ def standing(report: Report) -> str:
 def effort(report: Report) -> str:
     """Return the cost of the run, and its maximum."""
     result, cap = report.result, report.cap
-    if result.problem.items is not None:
+    if result.problem.has_pool:
         saved = saved_words(result, is_finished=report.is_finished)
         return f"{result.effort} {saved[:1].upper()}{saved[1:]}." if saved else result.effort
     if cap is None or cap <= result.n_pulls:

@@ -263,7 +263,7 @@ def share_of(pulls: float | None, cap: int | None) -> float | None:
 def _tallies(history: RunState) -> list[dict[str, str]]:
     """Return the figures of a run on shared items: the share of the table, what is saved, arms, and cost."""
     problem = history.problem
-    if problem.items is None:
+    if not problem.has_pool:
         return []
     counts = Counter(history.certified.statuses)
     share = percent(history.n_pulls / max(problem.n_cells, 1))
@@ -293,11 +293,11 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     cap = history.worst_case_pulls
     fed = f", {history.n_fed:,} fed" if history.n_fed else ""
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
-    if history.problem.items is not None:
+    if history.problem.has_pool:
         said = [scores_words(history)]
     if history.is_final:
         rounds = counted(history.n_rounds, "round")
-        return f"{said[0]} in {rounds}" if history.problem.items is None else f"{said[0]}; {rounds}"
+        return f"{said[0]}; {rounds}" if history.problem.has_pool else f"{said[0]} in {rounds}"
     round = history.round
     pilot = ", the pilot" if round.tickets.needs_variances else ""
     said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")
