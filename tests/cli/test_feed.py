@@ -298,6 +298,14 @@ def table_of_scores(call: Calls, n_seen: int | None = None, seed: int = 7) -> st
     return call.write("scores.csv", "\n".join(["item,a,b,c", *lines, ""]))
 
 
+def test_simulate_replays_a_table_of_scores(call: Calls) -> None:
+    table_of_scores(call)
+    found = call(
+        "simulate", "--scores", "scores.csv", "-m", "1", "--epsilon", "0.1", "--replications", "5", "--json"
+    )
+    assert [one["strategy"] for one in found.data] == ["shared-items"]
+
+
 def test_certify_says_what_a_table_of_scores_proves(call: Calls) -> None:
     table_of_scores(call)
     whole = call("certify", "scores.csv", "--scores", "--epsilon", "0.1")

@@ -129,7 +129,7 @@ def countable(problem: "Problem") -> Iterator[str]:
     from shortlist.strategies import names, strategy_for
 
     if problem.items is not None:
-        yield from names("items")
+        yield from (name for name in names("items") if not strategy_for(name, problem).unfit(problem))
         return
     known = names()
     pilots = [name for name in names("unknown") if name not in known]
