@@ -23,7 +23,7 @@ from inspect_ai.scorer import Score, Scorer, Target, accuracy, includes, match, 
 from inspect_ai.solver import TaskState, generate, system_message
 
 import shortlist as sl
-from shortlist.adapters.inspect_ai import Candidates
+from shortlist.adapters.inspect_ai import Candidates, select
 from shortlist.cli import shortlist
 from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed
 from shortlist.items import Items
@@ -461,12 +461,49 @@ def test_tasks_by_their_names_with_one_model(tmp_path: Path) -> None:
     assert sl.select(candidates, candidates.problem(1, 0.1, 0.05)).selected == ("long",)
 
 
+def test_a_list_of_models_and_a_table_of_what_was_found(tmp_path: Path) -> None:
+    models = [model(right, "good"), model(even, "fair"), model(lambda _: "no", "poor")]
+    found = select(plain(40), epsilon=0.1, model=models, log_dir=str(tmp_path / "logs"), display="none")
+    assert found.names == ("mockllm/good",)
+    assert set(found.logs) == {"mockllm/good", "mockllm/fair", "mockllm/poor"}
+    assert all(Path(path).is_file() for paths in found.logs.values() for path in paths)
+    text = str(found).splitlines()
+    assert text[0] == "Selected 1 of 3 candidates: mockllm/good"
+    epsilon = found.result.certified_epsilon
+    assert text[1] == (
+        "With probability at least 95 %, the selected candidate has a mean score over all 40 samples that "
+        f"is at most {epsilon:.4g} below the largest."
+    )
+    assert [line.split()[0] for line in text[2:6]] == [
+        "candidate",
+        *(f"mockllm/{k}" for k in ("good", "fair", "poor")),
+    ]
+    assert text[-1] == f"Logs: {len(list((tmp_path / 'logs').iterdir()))} in {tmp_path / 'logs'}"
+
+
+def test_tasks_are_named_by_their_arguments_and_a_run_may_end_early(tmp_path: Path) -> None:
+    @task
+    def asked(prompt: str) -> Task:
+        return Task(questions(40), solver=[system_message(prompt), generate()], scorer=includes())
+
+    given: dict[str, Any] = {"model": model(right), "log_dir": str(tmp_path), "display": "none"}
+    tasks = [asked(prompt) for prompt in ("Be brief.", "Think.")]
+    found = select(tasks, epsilon=0.01, budget=8, store=tmp_path / "runs.db", **given)
+    assert found.result.n_pulls <= 8
+    assert "The budget was used up" in str(found)
+    again = select(tasks, epsilon=0.01, store=tmp_path / "runs.db", **given)
+    assert set(again.result.problem.names or ()) == {"prompt=Be brief.", "prompt=Think."}
+    assert again.result.n_pulls == 80  # both are always right
+    with pytest.raises(InvalidProblem, match="two of the candidates are 'asked'"):
+        Candidates([asked("Be brief."), asked("Be brief.")])
+
+
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="'A' has a sample 'q4' and 'B' does not"):
         Candidates({"A": plain(5), "B": plain(4)})
     with pytest.raises(InvalidProblem, match="`limit` is decided by the run"):
         Candidates({"A": plain()}, limit=3)
-    with pytest.raises(InvalidProblem, match="two of the tasks have the name 'plain'"):
+    with pytest.raises(InvalidProblem, match="two of the candidates are 'plain', with the same arguments"):
         Candidates([plain(), plain()])
     with pytest.raises(InvalidProblem, match="candidate 'A' is 'mockllm/model'; it must be a Task"):
         Candidates({"A": "mockllm/model"})  # type: ignore[dict-item]

@@ -1,5 +1,6 @@
 """The recipes for evaluation tools, carried out as a reader would: they print what the pages show."""
 
+import difflib
 import os
 import re
 import sys
@@ -41,3 +42,15 @@ def test_no_block_is_left_untested(page: str) -> None:
     fences = re.findall(r"^```(.+)$", text_of(page), flags=re.MULTILINE)
     assert len(fences) == len(blocks(page))
     assert [fence for fence in fences if not re.fullmatch(r"console|\w+ \S+\.\w+", fence)] == []
+
+
+def test_a_script_for_inspect_needs_three_changed_lines() -> None:
+    files = {block.name: block.text.splitlines() for block in blocks("docs/inspect.md") if block.name}
+    lines = list(difflib.ndiff(files["everything.py"], files["best.py"]))
+    added = [line[2:] for line in lines if line.startswith("+ ")]
+    removed = [line[2:] for line in lines if line.startswith("- ")]
+    assert len(added) == len(removed) == 3
+    shown = files["best.diff"]
+    assert [line[1:] for line in shown if line.startswith("+")] == added
+    assert [line[1:] for line in shown if line.startswith("-")] == removed
+    assert [line[1:] for line in shown if not line.startswith("-")] == files["best.py"]

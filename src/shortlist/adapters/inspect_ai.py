@@ -7,6 +7,7 @@ import copy
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -18,10 +19,14 @@ from inspect_ai.hooks import Hooks, SampleEnd, TaskStart, hooks
 from inspect_ai.model import Model, get_model
 
 from shortlist.adapters.cells import Cells, Measured
+from shortlist.adapters.summary import summary
 from shortlist.checks import shortened
 from shortlist.errors import FinalFailure, InvalidProblem, MeasurementFailed
+from shortlist.execution import select as select_arms
 from shortlist.measure.result_files.inspect_ai import ARM, check_epochs, scores_of
-from shortlist.measure.result_files.reading import Reading, first_line
+from shortlist.measure.result_files.reading import Reading, first_line, names_that_differ
+from shortlist.result import Result
+from shortlist.store import Where
 
 Candidate: TypeAlias = Task | tuple[Task, str | Model]
 """A task, or a task and the model that it is evaluated with."""
@@ -35,6 +40,82 @@ _ASIDE = frozenset(
 _ONE_AT_A_TIME = threading.Lock()  # `inspect_ai.eval` refuses a second call in the same process
 
 
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """What `select` found; printed, it is a table of candidates with the guarantee and the place of the logs.
+
+    Attributes
+    ----------
+    result
+        The result of the run, whose arms are the candidates.
+    logs
+        The paths of the logs that were written, by candidate; not those of an earlier process.
+    """
+
+    result: Result
+    logs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the selected candidates, the best observed mean first."""
+        return self.result.selected
+
+    def __str__(self) -> str:
+        paths = [path for found in self.logs.values() for path in found]
+        here = f"{Path.cwd()}/"
+        folders = dict.fromkeys(path.rpartition("/")[0].removeprefix(here) for path in paths)
+        where = f"Logs: {len(paths):,} in {', '.join(folders)}" if paths else ""
+        return "\n".join(filter(None, [summary(self.result, item="sample"), where]))
+
+
+def select(
+    tasks: Task | Mapping[str, Candidate] | Sequence[Candidate],
+    *,
+    epsilon: float,
+    m: int = 1,
+    delta: float = 0.05,
+    rewards: Any = None,
+    store: Where | None = None,
+    name: str = "main",
+    budget: int | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> Selected:
+    """Return the m best of several tasks, models or solvers; it takes the place of `inspect_ai.eval`.
+
+    Parameters
+    ----------
+    tasks
+        The candidates, as for `Candidates`; or one task, if `model` is a list.
+    epsilon
+        How far below the m-th best mean score a selected candidate may lie.
+    m, delta
+        How many candidates to select, and the accepted failure probability.
+    rewards
+        What scores can be. The default is `Bounded(0, 1)`.
+    store, name
+        Where the run is stored, and its name there, so that it can be resumed.
+    budget, deadline
+        The maximum number of samples, and of seconds.
+    options
+        `metric` and `on_failure`, as for `Candidates`, and all arguments of `inspect_ai.eval`. If `model` is
+        a list, every task is a candidate with every model.
+
+    Guarantee
+    ---------
+    That of `shortlist.select`: with probability at least 1 - delta, no selected candidate has a mean score
+    over all samples that is more than epsilon below that of the m-th best.
+    """
+    models = options.get("model")
+    if isinstance(models, list | tuple):
+        del options["model"]
+        tasks = _with_models(tasks, models)
+    candidates = Candidates([tasks] if isinstance(tasks, Task) else tasks, **options)
+    problem = candidates.problem(m, epsilon, delta, rewards=rewards)
+    result = select_arms(candidates, problem, store=store, name=name, budget=budget, deadline=deadline)
+    return Selected(result, candidates.logs)
+
+
 class Candidates(Cells):
     """Tasks, models or solvers as arms, and the samples of their dataset as items.
 
@@ -45,7 +126,7 @@ class Candidates(Cells):
     ----------
     candidates
         The candidates by name: tasks, or pairs of a task and a model. All must have the same samples, by
-        their ids. A list of tasks does, if their names differ.
+        their ids. Those of a list are named by what differs: the model, the task, its arguments.
     metric
         The scorer that counts, if there are several; `scorer/key` if its value is a dictionary.
     on_failure
@@ -53,6 +134,11 @@ class Candidates(Cells):
         the end.
     options
         Arguments of `inspect_ai.eval`, such as `model`, `log_dir`, `max_connections`, `epochs` or `display`.
+
+    Attributes
+    ----------
+    logs
+        The paths of the logs that were written, by candidate.
     """
 
     def __init__(
@@ -70,6 +156,7 @@ class Candidates(Cells):
         self._tasks = [_task(name, one) for name, one in named.items()]
         self._reading = Reading(metric, on_failure)
         self._options = options
+        self.logs: dict[str, list[str]] = {name: [] for name in named}
         samples = {name: _samples(name, task) for name, task in zip(named, self._tasks, strict=True)}
         _check_same(samples)
         first = next(iter(samples.values()))
@@ -85,6 +172,7 @@ class Candidates(Cells):
             logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
         troubles: list[MeasurementFailed] = []
         for log in logs:
+            self.logs[log.eval.metadata[ARM]].append(log.location)
             try:
                 self._add(log, self.names.index(log.eval.metadata[ARM]), found)
             except MeasurementFailed as error:  # the other logs count
@@ -191,14 +279,29 @@ def _named(given: Any) -> dict[str, Any]:
             f"`candidates` is {shortened(given)}; it must be a dictionary from names to tasks, or to pairs "
             f"of a task and a model."
         )
-    tasks = [one[0] if isinstance(one, tuple) else one for one in given]
-    names = [str(getattr(task, "name", task)) for task in tasks]
+    names = names_that_differ([_described_candidate(one) for one in given], ("model", "task"))
     if len(set(names)) < len(names):
         raise InvalidProblem(
-            f"two of the tasks have the name {max(names, key=names.count)!r}; give a dictionary from names "
-            f"to tasks."
+            f"two of the candidates are {max(names, key=names.count)!r}, with the same arguments; give a "
+            f"dictionary from names to tasks."
         )
     return dict(zip(names, given, strict=True))
+
+
+def _described_candidate(given: Any) -> dict[str, str]:
+    """Return what may tell a candidate from others: its model, its task, and the arguments of the task."""
+    task, model = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    arguments = getattr(task, "__registry_params__", None) or {}
+    found = {"model": model or getattr(task, "model", None), "task": getattr(task, "name", task)} | arguments
+    return {key: " ".join(str(value).split()) for key, value in found.items() if value is not None}
+
+
+def _with_models(tasks: Any, models: Sequence[Any]) -> Any:
+    """Return every task with every model, as candidates."""
+    if isinstance(tasks, Mapping):
+        return {f"{name}, {model}": (task, model) for name, task in tasks.items() for model in models}
+    each = [tasks] if isinstance(tasks, Task) else tasks
+    return [(task, model) for task in each for model in models]
 
 
 def _task(name: str, given: Any) -> Task:

@@ -90,7 +90,7 @@ class Guarantee:
             m=self.m,
             epsilon=self.epsilon,
             delta=self.delta,
-            ordinal=_ordinal(self.m),
+            ordinal=ordinal(self.m),
             **_WORDS[self.goal],
         )
 
@@ -131,7 +131,7 @@ def _confidence(delta: float) -> str:
     return f"{100 * (1 - delta):.10g} %" if delta >= 1e-6 else f"1 - {delta:g}"
 
 
-def _ordinal(rank: int) -> str:
+def ordinal(rank: int) -> str:
     """Return the rank as an ordinal to precede the word "best" or "smallest"."""
     if rank == 1:
         return ""
