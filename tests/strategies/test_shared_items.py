@@ -537,6 +537,30 @@ def test_the_certified_epsilon_is_settled_and_hardly_less_is_not() -> None:
     assert n_checked >= 4
 
 
+def test_what_was_certified_for_earlier_incumbents_is_not_lost() -> None:
+    n_earlier = 0
+    for seed in range(6):
+        table = difficult(8, 100, seed)
+        problem, order = question(table, 2, 0.01, 0.1), np.random.default_rng(seed).permutation(100)
+        least = np.inf
+        for state in states(problem, table, order):
+            if not isinstance(state, Open) or not len(state.incumbents):
+                continue
+            found = certified(state)
+            assert (
+                found.epsilon <= 1.1 * least
+            )  # single and paired evidence together may become a little weaker
+            least = min(least, found.epsilon)
+            others = np.setdiff1d(problem.arms, found.indices)
+            for arm, epsilon in zip(found.indices.tolist(), found.epsilons.tolist(), strict=True):
+                assert not shared_items._is_open_at(state, arm, others, epsilon).any()
+            if found.guarantee is not None and set(found.indices) != set(state.incumbents):
+                n_earlier += 1
+                assert any(set(one) == set(found.indices) for one in state.earlier)
+                assert found.epsilon < certified(replace(state, earlier=())).epsilon
+    assert n_earlier > 2
+
+
 def test_at_the_end_the_epsilon_that_was_asked_for_is_certified() -> None:
     rng = np.random.default_rng(1)
     for seed in range(10):

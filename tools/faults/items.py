@@ -265,6 +265,18 @@ FAULTS = (
         "return replace(state, arms=arms, counts=np.maximum(following - seen[arms] - 1, 1))",
     ),
     Fault(
+        "items: what is certified for earlier incumbents forgets some outsiders",
+        _STRATEGY,
+        "others = np.setdiff1d(problem.arms, chosen)",
+        "others = state.outsiders",
+    ),
+    Fault(
+        "items: what was certified for earlier incumbents is lost",
+        _STRATEGY,
+        "    for chosen in state.earlier:\n",
+        "    for chosen in ():\n",
+    ),
+    Fault(
         "items: certified epsilons are not those of all others",
         _STRATEGY,
         "        if is_open.any():\n            low, others",

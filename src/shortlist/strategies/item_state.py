@@ -91,6 +91,8 @@ class Open:
         The m arms that look best.
     arms, counts
         The batch awaited.
+    earlier
+        Other sets of incumbents before, the latest first; decisions do not depend on them.
     """
 
     problem: Problem
@@ -106,6 +108,11 @@ class Open:
     incumbents: IntArray
     arms: IntArray
     counts: IntArray
+    earlier: tuple[IntArray, ...] = ()
+
+    def pairs_of(self, arm: int) -> Pairs:
+        """Return the paired evidence about an arm, as far as it was an incumbent."""
+        return self.pairs.get(arm) or Pairs.none(self.problem.n)
 
     @property
     def n_items(self) -> int:

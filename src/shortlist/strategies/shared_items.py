@@ -64,6 +64,7 @@ FURTHEST = 1.5  # but to no more than this multiple of the items that they have 
 RIDGE = 12.0  # predictions are shrunk as if by so many more items, unrelated to any arm
 _AT_ONCE = 1 << 22  # numbers in working arrays
 _BISECTIONS = 12  # for certified epsilons
+_EARLIER = 8  # sets of earlier incumbents for which more may be certified than for the present ones
 
 
 @lru_cache(maxsize=64)
@@ -178,7 +179,7 @@ def _chunks(arms: IntArray, n_items: int) -> list[IntArray]:
 
 def _decided(state: Open) -> Open | Ended:
     """Return the state with its next batch, or the end."""
-    state = replace(state, incumbents=_incumbents(state))
+    state = _with_incumbents(state)
     state = _with_singles(_with_pairs(state))
     is_open = open_pairs(state)
     if not is_open.any():
@@ -186,6 +187,15 @@ def _decided(state: Open) -> Open | Ended:
     if joining_pays(state, is_open, estimates(state)):
         return _joined(state)
     return _advanced(state, is_open)
+
+
+def _with_incumbents(state: Open) -> Open:
+    """Return the state with the arms that look best now; earlier ones are remembered for certificates."""
+    chosen = _incumbents(state)
+    if not len(state.incumbents) or np.array_equal(chosen, state.incumbents):
+        return replace(state, incumbents=chosen)
+    others = [one for one in state.earlier if not np.array_equal(one, chosen)]
+    return replace(state, incumbents=chosen, earlier=(state.incumbents, *others)[:_EARLIER])
 
 
 def _incumbents(state: Open) -> IntArray:
@@ -216,8 +226,7 @@ def _with_pairs(state: Open) -> Open:
     """Return the state with paired evidence of incumbents and outsiders up to their common prefixes."""
     pairs, outsiders = dict(state.pairs), state.outsiders
     for arm in state.incumbents.tolist():
-        known = pairs.get(arm) or Pairs.none(state.problem.n)
-        pairs[arm] = _paired(state, state.hypothesis, arm, outsiders, known)
+        pairs[arm] = _paired(state, state.hypothesis, arm, outsiders, state.pairs_of(arm))
     return replace(state, pairs=pairs)
 
 
@@ -300,10 +309,11 @@ def _settled_by_both(state: Open, pairs: Pairs, singles: Singles, others: IntArr
     return found
 
 
-def open_pairs(state: Open) -> BoolArray:
-    """Return which pairs are open; rows are incumbents, columns all arms."""
-    is_open = np.array([~state.pairs[arm].is_settled for arm in state.incumbents.tolist()])
-    is_open[:, state.incumbents] = False
+def open_pairs(state: Open, chosen: IntArray | None = None) -> BoolArray:
+    """Return which pairs are open; rows are incumbents, or other chosen arms, columns all arms."""
+    chosen = state.incumbents if chosen is None else chosen
+    is_open = np.array([~state.pairs_of(arm).is_settled for arm in chosen.tolist()])
+    is_open[:, chosen] = False
     return is_open
 
 
@@ -351,21 +361,38 @@ def _advanced(state: Open, is_open: BoolArray) -> Open:
 
 
 def certified(state: Open | Ended) -> Certificate:
-    """Return what is certified by the scores so far, for the arms that look best."""
-    state = state.last if isinstance(state, Ended) else state
-    problem, promise = state.problem, guarantee(state.problem)
+    """Return what is certified by the scores so far, for the arms that look best.
+
+    Before the end, for those that looked best earlier if more is certified for them.
+    """
+    if isinstance(state, Ended):
+        return _certified_for(state.last, state.last.incumbents)
     if not len(state.incumbents):
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    own = np.array([_smallest_epsilon(state, arm) for arm in state.incumbents.tolist()])
+        return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
+    best = _certified_for(state, state.incumbents)
+    for chosen in state.earlier:
+        found = _certified_for(state, chosen, below=min(best.epsilon, state.problem.width))
+        best = found if found.epsilon < best.epsilon else best
+    return best
+
+
+def _certified_for(state: Open, chosen: IntArray, below: float = math.inf) -> Certificate:
+    """Return what is certified for m arms; nothing if that is not below some epsilon."""
+    problem, promise = state.problem, guarantee(state.problem)
+    others = np.setdiff1d(problem.arms, chosen)
+    nothing = Certificate.of_nothing(problem, "Nothing is certified yet.")
+    if below < math.inf and any(_is_open_at(state, arm, others, below).any() for arm in chosen.tolist()):
+        return nothing
+    own = np.array([_smallest_epsilon(state, arm, others) for arm in chosen.tolist()])
     epsilon = float(own.max())
     if epsilon >= problem.width:
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    statuses = np.where(open_pairs(state).any(axis=0), OPEN, OUT)
-    statuses[state.incumbents] = np.where(own <= problem.epsilon, IN, OPEN)
-    order = np.argsort(-estimates(state)[state.incumbents], kind="stable")
+        return nothing
+    statuses = np.where(open_pairs(state, chosen).any(axis=0), OPEN, OUT)
+    statuses[chosen] = np.where(own <= problem.epsilon, IN, OPEN)
+    order = np.argsort(-estimates(state)[chosen], kind="stable")
     return Certificate(
         problem,
-        state.incumbents[order],
+        chosen[order],
         epsilon,
         own[order],
         tuple(statuses.tolist()),
@@ -390,10 +417,9 @@ def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray
     return certified(_with_singles(_with_pairs(state)))
 
 
-def _smallest_epsilon(state: Open, arm: int) -> float:
-    """Return the smallest epsilon, to some digits, with which an incumbent is settled with all outsiders."""
-    others = state.outsiders
-    is_settled = bool(state.pairs[arm].is_settled[others].all())
+def _smallest_epsilon(state: Open, arm: int, others: IntArray) -> float:
+    """Return the smallest epsilon, to some digits, with which an arm is settled with others."""
+    is_settled = bool(state.pairs_of(arm).is_settled[others].all())
     low, high = 0.0, state.problem.epsilon if is_settled else state.problem.width
     others = others[_is_open_at(state, arm, others, low)]
     for _ in range(_BISECTIONS if len(others) else 0):
