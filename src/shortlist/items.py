@@ -102,17 +102,28 @@ class Blocks(Items):
     """Endless blocks, shared by all arms: in each, all arms are measured under the same conditions.
 
     The measurement gets the seed of each block, a whole number below 2**31 that follows from the seed of the
-    run, different for each block: use it to generate the random numbers that all arms share. Where the
-    conditions are shared anyway, because arms are measured at the same time or place, ignore it.
+    run, different for each block: use it to generate the random numbers that all arms share.
+
+    Parameters
+    ----------
+    lockstep
+        Whether the conditions of a block pass, so that it cannot be measured later: a minute on a machine, a
+        day, a season. Then blocks are measured one after the other, each with all arms that have not stopped,
+        in random order; an arm that has stopped never goes on. Ignore the seeds then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lockstep: bool = False) -> None:
         super().__init__(MOST_ITEMS)
+        if not isinstance(lockstep, bool):
+            raise InvalidProblem(f"`lockstep` is {lockstep!r}; it must be True or False.")
+        object.__setattr__(self, "lockstep", lockstep)
+
+    lockstep: bool
 
     @property
     def digest(self) -> str:
         """What distinguishes blocks from items."""
-        return "blocks"
+        return "blocks in lockstep" if self.lockstep else "blocks"
 
     def places_at(self, seed: int, first: int, count: int) -> list[int]:  # noqa: ARG002
         """Return the numbers of the blocks at some positions: they are taken one after the other."""
@@ -127,11 +138,11 @@ class Blocks(Items):
         seeds: list[int] = (numbers ^ flips).tolist()
         return seeds
 
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return Blocks, ()
+    def __reduce__(self) -> tuple[type, tuple[bool]]:
+        return Blocks, (self.lockstep,)
 
     def __repr__(self) -> str:
-        return "Blocks()"
+        return f"Blocks({'lockstep=True' if self.lockstep else ''})"
 
 
 @lru_cache(maxsize=32)

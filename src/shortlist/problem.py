@@ -187,6 +187,11 @@ class Problem:
         """Whether all arms are measured on a fixed set of items."""
         return self.items is not None and not self.has_blocks
 
+    @property
+    def is_lockstep(self) -> bool:
+        """Whether all arms that have not stopped are measured in one block after the other."""
+        return isinstance(self.items, Blocks) and self.items.lockstep
+
     @cached_property
     def cells(self) -> IntArray:
         """For each arm, how many scores on shared items are not known already."""
@@ -404,6 +409,7 @@ class Problem:
             data["has_costs"] = True
         if self.has_blocks:
             data["blocks"] = True
+            data |= {"lockstep": True} if self.is_lockstep else {}
         elif self.items is not None:
             data |= {"n_items": self.n_items, "target": self.target}
         if self.has_own_step:
@@ -451,7 +457,7 @@ class Problem:
         rewards = f", rewards={self.rewards!r}" if self.is_bounded else ""
         rewards = rewards if self.knows_variances else ", rewards=Gaussian()"
         items = "" if self.items is None else f", items={self.n_items}"
-        items = ", items=Blocks()" if self.has_blocks else items
+        items = f", items={self.items!r}" if self.has_blocks else items
         asked = f"m={self.m}, epsilon={self.epsilon}, delta={self.delta}, n={self.n}"
         return f"Problem({asked}{rewards}{items}{goal})"
 
@@ -609,6 +615,8 @@ def _check_items(problem: Problem) -> None:
         raise InvalidProblem("with `items`, `guarantee` must be 'pac'.")
     if problem.has_blocks and problem.pilot is not None:
         raise InvalidProblem("blocks need no pilot; leave `pilot` out.")
+    if problem.is_lockstep and problem.is_bounded:
+        raise InvalidProblem("blocks in lockstep are for Gaussian rewards; use Blocks(), or sl.Gaussian().")
     if problem.target == "population" and problem.epsilon == 0:
         raise InvalidProblem("`epsilon` may be 0 for a pool of items, but not for a population.")
 

@@ -1,5 +1,7 @@
 """Runs in blocks: all arms get the same blocks, and the answer does not depend on the workers."""
 
+import itertools
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -177,3 +179,84 @@ def test_simulations_of_blocks_check_what_they_are_given() -> None:
         sl.simulate(question(items=None), means, variances=[1.0] * N, correlation=0.5)
     same = np.full((N, N), 0.5) + 0.5 * np.eye(N)
     assert sl.simulate(question(), [0.0, 0, 0, 0, 1], covariance=same, replications=5).errors == 0
+
+
+# --- lockstep: blocks pass ------------------------------------------------------------------------------
+
+
+def in_lockstep(**changes: Any) -> Problem:
+    return question(**({"items": sl.Blocks(lockstep=True)} | changes))
+
+
+def noting(made: list[tuple[int, int]]) -> Any:
+    def noted(arm: int, blocks: list[int]) -> list[float]:
+        made.extend((block, arm) for block in blocks)
+        return measure(arm, blocks)
+
+    return noted
+
+
+@pytest.mark.parametrize("turns", [None, 1])
+def test_in_lockstep_one_block_after_the_other_is_measured(turns: int | None) -> None:
+    made: list[tuple[int, int]] = []
+    found = sl.select(noting(made), in_lockstep(), seed=3, turns=turns)
+    assert found.selected == ("arm-4",)
+    blocks = [block for block, _ in made]
+    places = {block: place for place, block in enumerate(Blocks().values_at(3, 0, 1000))}
+    passed = [places[block] for block in blocks]
+    assert passed == sorted(passed)
+    assert len(set(made)) == len(made)
+    by_block = [[arm for block, arm in made if block == one] for one in dict.fromkeys(blocks)]
+    assert all(set(later) <= set(earlier) for earlier, later in itertools.pairwise(by_block))
+    orders = {tuple(arms) for arms in by_block if len(arms) == N}
+    assert len(orders) > 5  # arms of a block are in random order,
+    assert len({arms[0] for arms in orders}) > 3  # so that none is always first
+
+
+def test_in_lockstep_the_answers_to_a_block_are_recorded_together() -> None:
+    made: list[tuple[int, int]] = []
+    n_made: list[int] = []
+    sl.select(noting(made), in_lockstep(), seed=3, progress=lambda session: n_made.append(session.n_made))
+    blocks = [block for block, _ in made]
+    ends = [place + 1 for place in range(len(blocks)) if blocks[place : place + 2] != [blocks[place]] * 2]
+    assert n_made == ends
+
+
+def test_in_lockstep_a_budget_buys_whole_blocks() -> None:
+    made: list[tuple[int, int]] = []
+    found = sl.select(noting(made), in_lockstep(epsilon=0.05), seed=3, budget=10 * N + 3)
+    assert found.stop is sl.Stop.BUDGET
+    last, before = ({arm for block, arm in made if block == one} for one in (made[-1][0], made[-5][0]))
+    assert made[-1][0] != made[-5][0]
+    assert last == before
+    assert len(made) <= 10 * N + 3
+    made.clear()
+    sl.select(noting(made), in_lockstep(epsilon=0.05), seed=3, budget=5 * N + 1)  # within the first round
+    assert sorted(arm for _, arm in made) == sorted([*range(N)] * 5)
+
+
+def test_in_lockstep_threads_get_the_same_answer_and_measure_nothing_ahead() -> None:
+    alone = sl.select(measure, in_lockstep(), seed=3)
+    with ThreadPoolExecutor(3) as threads:
+        found = sl.select(measure, in_lockstep(), seed=3, executor=threads)
+    assert exact(found) == exact(alone)
+    assert found.n_pulls == alone.n_pulls
+
+
+def test_a_stored_run_in_lockstep_goes_on(tmp_path: Path) -> None:
+    store, alone = str(tmp_path / "runs.db"), sl.select(measure, in_lockstep(), seed=3)
+    sl.select(measure, in_lockstep(), seed=3, store=store, budget=11 * N)
+    assert exact(sl.select(measure, in_lockstep(), seed=3, store=store)) == exact(alone)
+    with pytest.raises(sl.errors.ChangedRun, match="lockstep was True"):
+        sl.select(measure, question(), seed=3, store=store)
+    again = sl.Session.resume(open_store(store)).problem
+    assert again == in_lockstep()
+    assert repr(again.items) == "Blocks(lockstep=True)"
+    assert pickle.loads(pickle.dumps(again)).is_lockstep
+
+
+def test_what_does_not_go_with_lockstep_is_refused() -> None:
+    with pytest.raises(sl.InvalidProblem, match="Gaussian"):
+        in_lockstep(rewards=sl.Bernoulli())
+    with pytest.raises(sl.InvalidProblem, match="True or False"):
+        sl.Blocks(lockstep=2)  # type: ignore[arg-type]

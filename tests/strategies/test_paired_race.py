@@ -17,9 +17,8 @@ from .test_shared_items import is_false
 
 
 def question(n: int, m: int = 1, epsilon: float = 0.5, delta: float = 0.05, **changes: Any) -> sl.Problem:
-    return sl.Problem(
-        m=m, epsilon=epsilon, delta=delta, n=n, rewards=sl.Gaussian(), items=sl.Blocks(), **changes
-    )
+    given: dict[str, Any] = {"m": m, "epsilon": epsilon, "delta": delta, "n": n}
+    return sl.Problem(**(given | {"rewards": sl.Gaussian(), "items": sl.Blocks()} | changes))
 
 
 def told(state: Open, rewards: FloatArray) -> Open | Ended:
@@ -58,7 +57,7 @@ def least_epsilon(differences: FloatArray, threshold: float) -> float:
     found = np.inf
     for k in range(2, len(differences) + 1):
         own = differences[:k]
-        low, high = -own.mean(), 1000.0
+        low, high = -float(own.mean()), 1000.0
         for _ in range(80):
             middle = (low + high) / 2
             mean = own.mean() + middle
@@ -66,7 +65,7 @@ def least_epsilon(differences: FloatArray, threshold: float) -> float:
             is_enough = log_evidence(np.array([k]), np.array([k * mean**2 / spread]))[0] >= threshold
             low, high = (low, middle) if is_enough else (middle, high)
         if high < 999:
-            found = min(found, max(high, 0.0))
+            found = min(found, high)
     return found
 
 
@@ -88,15 +87,16 @@ def test_the_threshold_counts_all_pairs_of_the_best_and_others() -> None:
     assert paired_race.init(question(10, m=3, delta=0.1)).threshold == pytest.approx(np.log(3 * 7 / 0.1))
 
 
+@pytest.mark.parametrize("lockstep", [False, True])
 @pytest.mark.parametrize("correlation", [-0.9, 0.0, 0.9])
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (4, 2), (8, 1)])
-def test_nothing_false_is_certified_at_any_moment(n: int, m: int, correlation: float) -> None:
+def test_nothing_false_is_certified_at_any_moment(n: int, m: int, correlation: float, lockstep: bool) -> None:
     """An adversary stops as soon as something false is certified; the best are just over epsilon ahead."""
     means = [0.51] * m + [0.0] * (n - m)
     delta, n_runs, n_false = 0.45, 60, 0
     for seed in range(n_runs):
         rewards = drawn(means, 4000, seed, correlation)
-        problem = question(n, m, delta=delta)
+        problem = question(n, m, delta=delta, items=sl.Blocks(lockstep))
         looks = states(problem, rewards)
         n_false += any(is_false(paired_race.certified(state), np.array(means)) for state in looks)
     assert n_false <= delta * n_runs + 3 * np.sqrt(n_runs * delta * (1 - delta))
@@ -166,3 +166,70 @@ def test_a_smaller_epsilon_goes_on_where_the_larger_ended() -> None:
     fresh = end(question(3, epsilon=0.2), own)
     assert state.selected.tolist() == fresh.incumbents.tolist()
     assert paired_race.certified(state).epsilon <= 0.2
+
+
+IN_LOCKSTEP: dict[str, Any] = {"items": sl.Blocks(lockstep=True)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_in_lockstep_no_arm_falls_behind_and_goes_on(seed: int) -> None:
+    rewards, stopped = drawn([0.0, 0.9, 1.0, 0.8, -3.0, 0.95], 9000, seed, 0.5), set[int]()
+    for state in states(question(6, m=2, epsilon=0.25, **IN_LOCKSTEP), rewards):
+        if isinstance(state, Ended):
+            break
+        assert len(set(state.seen[state.arms].tolist())) == 1
+        assert int(state.seen[state.arms[0]]) == state.seen.max()
+        assert not stopped & set(state.arms.tolist())
+        stopped = set(range(6)) - set(state.arms.tolist())
+        assert not stopped & set(state.incumbents.tolist())
+    assert 4 in stopped
+
+
+def test_in_lockstep_an_arm_stops_only_if_all_incumbents_are_certified_to_be_better() -> None:
+    """The third arm is worse than the second by less than epsilon: settled at some time, but it goes on."""
+    rewards = drawn([3.0, 1.0, 0.9, 0.6], 9000, 3, 0.9)
+    n_settled = n_better = 0
+    for state in states(question(4, m=2, epsilon=0.3, **IN_LOCKSTEP), rewards):
+        if isinstance(state, Ended) or not len(state.incumbents):
+            continue
+        epsilons = np.array([state.pairs[arm].epsilons for arm in state.incumbents.tolist()])
+        for arm in set(range(4)) - set(state.incumbents.tolist()):
+            n_settled += bool((epsilons[:, arm] <= 0.3).all() and epsilons[:, arm].max() >= 0)
+            n_better += bool(epsilons[:, arm].min() < 0 <= epsilons[:, arm].max())
+            assert (arm in state.arms) == (epsilons[:, arm].max() >= 0)
+    assert n_settled
+    assert n_better
+
+
+def after_a_change(changes: dict[int, float], m: int) -> Open:
+    """Return the state after the last arm has stopped, and the level of some arms has then changed."""
+    state: Any = paired_race.init(question(4, m=m, epsilon=0.01, **IN_LOCKSTEP))
+    rewards = drawn([9.0, 9.0, 9.0, -9.0], 200, 1)
+    rewards[2, :30:2] += 100  # this arm is so noisy that its pair with the last one stays open
+    rewards[2, 1:30:2] -= 100
+    while not state.is_out[3]:
+        rewards[2, state.seen.max()] = rewards[[0, 1], state.seen.max()].mean()
+        state = told(state, rewards)
+    for arm, change in changes.items():
+        rewards[arm, state.seen.max() :] += change
+    for _ in range(5):
+        state = told(state, rewards)
+    assert isinstance(state, Open)
+    assert state.is_out.tolist() == [False, False, False, True]
+    return state
+
+
+def test_in_lockstep_an_arm_that_has_stopped_is_settled_with_every_later_incumbent() -> None:
+    state = after_a_change({2: 1000.0}, m=1)
+    assert state.incumbents.tolist() == [2]
+    assert state.pairs[2].epsilons[3] > state.problem.epsilon
+    assert not paired_race.open_pairs(state)[0, 3]
+    certified = paired_race.certified(state)
+    assert certified.statuses[3] == "out"
+    assert certified.epsilon < state.pairs[2].epsilons[3]
+
+
+def test_in_lockstep_an_arm_that_has_stopped_never_is_an_incumbent() -> None:
+    state = after_a_change({1: -900.0, 2: -900.0}, m=2)
+    assert int(np.argmax(paired_race.estimates(state)[1:])) == 2  # the last one looks better than two others
+    assert 3 not in state.incumbents

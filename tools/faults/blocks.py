@@ -5,6 +5,8 @@ from tools.faults.fault import Fault
 _EVIDENCE = "certificates/paired_t.py"
 _STRATEGY = "strategies/paired_race.py"
 _ITEMS = "items.py"
+_CALLS = "session/call_plan.py"
+_SCHEDULER = "execution/scheduler.py"
 
 FAULTS = (
     Fault(
@@ -76,8 +78,8 @@ FAULTS = (
     Fault(
         "blocks: what was certified after fewer blocks is forgotten",
         _STRATEGY,
-        "np.minimum(found.epsilons[chunk], np.maximum(leads.min(axis=1), 0.0))",
-        "np.maximum(leads[:, -1], 0.0)",
+        "np.minimum(found.epsilons[chunk], leads.min(axis=1))",
+        "leads[:, -1]",
     ),
     Fault(
         "blocks: an outsider that is ahead is taken to be behind",
@@ -106,7 +108,7 @@ FAULTS = (
     Fault(
         "blocks: a stored run forgets them",
         "store/codec.py",
-        'items = Blocks() if head.get("blocks") else Items(',
+        'items = Blocks(lockstep) if head.get("blocks") else Items(',
         "items = Items(",
     ),
     Fault(
@@ -114,5 +116,71 @@ FAULTS = (
         "session/question_changes.py",
         '    "blocks",\n',
         "",
+    ),
+    Fault(
+        "lockstep: an arm stops that is only not much better than the incumbents",
+        _STRATEGY,
+        "state.pairs[arm].epsilons < 0 for arm",
+        "state.pairs[arm].epsilons < state.problem.epsilon for arm",
+    ),
+    Fault(
+        "lockstep: one incumbent that is better is enough to stop an arm",
+        _STRATEGY,
+        "is_worse = np.all([",
+        "is_worse = np.any([",
+    ),
+    Fault(
+        "lockstep: an arm that has stopped may be an incumbent again",
+        _STRATEGY,
+        "largest(np.where(state.is_out, -np.inf, means), state.problem.m)",
+        "largest(means, state.problem.m)",
+    ),
+    Fault(
+        "lockstep: an arm that has stopped is compared with later incumbents",
+        _STRATEGY,
+        "    is_open[:, state.is_out] = False\n",
+        "",
+    ),
+    Fault(
+        "lockstep: all blocks of an arm are measured at once",
+        _CALLS,
+        "pulls_per_call = 1 if is_lockstep else pulls_per_call",
+        "pulls_per_call = pulls_per_call",
+    ),
+    Fault(
+        "lockstep: one arm after the other, over all blocks of a round",
+        _CALLS,
+        "(turns > 1 or is_lockstep) and len(tickets) > 1",
+        "turns > 1 and len(tickets) > 1",
+    ),
+    Fault(
+        "lockstep: the arms of a block are always measured in the same order",
+        _CALLS,
+        "np.lexsort([times, self.parts(np.arange(self.n_calls)).first_pulls])",
+        "np.lexsort([self.parts(np.arange(self.n_calls)).first_pulls])",
+    ),
+    Fault(
+        "lockstep: a budget buys a part of a block",
+        _SCHEDULER,
+        "(np.cumsum(sums)[parts.first_pulls] <= budget) | ~self.is_wanted",
+        "(np.cumsum(prices) <= budget) | ~self.is_wanted",
+    ),
+    Fault(
+        "lockstep: the arms of a block are recorded one by one",
+        _SCHEDULER,
+        "size = int((starts == starts[0]).sum())",
+        "size = 1",
+    ),
+    Fault(
+        "lockstep: blocks are measured ahead",
+        _SCHEDULER,
+        "is_parallel = is_parallel and not job.session.problem.is_lockstep",
+        "is_parallel = is_parallel",
+    ),
+    Fault(
+        "lockstep: a stored run forgets it",
+        "store/codec.py",
+        'lockstep = head.get("lockstep", False)',
+        "lockstep = False",
     ),
 )

@@ -245,6 +245,7 @@ class _RoundScheduler:
     ) -> None:
         self.job, self.call_plan = job, call_plan
         is_parallel = job.workers.n > 1 and call_plan.together == 1 and job.policy.timeout is None
+        is_parallel = is_parallel and not job.session.problem.is_lockstep
         self.may_run_ahead = may_run_ahead and is_parallel
         self.next: deque[tuple[Tickets, float]] | None = None  # calls that may be needed; None if not known
         self.is_wanted = call_plan.by_call(is_open)  # by call, until it is answered
@@ -280,11 +281,14 @@ class _RoundScheduler:
         """Return which calls a budget pays for.
 
         Tickets are completed one after the other if that is possible. Blocks of several calls belong to many
-        tickets; so they are paid for in the order in which they are made.
+        tickets; so they are paid for in the order in which they are made. In lockstep whole blocks are.
         """
         call_plan, every = self.call_plan, np.arange(self.call_plan.n_calls)
         parts, costs = call_plan.parts(every), self.job.session.problem.costs
         prices = np.where(self.is_wanted, parts.counts * (1 if costs is None else costs[parts.arms]), 0)
+        if self.job.session.problem.is_lockstep:
+            sums = np.bincount(parts.first_pulls, prices)
+            return (np.cumsum(sums)[parts.first_pulls] <= budget) | ~self.is_wanted
         if call_plan.together == 1 or self.job.is_each:
             by_ticket = np.bincount(call_plan.places(every), prices, len(call_plan.tickets))
             return call_plan.by_call((np.cumsum(by_ticket) <= budget) | (by_ticket == 0))
@@ -435,7 +439,10 @@ class _RoundScheduler:
         first, stop = self.call_plan.bounds(blocks[:1])
         pulls = int(self.call_plan.calls(first, stop).counts.sum())
         size = 1
-        if not (self.job.policy.is_one_by_one or self.job.is_each):
+        if self.job.session.problem.is_lockstep and self.call_plan.together == 1:
+            starts = self.call_plan.calls(*self.call_plan.bounds(blocks)).first_pulls
+            size = int((starts == starts[0]).sum())  # all arms of a block, one after the other
+        elif not (self.job.policy.is_one_by_one or self.job.is_each):
             size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
         if size < len(blocks):
             self.todo.appendleft(blocks[size:])

@@ -11,6 +11,9 @@ are measured one after the other, drift looks like a difference between arms. So
 to `turns` calls of about equal size, and call j of k takes place at the time ``(j + u) / k`` of the round,
 where u is uniform on [0, 1). Every odd call uses ``1 - u`` of the call before it: a steady drift then moves
 the mean of every arm by the same amount.
+
+In lockstep, where the conditions of a block pass, a call is for one arm in one block. Blocks are measured one
+after the other, each with its arms in random order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,11 +91,12 @@ class CallPlan:
         cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
     ) -> "CallPlan":
         """Return a round split where calls on shared items begin and end, whichever the round."""
-        last = tickets.first_pulls + tickets.counts
+        last, is_lockstep = tickets.first_pulls + tickets.counts, tickets.problem.is_lockstep
+        pulls_per_call = 1 if is_lockstep else pulls_per_call
         cuts = _cuts(_reach(tickets.problem, last), pulls_per_call, turns)
         n_calls = np.searchsorted(cuts, last) - np.searchsorted(cuts, tickets.first_pulls)
         ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
-        is_interleaved = turns > 1 and len(tickets) > 1 and n_calls.sum() > together
+        is_interleaved = (turns > 1 or is_lockstep) and len(tickets) > 1 and n_calls.sum() > together
         return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved, cuts)
 
     @classmethod
@@ -192,6 +196,8 @@ class CallPlan:
         n_by_ticket = self.n_by_ticket
         turn = np.arange(self.n_calls) - np.repeat(np.cumsum(n_by_ticket) - n_by_ticket, n_by_ticket)
         times = rng.random(self.n_calls)
+        if self.tickets.problem.is_lockstep:
+            return np.lexsort([times, self.parts(np.arange(self.n_calls)).first_pulls])
         odd = np.flatnonzero(turn % 2)
         times[odd] = 1 - times[odd - 1]
         times += turn

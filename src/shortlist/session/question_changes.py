@@ -15,6 +15,7 @@ _PARTS = (
     "noise",
     "pilot",
     "blocks",
+    "lockstep",
     "guarantee",
     "goal",
     "bounds",

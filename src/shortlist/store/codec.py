@@ -264,6 +264,7 @@ def _began(event: Began) -> bytes:
         head["items"] = {"n": items.n, "content": items.content, "target": problem.target}
         if problem.has_blocks:
             head["items"]["blocks"] = True
+            head["items"] |= {"lockstep": True} if problem.is_lockstep else {}
         rows = problem.known
         arrays.append(packed_text(None if items.ids is None else json.dumps(items.ids)))
         known = (None, None) if rows is None else (rows.arms, rows.scores.ravel())
@@ -304,7 +305,8 @@ def _items(head: dict[str, Any], body: bytes, start: int) -> dict[str, Any]:
     scores, start = unpacked(body, start)
     named = None if ids is None else tuple(json.loads(ids))
     known = None if arms is None or scores is None else Known(arms, scores.reshape(len(arms), -1))
-    items = Blocks() if head.get("blocks") else Items(head["n"], named, None, head["content"])
+    lockstep = head.get("lockstep", False)
+    items = Blocks(lockstep) if head.get("blocks") else Items(head["n"], named, None, head["content"])
     return {"items": items, "known": known, "target": head["target"]}
 
 

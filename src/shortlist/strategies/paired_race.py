@@ -26,6 +26,9 @@ on the rewards alone, not on who measured what when. One call of `tell`:
    better (`certificates/paired_t.py`). A pair is settled once that is at most epsilon, at any number of
    blocks: it stays so. If every pair is settled, the run ends.
 3. Of each open pair, the arm that was measured in fewer blocks goes on to a later mark.
+
+In lockstep, where a block cannot be measured later, all arms go on to the next mark together. An arm stops if
+all incumbents are certified to be better: then it is none of the m best, whoever is an incumbent later.
 """
 
 import math
@@ -61,7 +64,8 @@ class Pairs:
     origins, sums, squares
         The first difference, and the sum and the sum of squares of all differences from it.
     epsilons
-        By how much the other arm may be better: the least that was certified after any number of blocks.
+        By how much the other arm may be better: the least that was certified after any number of blocks. It
+        is negative if the incumbent is certified to be better by so much.
     """
 
     seen: IntArray
@@ -128,6 +132,12 @@ class Open:
         """All arms but the incumbents."""
         return np.setdiff1d(self.problem.arms, self.incumbents)
 
+    @property
+    def is_out(self) -> BoolArray:
+        """In lockstep: which arms have stopped, since they are certified to be none of the m best."""
+        found: BoolArray = self.problem.is_lockstep & (self.seen < self.seen.max())
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Ended(Done):
@@ -190,10 +200,13 @@ def estimates(state: Open) -> FloatArray:
 
 def decided(state: Open, means: FloatArray) -> Open | Ended:
     """Return the state with its next batch, or the end; `means` are estimates for all arms."""
-    state = _with_pairs(replace(state, incumbents=np.sort(largest(means, state.problem.m))))
+    best = largest(np.where(state.is_out, -np.inf, means), state.problem.m)
+    state = _with_pairs(replace(state, incumbents=np.sort(best)))
     is_open = open_pairs(state)
     if not is_open.any():
         return Ended(state.incumbents, state)
+    if state.problem.is_lockstep:
+        return _advanced_together(state)
     return _advanced(state, is_open, forecast_ends(state, is_open, means))
 
 
@@ -204,7 +217,8 @@ def _with_pairs(state: Open, *, is_all: bool = False) -> Open:
         known = pairs.get(arm) or Pairs.none(state.problem.n)
         others = state.outsiders
         if not is_all:
-            others = others[known.epsilons[others] > state.problem.epsilon]
+            own = known.epsilons[others]
+            others = others[own >= 0 if state.problem.is_lockstep else own > state.problem.epsilon]
         pairs[arm] = _extended(state, arm, others, known)
     return replace(state, pairs=pairs)
 
@@ -229,7 +243,7 @@ def _extended(state: Open, arm: int, others: IntArray, known: Pairs) -> Pairs:
             with np.errstate(invalid="ignore"):  # equal differences, too few to be enough evidence
                 leads = np.sqrt(ratios * deviations / n_blocks)
             leads = np.where(np.isinf(ratios), np.inf, leads) - (found.origins[chunk, None] + sums / n_blocks)
-            found.epsilons[chunk] = np.minimum(found.epsilons[chunk], np.maximum(leads.min(axis=1), 0.0))
+            found.epsilons[chunk] = np.minimum(found.epsilons[chunk], leads.min(axis=1))
             found.sums[chunk], found.squares[chunk], found.seen[chunk] = sums[:, -1], squares[:, -1], end
     return found
 
@@ -239,6 +253,7 @@ def open_pairs(state: Open) -> BoolArray:
     epsilons = np.array([state.pairs[arm].epsilons for arm in state.incumbents.tolist()])
     is_open: BoolArray = epsilons > state.problem.epsilon
     is_open[:, state.incumbents] = False
+    is_open[:, state.is_out] = False
     return is_open
 
 
@@ -270,6 +285,8 @@ def likely_ends(state: Open) -> FloatArray:
     if not len(state.incumbents):
         return np.full(state.problem.n, 1.5 * state.counts[0])
     found = forecast_ends(state, open_pairs(state), estimates(state))
+    if state.problem.is_lockstep:
+        found[~state.is_out] = found.max()
     return np.maximum(found, state.seen)
 
 
@@ -287,6 +304,15 @@ def _advanced(state: Open, is_open: BoolArray, ends: FloatArray) -> Open:
     return replace(state, arms=arms, counts=following - seen[arms])
 
 
+def _advanced_together(state: Open) -> Open:
+    """Return the state in which all arms that may be among the m best are about to go on, in lockstep."""
+    is_worse = np.all([state.pairs[arm].epsilons < 0 for arm in state.incumbents.tolist()], axis=0)
+    is_worse[state.incumbents] = False
+    arms = np.flatnonzero(~(state.is_out | is_worse))
+    top = int(state.seen.max())
+    return replace(state, arms=arms, counts=np.full(len(arms), _mark_from(top + 1) - top))
+
+
 # --- what is certified at any moment ----------------------------------------------------------------------
 
 
@@ -301,7 +327,9 @@ def certified(state: Open | Ended) -> Certificate:
 def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> Certificate:
     """Return what the evidence of pairs certifies."""
     problem, others = state.problem, state.outsiders
-    own = np.array([rounded_up(state.pairs[arm].epsilons[others].max()) for arm in state.incumbents.tolist()])
+    others = others[~state.is_out[others]]
+    pairs = [state.pairs[arm] for arm in state.incumbents.tolist()]
+    own = np.array([rounded_up(known.epsilons[others].max(initial=0.0)) for known in pairs])
     is_answer = not open_pairs(state).any()
     own = np.minimum(own, problem.epsilon) if is_answer else own  # it is rounded up
     epsilon = float(own.max())
