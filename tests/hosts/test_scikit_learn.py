@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import joblib  # type: ignore[import-untyped]
@@ -305,7 +306,7 @@ def test_it_is_cloned_pickled_nested_and_leaves_nothing_behind() -> None:
     assert (race.estimator.max_features, race.delta) == (2, 0.1)
     before = {*vars(race)}
     race.fit(*IRIS)
-    more = {"selected_", "result_", "certificate_", "n_fits_"}
+    more = {"selected_", "result_", "certificate_", "summary_", "n_fits_"}
     plain = GridSearchCV(TREE, {"max_depth": [1]}).fit(*IRIS)
     assert {*vars(race)} - before == {*vars(plain)} - {*vars(clone(plain))} | more
     copied = pickle.loads(pickle.dumps(race))
@@ -667,3 +668,150 @@ def test_wrong_questions_are_refused_before_anything_is_fitted(changes: Any, mes
     with pytest.raises(sl.InvalidProblem, match=message):
         search.fit(*IRIS)
     assert Counting.fits == []
+
+
+# --- stored runs and budgets ---------------------------------------------------------------------------
+
+
+class Crash(BaseException):
+    """The end of the process."""
+
+
+class Ending(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A tree that counts its fits, and ends the process at one of them."""
+
+    n_fits: ClassVar[int] = 0
+    last: ClassVar[float] = np.inf
+
+    def __init__(self, max_depth: int = 1, min_samples_leaf: int = 1) -> None:
+        self.max_depth, self.min_samples_leaf = max_depth, min_samples_leaf
+
+    def fit(self, X: Any, y: Any) -> "Ending":
+        type(self).n_fits += 1
+        if self.n_fits > self.last:
+            raise Crash
+        self.tree_ = clone(TREE).set_params(**self.get_params()).fit(X, y)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.tree_.predict(X)
+
+
+@pytest.fixture
+def ending() -> Iterator[type[Ending]]:
+    yield Ending
+    Ending.n_fits, Ending.last = 0, np.inf
+
+
+def same_columns(first: Any, second: Any) -> None:
+    """Two searches have the same columns, but for times."""
+    for key, column in first.cv_results_.items():
+        if "time" not in key and key != "params":
+            np.testing.assert_array_equal(
+                np.asarray(column), np.asarray(second.cv_results_[key]), err_msg=key
+            )
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_that_was_interrupted_goes_on(tmp_path: Path, n_jobs: Any, ending: type[Ending]) -> None:
+    options: dict[str, Any] = {"cv": MANY, "epsilon": 0.02, "refit": False}
+    plain = RaceSearchCV(Ending(), GRID, random_state=0, **options).fit(*IRIS)
+    options |= {"store": tmp_path / "runs.db", "n_jobs": n_jobs}
+    ending.n_fits, ending.last = 0, 50
+    with pytest.raises(Crash), joblib.parallel_backend("threading"):
+        RaceSearchCV(Ending(), GRID, **options).fit(*IRIS)
+    ending.n_fits, ending.last = 0, np.inf
+    n_kept = sl.Session.resume(options["store"]).n_made
+    assert n_kept >= 40 if n_jobs is None else n_kept > 0
+    with joblib.parallel_backend("threading"):
+        search = RaceSearchCV(Ending(), GRID, **options).fit(*IRIS)
+    n_again = ending.n_fits - (search.n_fits_ - n_kept)
+    assert n_again == 0 if n_jobs is None else abs(n_again) <= 2  # a thread of the first search may go on
+    assert search.n_fits_ == plain.n_fits_ == search.result_.n_pulls
+    assert (search.best_params_, search.best_score_) == (plain.best_params_, plain.best_score_)
+    same_columns(plain, search)
+
+
+def test_a_search_that_has_ended_is_not_made_again(tmp_path: Path, ending: type[Ending]) -> None:
+    options: dict[str, Any] = {"cv": MANY, "epsilon": 0.02, "store": tmp_path / "runs.db", "refit": False}
+    options |= {"scoring": ["balanced_accuracy", "accuracy"], "refit": "accuracy"}
+    first = RaceSearchCV(Ending(), GRID, **options).fit(*IRIS)
+    ending.n_fits = 0
+    again = RaceSearchCV(Ending(), GRID, **options).fit(*IRIS)
+    assert ending.n_fits == 2  # one to see what a score is, and one on all data
+    assert (again.best_params_, again.n_fits_) == (first.best_params_, first.n_fits_)
+    for key in ("mean_test_accuracy", "rank_test_accuracy", "diff_test_accuracy", "n_splits"):
+        np.testing.assert_array_equal(again.cv_results_[key], first.cv_results_[key])
+    assert (
+        np.isnan(again.cv_results_["mean_test_balanced_accuracy"]).sum()
+        == len(again.cv_results_["params"]) - 1
+    )
+    ranks = again.cv_results_["rank_test_balanced_accuracy"]
+    assert ranks.min() == 1
+    assert ranks.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"estimator": DecisionTreeClassifier(random_state=1)}, "estimator was"),
+        ({"cv": RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=1)}, "splits was"),
+        ({"param_grid": {"max_depth": [1, 2]}}, "another question"),
+        ({"random_state": 3}, "seed"),
+        ({"scoring": "balanced_accuracy"}, "scoring was|another question"),
+        ({"data": (IRIS[0] + 1, IRIS[1])}, "data was"),
+    ],
+)
+def test_a_run_goes_on_only_with_what_it_was_made_with(
+    tmp_path: Path, change: dict[str, Any], what: str
+) -> None:
+    given: dict[str, Any] = {"estimator": TREE, "param_grid": {"max_depth": [1, 2, 3]}, "cv": MANY}
+    given |= {"store": str(tmp_path / "runs.db"), "epsilon": 0.05}
+    RaceSearchCV(**given).fit(*IRIS)
+    data = change.pop("data", IRIS)
+    with pytest.raises(sl.errors.ChangedRun, match=what):
+        RaceSearchCV(**(given | change)).fit(*data)
+    other = RaceSearchCV(**(given | change), name="other").fit(*data)
+    assert other.best_params_
+
+
+def test_a_budget_ends_a_search_with_what_is_certain() -> None:
+    options: dict[str, Any] = {"cv": MANY, "epsilon": 0.0, "random_state": 0}
+    whole = RaceSearchCV(TREE, GRID, **options).fit(*IRIS)
+    budget = whole.n_fits_ - 1
+    with pytest.warns(UserWarning, match=r"The budget was used up .*With probability at least 95 %"):
+        search = RaceSearchCV(TREE, GRID, **options, budget=budget).fit(*IRIS)
+    assert search.n_fits_ <= budget
+    assert 0 < search.result_.certified_epsilon < 1
+    means = GridSearchCV(TREE, GRID, cv=MANY).fit(*IRIS).cv_results_["mean_test_score"]
+    assert means[search.best_index_] >= means.max() - search.result_.certified_epsilon
+    assert RaceSearchCV(TREE, GRID, **options, budget=whole.n_fits_).fit(*IRIS).n_fits_ == whole.n_fits_
+    with pytest.raises(sl.errors.InvalidProblem, match="`budget` is 3, which pays for nothing"):
+        RaceSearchCV(TREE, GRID, **options, budget=3).fit(*IRIS)
+    with pytest.raises(sl.errors.InvalidProblem, match="all of them are selected"):
+        RaceSearchCV(TREE, GRID, **options, budget=3, m=12).fit(*IRIS)
+    with pytest.raises(sl.errors.InvalidProblem, match="`budget` is -1"):
+        RaceSearchCV(TREE, GRID, **options, budget=-1).fit(*IRIS)
+
+
+def test_the_summary_speaks_of_candidates_and_splits() -> None:
+    search = RaceSearchCV(TREE, GRID, cv=MANY, epsilon=0.02, random_state=0).fit(*IRIS)
+    lines = search.summary_.splitlines()
+    assert lines[0].startswith("Selected 1 of 12 candidates: max_depth=")
+    assert "the selected candidate has a mean score over all 40 splits that is at most" in lines[1]
+    assert lines[2].split() == ["candidate", "mean", "score", "splits"]
+    assert not any(word in search.summary_ for word in (" arm ", "items ", "true mean"))
+
+
+def test_a_metric_that_is_unknown_is_ranked_last() -> None:
+    def often_nan(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+        right = accuracy_score(y, estimator.predict(X))
+        return {"right": right, "other": np.nan if estimator.max_depth == 1 else 1 - right}
+
+    options: dict[str, Any] = {"scoring": often_nan, "refit": "right", "cv": MANY}
+    race = RaceSearchCV(TREE, GRID, score_bounds=(0, 1), epsilon=0.0, random_state=0, **options).fit(*IRIS)
+    is_unknown = np.array([one["max_depth"] == 1 for one in race.cv_results_["params"]])
+    ranks = race.cv_results_["rank_test_other"]
+    assert set(ranks[is_unknown]) == {(~is_unknown).sum() + 1}
+    assert sorted(ranks[~is_unknown])[0] == 1

@@ -2,7 +2,7 @@
 
 The arms are the candidates of the grid, the items are the splits, and scores are test scores. All candidates
 take the splits in one random order. What a round of the run asks for is fitted at once, by joblib. So the
-answer does not depend on `n_jobs`.
+answer does not depend on `n_jobs`. With a store, a round is fitted in parts, and each part is recorded.
 
 Fitting, scoring, refitting, metadata and callbacks are those of `GridSearchCV`. Only what is fitted next is
 decided here (`_run_search`), and the table of results has gaps (`_format_results`).
@@ -12,9 +12,10 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -26,9 +27,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from shortlist import checks
+from shortlist.adapters.summary import promise, summary
 from shortlist.arrays import BoolArray, FloatArray
 from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.problem import Problem
+from shortlist.result import Result, Stop
 from shortlist.rewards import Bernoulli, Bounded
 from shortlist.session import Session
 
@@ -53,6 +56,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 _ROUNDING = 1e-9  # share of the range by which rounding may take a score out of its bounds
 _LONGEST_NAME = 80  # characters
+_FITS_PER_JOB = 4  # that are recorded together, at least
 _ALL_FAILED = "All the "  # begins scikit-learn's error if every fit of a call failed
 
 
@@ -80,9 +84,16 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
         ``(low, high)``: the smallest and the largest possible score. They are known for the scorers in
         `shortlist.adapters.scikit_learn.BOUNDS`, and for the score of classifiers.
     random_state
-        Determines the order in which candidates take the splits.
+        Determines the order in which candidates take the splits. With `store`, None means 0.
     error_score
         "raise", or the score of a fit that fails: a number within the bounds.
+    store, name
+        Where the run is stored, and its name there: the path of an SQLite file, or the address of a
+        PostgreSQL database. A search that was interrupted goes on where it was, and one that has ended is
+        not made again. Candidates, estimator, data and splits must be the same.
+    budget
+        The maximum number of fits, including those of a run that is resumed. If they do not suffice, what is
+        certified so far is selected, with a warning.
 
     Attributes
     ----------
@@ -90,14 +101,17 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
         The parameters of the m selected candidates, the best observed mean first.
     result_, certificate_
         The `Result` of the run, and what is certified.
+    summary_
+        The result as text: what is certain, and a table of candidates.
     n_fits_
-        The number of fits, without the last one on all data.
+        The number of fits, without the last one on all data, with those of a run that was resumed.
     cv_results_
         As in `GridSearchCV`, with NaN where a candidate was not fitted on a split. Means and standard
         deviations are over the splits that a candidate was fitted on; `n_splits` has their number, and
         `is_selected` says which candidates are selected. Candidates with different splits are best compared
         by `diff_test_score`: the mean difference to the best candidate on the splits that both were fitted
-        on. `rank_test_score` has the selected candidates first, then the others by this difference.
+        on. `rank_test_score` has the selected candidates first, then the others by this difference. Of fits
+        from a store only the score that decides is known: times and other metrics are NaN.
     best_score_
         The mean test score of the best candidate over the splits that it was fitted on.
 
@@ -137,6 +151,9 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
         pre_dispatch: int | str = "2*n_jobs",
         error_score: float | str = "raise",
         return_train_score: bool = False,
+        store: Any = None,
+        name: str = "main",
+        budget: int | None = None,
     ) -> None:
         super().__init__(
             estimator,
@@ -155,6 +172,9 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
         self.delta = delta
         self.score_bounds = score_bounds
         self.random_state = random_state
+        self.store = store
+        self.name = name
+        self.budget = budget
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "RaceSearchCV":  # noqa: N803
         """Select the best candidates and, if `refit` is set, fit the best one on all data; return self.
@@ -167,10 +187,11 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
             As in `GridSearchCV`: `groups`, `sample_weight`, and others for estimator, scorer or splitter.
         """
         self._has_fit_params = bool(params.keys() - {"groups"})
+        self._data = (X, y, params)
         try:
             super().fit(X, y, **params)
         finally:
-            for name in ("_has_fit_params", "_fits"):  # of use during a fit only
+            for name in ("_has_fit_params", "_fits", "_data"):  # of use during a fit only
                 self.__dict__.pop(name, None)
         return self
 
@@ -193,6 +214,8 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
             rewards=self._rewards(candidates, splits, y),
             items=len(splits),
         )
+        if self.budget is not None:
+            checks.whole_number(self.budget, "budget", 0)
         self._fits = _Fits(problem, candidates, splits, self.refit, self.error_score)
 
     def _rewards(self, candidates: list[dict[str, Any]], splits: Sequence[Any], y: Any) -> Bounded:
@@ -252,24 +275,82 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Let scikit-learn fit what each round asks for, until the answer is certified."""
         fits, n_splits = self._fits, len(self._fits.splits)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        with Session(fits.problem, seed=seed) as session:
-            while tickets := session.ask():
-                rows = {ticket.arm: session.items_of(ticket) for ticket in tickets}
-                for arms, places in _blocks(rows):
-                    self._fit_block(evaluate_candidates, arms, places)
-                session.tell(tickets, [fits.scores_of(arm, places) for arm, places in rows.items()])
-            result = session.result
+        is_kept = self.store is not None
+        state = check_random_state(0 if is_kept and self.random_state is None else self.random_state)
+        seed = int(state.randint(np.iinfo(np.int32).max))
+        with Session(fits.problem, seed=seed, store=self.store, name=self.name) as session:
+            if is_kept:
+                session.arrange(self._about())
+                fits.recall(session)
+            result = self._race(session, evaluate_candidates)
         selected, every = result.indices.tolist(), [*range(n_splits)]
         if not result.n_pulls:  # every candidate is selected, but users expect scores
+            if self.budget is not None and self.budget < len(selected) * n_splits:
+                raise InvalidProblem(
+                    f"`budget` is {self.budget}, but `m` is the number of candidates: all of them are "
+                    f"selected, and scoring them takes {len(selected) * n_splits:,} fits."
+                )
             self._fit_block(evaluate_candidates, selected, every)
             selected.sort(key=lambda arm: -math.fsum(fits.scores_of(arm, every)))
         if fits.error is not None and not any(fits.outcomes.values()):
             raise fits.error
+        if not fits.outcomes:  # all are recorded; scikit-learn needs one fit to see what a score is
+            self._fit_block(evaluate_candidates, *next(([arm], [place]) for arm, place in fits.recalled))
         self.selected_ = [fits.candidates[arm] for arm in selected]
-        self.result_, self.certificate_, self.n_fits_ = result, result.certificate, len(fits.outcomes)
+        self.result_, self.certificate_, self.n_fits_ = (
+            result,
+            result.certificate,
+            int(fits.is_fitted().sum()),
+        )
+        self.summary_ = summary(result, item="split")
         complete = super()._format_results(fits.candidates, n_splits, fits.complete())
         fits.columns |= _with_gaps(complete, fits, selected)
+
+    def _race(self, session: Session, evaluate_candidates: Callable[..., Any]) -> Result:
+        """Fit until the answer is certified, or the next round would exceed the budget."""
+        fits = self._fits
+        while tickets := session.ask():
+            n_wanted = int(tickets.counts.sum())
+            if self.budget is not None and session.n_made + n_wanted > self.budget:
+                result = replace(session.result, stop=Stop.BUDGET)
+                if not len(result.indices):
+                    raise InvalidProblem(
+                        f"`budget` is {self.budget}, which pays for nothing that could be certified: the "
+                        f"next round takes {n_wanted:,} fits, after {session.n_made:,}. Use a larger budget."
+                    )
+                warnings.warn(promise(result, item="split"), UserWarning, stacklevel=2)
+                return result
+            rows = {ticket.arm: session.items_of(ticket) for ticket in tickets}
+            answered = {ticket.arm: ticket for ticket in tickets}
+            for arms, places in _blocks(rows, self._n_together(rows)):
+                self._fit_block(evaluate_candidates, arms, places)
+                scores = [fits.scores_of(arm, places) for arm in arms]
+                session.tell([answered[arm] for arm in arms], scores)
+        return session.result
+
+    def _n_together(self, rows: dict[int, list[int]]) -> int:
+        """Return how many candidates are fitted before they are recorded: all, if nothing is stored."""
+        if self.store is None:
+            return len(rows)
+        n_fits = _FITS_PER_JOB * joblib.effective_n_jobs(self.n_jobs)
+        return int(max(1, n_fits // min(map(len, rows.values()))))
+
+    def _about(self) -> dict[str, Any]:
+        """Return what a run was made with, as settings of it: with anything else it is not resumed."""
+        fits = self._fits
+        made: dict[str, Any] = {
+            "estimator": self.estimator,
+            "scoring": self.scoring,
+            "data": self._data,
+            "splits": fits.splits,
+            "error_score": self.error_score,
+        }
+        made |= {
+            f"candidate {name}": one
+            for name, one in zip(_names(fits.candidates), fits.candidates, strict=True)
+        }
+        plain = {"pulls_per_call": None, "together": 1, "on_failure": "suspend"}
+        return plain | {key: _digest(value) for key, value in made.items()}
 
     def _fit_block(self, evaluate_candidates: Callable[..., Any], arms: list[int], places: list[int]) -> None:
         """Fit some candidates, each on the same splits."""
@@ -327,6 +408,8 @@ class _Fits:
         The columns of `cv_results_`.
     error
         The error of the last block in which no fit succeeded.
+    recalled
+        The scores of fits that an earlier process made.
     """
 
     problem: Problem
@@ -338,6 +421,17 @@ class _Fits:
     block: list[tuple[int, int]] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
     error: ValueError | None = None
+    recalled: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def recall(self, session: Session) -> None:
+        """Take the scores that are in a store."""
+        for round in session.history.rounds:
+            for number, scores in round.scores.items():
+                ticket = round.tickets[number]
+                places = session.items_of(ticket)
+                self.recalled |= {
+                    (ticket.arm, place): float(score) for place, score in zip(places, scores, strict=True)
+                }
 
     def add_failures(self, error: ValueError) -> None:
         """Note that no fit of the block succeeded."""
@@ -373,12 +467,16 @@ class _Fits:
         sample = next(outcome for outcome in self.outcomes.values() if outcome)
         unknown, failed = _like(sample, 0.0), _like(sample, self.error_score)
         every = itertools.product(range(self.problem.n), range(len(self.splits)))
-        return [self.outcomes.get(cell, unknown) or failed for cell in every]
+        found: dict[tuple[int, int], dict[str, Any] | None] = {
+            cell: _with_score(sample, self.metric, score) for cell, score in self.recalled.items()
+        }
+        found |= self.outcomes
+        return [found.get(cell, unknown) or failed for cell in every]
 
     def is_fitted(self) -> BoolArray:
         """Return which arms were fitted on which splits."""
         found = np.zeros((self.problem.n, len(self.splits)), dtype=np.bool_)
-        found[tuple(np.array([*self.outcomes]).T)] = True
+        found[tuple(np.array([*(self.recalled | self.outcomes)]).T)] = True
         return found
 
 
@@ -392,13 +490,29 @@ def _like(outcome: dict[str, Any], score: float) -> dict[str, Any]:
     return {**outcome, "fit_time": np.nan, "score_time": np.nan, **scores}
 
 
-def _blocks(rows: dict[int, list[int]]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield arms that are to be fitted on the same splits, with these splits."""
+def _with_score(outcome: dict[str, Any], metric: Any, score: float) -> dict[str, Any]:
+    """Return an outcome like another, of which only the score that decides is known."""
+    found = _like(outcome, np.nan)
+    scores = found["test_scores"]
+    return {**found, "test_scores": {**scores, metric: score} if isinstance(scores, dict) else score}
+
+
+def _digest(value: Any) -> str:
+    """Return a digest of anything that can be pickled."""
+    try:
+        return str(joblib.hash(value))
+    except Exception:  # what cannot be pickled is known by its type
+        return type(value).__qualname__
+
+
+def _blocks(rows: dict[int, list[int]], most: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield arms that are to be fitted on the same splits, at most so many, with these splits."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for arm, places in rows.items():
         groups.setdefault(tuple(places), []).append(arm)
     for same, arms in groups.items():
-        yield arms, [*same]
+        for first in range(0, len(arms), most):
+            yield arms[first : first + most], [*same]
 
 
 def _with_gaps(complete: dict[str, Any], fits: _Fits, selected: list[int]) -> dict[str, Any]:
@@ -428,11 +542,16 @@ def _with_gaps(complete: dict[str, Any], fits: _Fits, selected: list[int]) -> di
 
 def _differences(values: FloatArray, best: int) -> FloatArray:
     """Return the mean difference of each row to the best one, over the columns that both have."""
-    return np.array([row[~np.isnan(row)].mean() for row in values - values[best]])
+    rows = [row[~np.isnan(row)] for row in values - values[best]]
+    return np.array([row.mean() if len(row) else np.nan for row in rows])
 
 
 def _ranks(differences: FloatArray, first: list[int]) -> NDArray[np.int32]:
-    """Return ranks from 1 on: some rows come first, then the others by their differences, with ties."""
+    """Return ranks from 1 on: some rows come first, then the others by their differences, with ties.
+
+    Unknown differences come last, as in `GridSearchCV`.
+    """
+    differences = np.where(np.isnan(differences), -np.inf, differences)
     ranks = np.zeros(len(differences), dtype=np.int32)
     ranks[first] = np.arange(1, len(first) + 1)
     others = np.flatnonzero(ranks == 0)
