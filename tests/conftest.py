@@ -1,8 +1,11 @@
 """Settings for the whole suite."""
 
+import gc
 import itertools
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,25 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("shortlist", derandomize=True, deadline=None)
 settings.load_profile("shortlist")
 
+# Thousands of tests are found, and stay: to look through them for garbage again and again is in vain.
+gc.set_threshold(20_000, 20, 20)
+
+_IN_MEMORY = Path("/dev/shm")
 _NUMBERS = itertools.count()
+
+
+def _is_roomy(folder: Path) -> bool:
+    """Return whether a folder has room for all that tests write, and programs there may be run."""
+    try:
+        return shutil.disk_usage(folder).free > 4 * 2**30 and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
+
+
+# Stores wait for the disk at every answer, which takes longer than all the rest. Files in memory outlive
+# whatever tests do to processes just as well.
+if "TMPDIR" not in os.environ and _is_roomy(_IN_MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,6 +76,12 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark of slow tests known."""
     config.addinivalue_line("markers", "slow: left out by `make check`")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over the tests that were found."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

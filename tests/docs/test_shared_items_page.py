@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -31,14 +32,32 @@ def score(prompt, question):
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the files of the page, and the CSV files that its first program writes."""
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the page, and the CSV files that its first program writes; to be copied."""
+    folder = tmp_path_factory.mktemp("begun")
     for block in blocks(PAGE):
         if block.name:
-            (tmp_path / block.name).write_text(block.text, encoding="utf-8")
-    assert done(tmp_path, "service.py").returncode == 0
-    return tmp_path
+            (folder / block.name).write_text(block.text, encoding="utf-8")
+    assert done(folder, "service.py").returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ended(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same after the run of the page, with what that printed; to be copied."""
+    folder = tmp_path_factory.mktemp("ended")
+    shutil.copytree(begun, folder, dirs_exist_ok=True)
+    run = done(folder, "best.py")
+    assert run.returncode == 0
+    (folder / "printed.txt").write_text(run.stdout, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def folder(begun: Path, tmp_path: Path) -> Path:
+    """A folder in which the run of the page can begin."""
+    return Path(shutil.copytree(begun, tmp_path, dirs_exist_ok=True))
 
 
 def done(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
@@ -62,10 +81,9 @@ def broken_at(folder: Path, limit: int) -> None:
     (folder / "service.py").write_text(broken.replace("import math\n", "import math, os\n"), "utf-8")
 
 
-def test_the_answer_is_right(folder: Path) -> None:
-    out = done(folder, "best.py").stdout
-    (name,) = re.findall(r"^(prompt \d\d) is within", out)
-    means = truth(folder)
+def test_the_answer_is_right(ended: Path) -> None:
+    (name,) = re.findall(r"^(prompt \d\d) is within", (ended / "printed.txt").read_text(encoding="utf-8"))
+    means = truth(ended)
     assert len(means) == 20
     assert means[name] >= max(means.values()) - 0.03
 
@@ -86,8 +104,8 @@ def test_after_an_interruption_the_same_command_pays_for_nothing_twice(folder: P
     assert len((folder / "asked.txt").read_text(encoding="utf-8").splitlines()) == asked.total()
 
 
-def test_a_changed_item_is_refused_and_a_smaller_epsilon_is_not(folder: Path) -> None:
-    assert done(folder, "best.py").returncode == 0
+def test_a_changed_item_is_refused_and_a_smaller_epsilon_is_not(ended: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ended, tmp_path, dirs_exist_ok=True))
     best = folder / "best.py"
     plain = best.read_text(encoding="utf-8")
     best.write_text(plain.replace("epsilon=0.03", "epsilon=0.0"), encoding="utf-8")

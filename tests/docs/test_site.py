@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -52,10 +52,9 @@ class Loaded(HTMLParser):
             ]
 
 
-def pages(site: Path) -> Iterator[tuple[Path, Loaded]]:
-    for page in sorted(site.rglob("*.html")):
-        if "_static" not in page.parts:
-            yield page, Loaded(page)
+@cache
+def pages(site: Path) -> dict[Path, Loaded]:
+    return {page: Loaded(page) for page in sorted(site.rglob("*.html")) if "_static" not in page.parts}
 
 
 def test_every_source_has_its_page(site: Path) -> None:
@@ -67,7 +66,7 @@ def test_every_source_has_its_page(site: Path) -> None:
 
 def test_nothing_is_loaded_from_the_network(site: Path) -> None:
     remote = re.compile(r"^(\w+:)?//")
-    for page, found in pages(site):
+    for page, found in pages(site).items():
         assert not [address for address in found.loads if remote.match(address)], page
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", text), page
@@ -82,7 +81,7 @@ def test_nothing_is_loaded_from_the_network(site: Path) -> None:
 
 
 def test_links_within_the_site_lead_somewhere(site: Path) -> None:
-    found = dict(pages(site))
+    found = pages(site)
     for page, links in found.items():
         for address in links.leads + links.loads:
             target, _, fragment = address.partition("#")

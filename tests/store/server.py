@@ -21,7 +21,7 @@ class Server:
 
     def __init__(self, bin_folder: Path) -> None:
         self._bin = bin_folder
-        self.folder = Path(tempfile.mkdtemp(prefix="sl-pg-", dir="/tmp"))  # a socket's path must be short
+        self.folder = Path(tempfile.mkdtemp(prefix="sl-pg-"))
         if os.geteuid() == 0:  # the server refuses to be run by root
             shutil.chown(self.folder, "postgres", "postgres")
         try:
