@@ -21,14 +21,20 @@ Written by `make docs-reference` from the strategies themselves; do not edit.
 
 - **promise**: *m best*, whatever the means: each selected arm is within epsilon of the m-th best. *If clear*:
   the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).
-  *Screen*: more than m arms are kept, among which contenders for every rank remain.
+  *Screen*: more than m arms are kept, among which contenders for every rank remain. *By block*: fewer than m
+  arms are better than a selected one by more than epsilon in every block.
 - **noise**: *any* is `rewards=SubGaussian(variances)`, or `variances` alone, where the variances are upper
   bounds; *Gaussian* is `rewards=Gaussian(variances)`, where they are the exact variances
   (for `gaussian-single-stage`, upper bounds will do).
 - **cap**: whether the most pulls are known before anything is measured. **rounds**: how many batches, one
   after the other; *several* are up to some dozens or hundreds.
 """
-_WORDS = {Scope.TOP_M: "m best", Scope.CORRECT: "if clear", Scope.SCREENING: "screen"}
+_WORDS = {
+    Scope.TOP_M: "m best",
+    Scope.EVERY_BLOCK: "by block",
+    Scope.CORRECT: "if clear",
+    Scope.SCREENING: "screen",
+}
 _QUESTIONS = [  # the weaker assumption first
     Problem(m=m, epsilon=0.5, delta=0.05, rewards=kind(variances))
     for kind in (SubGaussian, Gaussian)
@@ -36,6 +42,7 @@ _QUESTIONS = [  # the weaker assumption first
     for m in (2, 1)
 ]
 _ITEMS = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Bernoulli(), items=9) for m in (2, 1)]
+_BLOCKS = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Bernoulli()) for m in (2, 1)]
 _UNKNOWN = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian()) for m in (2, 1)]
 
 
@@ -69,6 +76,14 @@ For [a fixed set of items](shared-items.md) that every arm is scored on. The cap
 | name | what it does | m | promise | source |
 |---|---|---|---|---|
 {chr(10).join(_row(name, _ITEMS) for name in names("items"))}
+
+## For means that change
+
+For rewards of 0 or 1, or within bounds, whose means [change from day to day](ab-test.md). There is no cap.
+
+| name | what it does | m | promise | source |
+|---|---|---|---|---|
+{chr(10).join(_row(name, _BLOCKS) for name in names("changing"))}
 
 ## Baselines
 

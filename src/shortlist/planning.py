@@ -359,7 +359,7 @@ def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
         return _resolve_unknown(name, problem)
     if name == "auto":
         return _rows(problem, budget)[0].strategy
-    if reason := strategy_named(name).unfit(problem):
+    if reason := strategy_for(name, problem).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Certificate
+from shortlist.certificates.block_totals import BlockTotals, certificate_of_blocks
 from shortlist.certificates.certificate import certificate_of
 from shortlist.checks import is_whole, listed, real_numbers, shortened, whole_number
 from shortlist.errors import InvalidProblem
@@ -22,6 +23,14 @@ MEASURED_ELSEWHERE = (
 )
 """What is assumed of results that Shortlist did not ask for."""
 
+MEASURED_IN_BLOCKS = (
+    "all results that were measured are in, none is still to come for what is counted, and how many rewards "
+    "of each arm are in a block was decided before its results were seen"
+)
+"""The same if arms are compared within blocks."""
+
+_RARE = 0.01  # how rarely means may differ by so much, for a note
+_EXPECTED = 5.0  # successes and failures in a block, for the chi-square law to hold
 _ROUNDING = 1e-6  # of a number of successes computed from a mean
 
 
@@ -99,11 +108,11 @@ class Totals:
 
 def certify(
     problem: Problem,
-    counts: Sequence[int] | IntArray | None = None,
-    means: Sequence[float] | FloatArray | None = None,
-    sample_variances: Sequence[float] | FloatArray | None = None,
+    counts: ArrayLike | None = None,
+    means: ArrayLike | None = None,
+    sample_variances: ArrayLike | None = None,
     *,
-    successes: Sequence[int] | IntArray | None = None,
+    successes: ArrayLike | None = None,
     scores: ArrayLike | None = None,
     seed: int | None = None,
 ) -> Certificate:
@@ -118,7 +127,11 @@ def certify(
         The question. Its variances must be known, or bounds of its rewards. Fix it before you look: its
         epsilon is the one for which the certificate is sharpest.
     counts
-        The number of rewards of each arm, in the order of the problem's arms; 0 is allowed.
+        The number of rewards of each arm, in the order of the problem's arms; 0 is allowed. If means may
+        change between blocks, such as days: a list with one such row per block, and the same for `means` or
+        `successes`. Arms are then compared within blocks, for rewards within bounds. What is certified
+        is that no arm was better by more than epsilon in every block. Decide before you look which of
+        the two you want.
     means
         The mean reward of each arm; any number where there is no reward.
     sample_variances
@@ -153,6 +166,8 @@ def certify(
             "nothing can be certified from totals if variances are unknown. Give `variances`, or the kind of "
             "rewards: shortlist.Bernoulli() or shortlist.Bounded(low, high)."
         )
+    if np.ndim(counts) == 2:
+        return _certify_blocks(problem, counts, means, sample_variances, successes)
     given = Totals.of(problem, np.arange(problem.n), counts, means, sample_variances, successes)
     pulls, values = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
     pulls[given.arms], values[given.arms] = given.counts, given.means
@@ -162,6 +177,66 @@ def certify(
         spreads[given.arms] = given.variances
         squares = problem.mean_squares(pulls, merits, spreads)
     return certificate_of(problem, pulls, merits, squares=squares).provided(MEASURED_ELSEWHERE)
+
+
+def _certify_blocks(problem: Problem, counts: Any, *given: Any) -> Certificate:
+    n_blocks, n = np.shape(counts)
+    rows = [None if one is None else np.asarray(one) for one in (counts, *given)]
+    if n != problem.n or any(one is not None and one.shape != (n_blocks, n) for one in rows):
+        raise InvalidProblem(f"in each block, give one number for each of the {problem.n:,} arms.")
+    flat = [None if one is None else one.ravel() for one in rows]
+    totals = Totals.of(problem, np.tile(problem.arms, n_blocks), *flat, keep_empty=True)
+    names = np.repeat([f"{number}" for number in range(1, n_blocks + 1)], n)
+    return certify_rows(problem, totals, names.tolist())
+
+
+def certify_rows(problem: Problem, totals: Totals, blocks: Sequence[str]) -> Certificate:
+    """Return what rows certify that are each of one block: arms are compared within blocks."""
+    if not problem.is_bounded:
+        raise InvalidProblem(
+            "arms can be compared within blocks for rewards of 0 or 1, shortlist.Bernoulli(), or within "
+            "bounds, shortlist.Bounded(low, high)."
+        )
+    sums = problem.shares(problem.merits(totals.means)) * totals.counts
+    found = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
+    return certificate_of_blocks(problem, found).provided(MEASURED_IN_BLOCKS)
+
+
+def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by_block: bool) -> str:
+    """Return a sentence if means of an arm vary between blocks by more than chance explains; else nothing.
+
+    A chi-square test of homogeneity for each arm. Rewards within bounds vary at most as those of 0 or 1 do.
+    """
+    from scipy.special import gammaincc  # noqa: PLC0415
+
+    if not problem.is_bounded or not len(totals.arms):
+        return ""
+    sums = problem.shares(problem.merits(totals.means)) * totals.counts
+    rows = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
+    found = []
+    for arm, (counts, hits) in enumerate(zip(rows.counts.T, rows.sums.T, strict=True)):
+        share = hits.sum() / max(counts.sum(), 1)
+        is_large = counts * min(share, 1 - share) >= _EXPECTED
+        freedom = int(is_large.sum()) - 1
+        if freedom < 1:
+            continue
+        size, own = counts[is_large], hits[is_large]
+        share = own.sum() / size.sum()
+        squares = float(((own - size * share) ** 2 / (size * share * (1 - share))).sum())
+        found.append((float(gammaincc(freedom / 2, squares / 2)), arm))
+    p_value, arm = min(found, default=(1.0, 0))
+    if not found or p_value * len(found) >= _RARE:
+        return ""
+    said = (
+        f"The mean of {problem.name(arm)} changes between blocks by more than chance explains (chi-square "
+        f"test, p = {p_value:.1g}; a description, not a part of the proof)."
+    )
+    if is_by_block:
+        return f"{said} Arms are compared within blocks, so that this does no harm."
+    return (
+        f"{said} The certificate assumes that it does not change. To compare arms within days, begin the "
+        f"next run with the strategy block-race."
+    )
 
 
 def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[FloatArray, IntArray]:

@@ -339,3 +339,46 @@ def test_a_seed_is_for_tables_of_scores_only(call: Calls) -> None:
     found = call("certify", "mon.csv", "--epsilon", "0.1", "--seed", "7")
     assert found.status == 2
     assert "--seed is for a table of --scores" in found.err
+
+
+def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    header = "day,variant,visitors,conversions\n"
+    mon, sun = "mon,control,1204,49\nmon,short,1190,55\nmon,video,1223,74\n", "sun,control,2310,250\n"
+    rest = "sun,short,2262,257\nsun,video,2287,383\n"
+    call.write("mon.csv", header.removeprefix("day,") + mon.replace("mon,", ""))
+    call.write("sun.csv", header + sun + rest)
+    call.write("week.csv", header + mon + sun + rest)
+    call.write("blocks.csv", (header + mon + sun).replace("day", "block"))
+    assert call("begin", "page.toml", "--strategy", "block-race", "--name", "page").status == 0
+    assert call("feed", "page", "mon.csv", "--block", "mon").status == 0
+    data = call("feed", "page", "sun.csv", "--json").data
+    assert "this does no harm" in data["drift"]
+    alone = call("certify", "week.csv", "--epsilon", "0.01", "--within-blocks", "--json")
+    assert alone.status == 0
+    assert data["certificate"]["epsilon"] == alone.data["epsilon"]
+    assert "in every block" in alone.data["sentence"]
+    assert alone.data["notes"] == [data["drift"]]
+    assert data["drift"] in call("feed", "page", "sun.csv").words
+    constant = call("certify", "week.csv", "--epsilon", "0.01")
+    assert "begin the next run with the strategy block-race" in constant.words
+    assert "in every block" not in constant.words
+    lacking = call("certify", "blocks.csv", "--epsilon", "0.01")
+    assert "in every block" in lacking.words
+    assert "Block sun lacks short, video, and does not count for pairs with them." in lacking.words
+
+
+def test_blocks_that_are_not_there_are_asked_for(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call.write("a.csv", "variant,visitors,conversions\ncontrol,1204,49\nshort,1190,55\n")
+    call.write("b.csv", "block,variant,visitors,conversions\nx,control,1204,49\n,short,1190,55\n")
+    call.write("c.csv", "block,arm,pulls,mean\nx,control,1204,49\nx,short,1190,55\n")
+    for words, said in (
+        (("certify", "a.csv", "--epsilon", "0.01", "--within-blocks"), "no column `block` (or day)"),
+        (("certify", "b.csv", "--epsilon", "0.01"), "line 3 has no block"),
+        (("certify", "c.csv", "--epsilon", "0.01", "--variance", "1"), "rewards of 0 or 1"),
+        (("certify", "a.csv", "--epsilon", "0.01", "--within-blocks", "--scores"), "not for --scores"),
+    ):
+        done = call(*words)
+        assert done.status == 2
+        assert said in " ".join(done.err.split())

@@ -251,6 +251,29 @@ def test_results_are_fed_corrected_and_certified() -> None:
         assert client.get("/runs/page/result.json").json()["n_fed"] == 20_000
 
 
+def test_results_are_fed_block_by_block() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "page", "question": PAGE, "strategy": "block-race"})
+        rows = [
+            {"arm": arm, "pulls": 5000, "successes": hits, "block": block, "label": block}
+            for block, some in (("mon", (100, 150)), ("sun", (600, 680)))
+            for arm, hits in zip("AB", some, strict=True)
+        ]
+        found = client.post("/runs/page/feed", json={"rows": rows[:2]}).json()
+        assert found["drift"] == ""
+        found = client.post("/runs/page/feed", json={"rows": rows[2:]}).json()
+        assert "this does no harm" in found["drift"]
+        assert found["drift"] in found["lines"]
+        problem = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=["A", "B"], rewards=sl.Bernoulli())
+        alone = sl.certify(problem, [[5000, 5000]] * 2, successes=[[100, 150], [600, 680]])
+        assert found["certificate"]["epsilon"] == alone.epsilon
+        sheet = "block,variant,visitors,conversions\nmon,A,5000,100\ntue,A,40,2\ntue,B,50,3\n"
+        again = client.post("/runs/page/feed", json={"sheet": sheet}).json()
+        assert again["rows"] == {"new": 2, "known": 1, "corrected": 0}
+        part = {"rows": [rows[0] | {"label": "rest"}]}
+        assert "once it is complete" in trouble_of(client.post("/runs/page/feed", json=part), 422)["message"]
+
+
 def test_an_answer_is_withdrawn_a_slip_refused_and_drivers_are_stopped() -> None:
     with Caller(create_app(MemoryStore())) as client:
         client.post("/runs", json={"name": "trial", "question": QUESTION, "strategy": "race"})

@@ -4,6 +4,48 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "feeding: a corrected row is taken out of the wrong block",
+        "session/state.py",
+        "                blocks.append(before.block)\n",
+        "                blocks.append(row.block)\n",
+    ),
+    Fault(
+        "feeding: a block is counted before it is complete",
+        "session/feeding.py",
+        "        rows.refuse_parts(history)\n",
+        "        pass\n",
+    ),
+    Fault(
+        "feeding: results within blocks are said to assume constant means",
+        "session/state.py",
+        "MEASURED_IN_BLOCKS if self.is_by_block else MEASURED_ELSEWHERE",
+        "MEASURED_ELSEWHERE",
+    ),
+    Fault(
+        "feeding: a row without a block is in a block of no name",
+        "session/feeding.py",
+        "(label or block, block or label)",
+        "(label or block, block)",
+    ),
+    Fault(
+        "drift: every arm has a chance of its own to be noted",
+        "totals.py",
+        "p_value * len(found) >= _RARE",
+        "p_value >= _RARE",
+    ),
+    Fault(
+        "drift: blocks with hardly any successes are tested",
+        "totals.py",
+        "counts * min(share, 1 - share) >= _EXPECTED",
+        "counts > 0",
+    ),
+    Fault(
+        "drift: the variance of failures is left out",
+        "totals.py",
+        "(size * share * (1 - share))",
+        "(size * share)",
+    ),
+    Fault(
         "feeding: a row that is sent again counts again",
         "session/feeding.py",
         "    if not is_new.any():\n        return []\n",
@@ -30,8 +72,8 @@ FAULTS = (
     Fault(
         "feeding: small means are taken for good ones where they are not",
         "session/state.py",
-        "self._late.append((arms, counts, self.problem.merits(sums), powers))",
-        "self._late.append((arms, counts, sums, powers))",
+        "self._late.append((arms, counts, self.problem.merits(sums), powers, tuple(blocks)))",
+        "self._late.append((arms, counts, sums, powers, tuple(blocks)))",
     ),
     Fault(
         "feeding: seeds depend on what was fed",
@@ -42,8 +84,8 @@ FAULTS = (
     Fault(
         "feeding: its assumptions are not named",
         "session/state.py",
-        "return [MEASURED_ELSEWHERE] * bool(self.n_fed)",
-        "return [MEASURED_ELSEWHERE] * 0",
+        "return [elsewhere] * bool(self.n_fed)",
+        "return [elsewhere] * 0",
     ),
     Fault(
         "feeding: tickets of a round that was replaced are accepted",

@@ -48,6 +48,8 @@ class Certificate:
         The guarantee of the selected arms; None if nothing is certified.
     why_nothing
         Why nothing is certified, as a sentence; otherwise empty.
+    notes
+        What else the results show, as sentences.
     """
 
     problem: Problem
@@ -57,6 +59,7 @@ class Certificate:
     statuses: tuple[str, ...]
     guarantee: Guarantee | None
     why_nothing: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_nothing(cls, problem: Problem, why: str) -> "Certificate":
@@ -69,7 +72,7 @@ class Certificate:
         """Return the certificate of a strategy that ended by its own rule, with this guarantee."""
         statuses = np.full(problem.n, OUT)
         statuses[selected] = IN
-        epsilon = promise.epsilon if promise.scope is Scope.TOP_M else math.inf
+        epsilon = promise.epsilon if promise.scope in {Scope.TOP_M, Scope.EVERY_BLOCK} else math.inf
         epsilons = np.full(len(selected), epsilon)
         return cls(problem, selected, epsilon, epsilons, tuple(statuses.tolist()), promise)
 
@@ -106,15 +109,16 @@ class Certificate:
             "asked": self.problem.epsilon,
             "sentence": self.sentence,
             "assumption": None if self.guarantee is None else self.guarantee.assumption,
+            "notes": list(self.notes),
             "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},
         }
 
     def __str__(self) -> str:
         if self.guarantee is None:
-            return self.sentence
+            return " ".join((self.sentence, *self.notes))
         names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
         proof = f"Proof: {self.guarantee.source}, provided that {self.guarantee.assumption}."
-        return f"Best so far: {names}\n{self.sentence} {proof}"
+        return "\n".join((f"Best so far: {names}", f"{self.sentence} {proof}", *self.notes))
 
 
 def guarantee_by_cuts(problem: Problem) -> Guarantee:

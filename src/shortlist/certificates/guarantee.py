@@ -17,6 +17,9 @@ class Scope(Enum):
         "With probability at least {confidence}, {subject} has a true mean no more than {epsilon:g} "
         "{worse} the true {ordinal}{best}."
     )
+    EVERY_BLOCK = (
+        "With probability at least {confidence}, {not_beaten} by more than {epsilon:g} in every block."
+    )
     CORRECT = (
         "With probability at least {confidence}, {wanted} selected, provided that the true "
         "{ordinal}{best} mean {beats} all others by at least {epsilon:g}."
@@ -34,7 +37,8 @@ class Guarantee:
     Attributes
     ----------
     scope
-        What is guaranteed: the m best arms, or a screened set that keeps contenders for every rank.
+        What is guaranteed: the m best arms, arms that are not beaten in every block, or a screened set that
+        keeps contenders for every rank.
     epsilon, delta, m
         The numbers in the guarantee.
     source
@@ -76,7 +80,7 @@ class Guarantee:
 
     def answers(self, problem: Problem) -> bool:
         """Return whether this is the guarantee that the problem asks for, or a stronger one."""
-        return self.scope is Scope.TOP_M or (
+        return self.scope in {Scope.TOP_M, Scope.EVERY_BLOCK} or (
             self.scope is Scope.CORRECT and problem.guarantee == "indifference"
         )
 
@@ -87,6 +91,7 @@ class Guarantee:
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
             wanted=_wanted(self.goal, self.m),
+            not_beaten=_not_beaten(self.m),
             m=self.m,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -125,6 +130,12 @@ def _wanted(goal: str, m: int) -> str:
     if goal == "maximise":
         return "the best arm is" if m == 1 else f"the {m} best arms are"
     return "the arm of smallest mean is" if m == 1 else f"the {m} arms of smallest means are"
+
+
+def _not_beaten(m: int) -> str:
+    if m == 1:
+        return "no other arm is better than the selected one"
+    return f"each of the {m} selected arms has fewer than {m} others that are better"
 
 
 def _confidence(delta: float) -> str:

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 )
 @click.option("--variance", type=float, help="For means: the variance of a reward, or more.")
 @click.option("--minimise", is_flag=True, help="Small means are good.")
+@click.option(
+    "--within-blocks",
+    is_flag=True,
+    help="Rates may change between blocks: compare within the column `block`, or `day` (or label).",
+)
 @click.option("--scores", "is_table", is_flag=True, help="FILE has scores of all arms on shared items.")
 @click.option(
     "--seed",
@@ -43,6 +48,7 @@ def command(
     bounds: tuple[float, float] | None,
     variance: float | None,
     minimise: bool,
+    within_blocks: bool,
     is_table: bool,
     seed: int | None,
     metric: str | None,
@@ -58,6 +64,10 @@ def command(
     The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
     delta before you look, and put in everything that was measured.
+
+    Rates are assumed to be constant. If they change from day to day, give every row its block: in a column
+    `block`, or in a column `day` and with --within-blocks. Arms are then compared within blocks, and all of
+    them should be in each. Decide on this before you look, too.
 
     With --scores, FILE has scores on items that all arms share, as for `shortlist simulate`: a table, or a
     file or folder of results of an evaluation tool. If it has gaps, every arm must have been measured on the
@@ -77,6 +87,8 @@ def command(
 
     name = "standard input" if str(file) == "-" else str(file)
     asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
+    if within_blocks and is_table:
+        raise InvalidProblem("--within-blocks is not for --scores; omit it.")
     for option, given in (("--seed", seed), ("--metric", metric), ("--on-failure", on_failure)):
         if given is not None and not is_table:
             raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
@@ -88,7 +100,8 @@ def command(
             found = _certified_table(TableOptions(file, bounds, metric, on_failure), asked, seed)
         else:
             sheet = read_results(data)
-            found = _certified(sheet, _question(sheet, bounds, variance, asked))
+            problem = _question(sheet, bounds, variance, asked)
+            found = _certified(sheet, problem, _blocks(sheet, is_wanted=within_blocks))
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
         raise InvalidAnswers(f"{name}: {error}") from None
     names = [found.problem.name(arm) for arm in range(found.problem.n)]
@@ -136,14 +149,41 @@ def _question(
     return Problem(**asked, names=names, variances=np.full(len(names), variance))
 
 
-def _certified(sheet: "ResultSheet", problem: "Problem") -> Any:
+def _blocks(sheet: "ResultSheet", *, is_wanted: bool) -> tuple[str, ...] | None:
+    """Return the block of each row, if arms are to be compared within blocks."""
+    blocks = sheet.blocks or (sheet.labels if is_wanted else None)
+    if is_wanted and blocks is None:
+        raise InvalidAnswers("there is no column `block` (or day) to compare arms within.")
+    if blocks is not None and not all(blocks):
+        raise InvalidAnswers(f"{sheet.places[blocks.index('')]} has no block.")
+    return blocks
+
+
+def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...] | None) -> Any:
+    from dataclasses import replace
+
     import numpy as np
 
-    from shortlist.totals import Totals, certify
+    from shortlist.totals import Totals, certify, certify_rows, drift_note
 
-    rows = Totals.of(problem, list(sheet.arms), sheet.counts, sheet.means, sheet.variances, sheet.successes)
+    rows = Totals.of(
+        problem,
+        list(sheet.arms),
+        sheet.counts,
+        sheet.means,
+        sheet.variances,
+        sheet.successes,
+        keep_empty=True,
+    )
+    days = blocks or sheet.labels
+    note = "" if days is None else drift_note(problem, rows, days, is_by_block=blocks is not None)
+    if blocks is not None:
+        found = certify_rows(problem, rows, blocks)
+        return replace(found, notes=(*found.notes, *filter(None, (note,))))
     counts = np.bincount(rows.arms, rows.counts, problem.n)
     sums = np.bincount(rows.arms, rows.counts * rows.means, problem.n)
     if sheet.successes is not None:
-        return certify(problem, counts.tolist(), successes=np.round(sums).tolist())
-    return certify(problem, counts.tolist(), (sums / np.maximum(counts, 1)).tolist())
+        found = certify(problem, counts.tolist(), successes=np.round(sums).tolist())
+    else:
+        found = certify(problem, counts.tolist(), (sums / np.maximum(counts, 1)).tolist())
+    return replace(found, notes=tuple(filter(None, (note,))))

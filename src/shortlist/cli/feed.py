@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     "--label",
     help="Label of the rows, such as a date, if FILE has no such column.  [default: the name of FILE]",
 )
-@click.option("--block", help="What the rows have in common, such as a day; recorded for reports.")
+@click.option(
+    "--block",
+    help="Block of the rows, such as a day, if FILE has no such column; the strategy block-race compares "
+    "within blocks.  [default with block-race: the label]",
+)
 @click.option("--yes", is_flag=True, help="Accept rows that are far from the earlier ones of their arms.")
 @worker_option
 @store_option
@@ -41,8 +45,8 @@ def command(
 
     For results that come in by themselves, such as the visitors of a website: no ticket is needed. FILE is a
     CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or conversions) or
-    `mean`, and optionally `sd` or `variance`, and `label` (or day). Look as often as you like, and stop when
-    you like: what is certified stays true.
+    `mean`, and optionally `sd` or `variance`, `label` (or day), and `block`. Look as often as you like, and
+    stop when you like: what is certified stays true.
 
     A row replaces an earlier row of the same arm with the same label. Without a column of labels the name of
     FILE is the label. So sending a file again changes nothing, and sending a corrected file under the same
@@ -50,6 +54,9 @@ def command(
 
     Feed everything that was measured, of every arm, and count only what is complete: no conversions that
     may still come. Which arm gets the next visitors may depend on earlier results.
+
+    If rates change from day to day, begin the run with --strategy block-race. It compares arms within blocks;
+    the block of a row is its label, unless it has one. Feed a block when it is complete, with all arms.
 
     \b
       shortlist begin landing-page.toml

@@ -16,12 +16,14 @@ def command(as_json: bool) -> None:
     from shortlist.rewards import Bernoulli, Gaussian
     from shortlist.strategies import names, strategy_for, strategy_named
 
-    # Any questions will do to find the strategies for unknown variances and for shared items.
+    # Any questions will do to find the strategies for unknown variances, for shared items and for blocks.
     question = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Gaussian())
     on_items = Problem(m=1, epsilon=1.0, delta=0.05, n=2, rewards=Bernoulli(), items=2)
+    in_blocks = Problem(m=1, epsilon=0.5, delta=0.05, n=2, rewards=Bernoulli())
     known = [strategy_named(name) for name in names()]
     known += [strategy_for(name, question) for name in names("unknown") if name not in names()]
     known += [strategy_for(name, on_items) for name in names("items")]
+    known += [strategy_for(name, in_blocks) for name in names("changing")]
     known.sort(key=lambda strategy: strategy.is_baseline)
     if as_json:
         parts = ("name", "summary", "source", "is_baseline")

@@ -259,7 +259,8 @@ class RemoteRun:
         """Add results that were measured elsewhere; see `Session.feed`.
 
         A row has an ``arm``, by name or number, the number of ``pulls``, their ``mean`` or the number of
-        ``successes``, and a ``label``. Returns what is certified, as plain data.
+        ``successes``, a ``label`` and, if not all rows are of the same ``block``, that. Returns what is
+        certified, as plain data.
         """
         label = f"feed-{uuid.uuid4()}"  # so that nothing counts twice if the connection breaks
         labelled = [{"label": label} | plain(row) for row in rows]

@@ -216,13 +216,14 @@ def fed_lines(history: RunState) -> list[str]:
             f"measures them, return them with `shortlist release`."
         )
         return [waiting, found.sentence]
+    notes = (*found.notes, *filter(None, (history.drift,)))
     if found.guarantee is None:
-        return [found.sentence, *_next_words(history)]
+        return [found.sentence, *_next_words(history), *notes]
     dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
     lines = [f"Best so far: {_some(found.selected)}.", found.sentence]
     if dropped:
         lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
-    return [*lines, *_next_words(history), f"This assumes that {found.guarantee.assumption}."]
+    return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]
 
 
 def _totals_table(history: RunState) -> Table:
@@ -269,6 +270,7 @@ def fed_dict(history: RunState) -> dict[str, Any]:
             names[arm]: count for arm, count in zip(asked.arms.tolist(), asked.counts.tolist(), strict=True)
         },
         "n_fed": history.n_fed,
+        "drift": history.drift,
         "is_done": history.is_final,
     }
 

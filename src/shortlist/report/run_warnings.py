@@ -33,7 +33,8 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
     if history is not None:
         found += _waiting(history) + _conflicts(history) + _repeats(history)
         found += _withdrawn(history) + _corrected(history)
-        found += _variation(history) + _suspended(history)
+        found += _drift(history) or _variation(history)
+        found += _suspended(history)
     found += _thin(result)
     return tuple(sorted(found, key=lambda finding: not finding.is_warning))
 
@@ -155,6 +156,11 @@ def _scored(result: Result, history: RunState | None) -> list[Finding]:
     return [Finding(True, f"{said}. The guarantee applies to rewards so defined: {of}.")]
 
 
+def _drift(history: RunState) -> list[Finding]:
+    """Say if means of fed results change between blocks: a warning, unless arms are compared within them."""
+    return [Finding(not history.is_by_block, plain_name(history.drift, 1000))] if history.drift else []
+
+
 def _variation(history: RunState) -> list[Finding]:
     """Warn if the means of an arm vary between rounds more, or much less, than the stated variances allow.
 
@@ -162,7 +168,7 @@ def _variation(history: RunState) -> list[Finding]:
     """
     problem = history.problem
     rounds = [round for round in history.rounds if round.n_missing == 0 and len(round.tickets)]
-    if not problem.knows_variances or len(rounds) + len(history.fed) < 2:
+    if not problem.knows_variances or history.is_by_block or len(rounds) + len(history.fed) < 2:
         return []
     batches = [(round.tickets.arms, round.tickets.counts, round.means) for round in rounds]
     batches += [

@@ -269,13 +269,15 @@ class FedRowWish(Strict):
     mean: float | None = None
     successes: Annotated[int, Field(ge=0, le=MOST)] | None = None
     label: Annotated[str, Field(max_length=200)] = ""
+    block: Annotated[str, Field(max_length=200)] = ""
 
 
 class Feed(Strict):
     """Results that were measured elsewhere: `rows`, or a `sheet`, the text of a CSV file.
 
     A row replaces an earlier one of its arm with the same label; `label` is for sheets without labels. Rows
-    of a sheet that are far from the earlier ones of their arms are refused as slips, unless `insist`.
+    of a sheet that are far from the earlier ones of their arms are refused as slips, unless `insist`. `block`
+    is for rows without one of their own.
     """
 
     rows: Annotated[list[FedRowWish], Field(max_length=10_000)] = []

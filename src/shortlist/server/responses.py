@@ -104,6 +104,7 @@ class FedReply(Done):
     arms: dict[str, str]
     next: dict[str, int]
     n_fed: Count
+    drift: str
 
 
 class Kept(Done):

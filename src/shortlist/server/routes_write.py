@@ -165,7 +165,7 @@ def _rows(wish: Feed, session: Session) -> FedRows:
         None,
         None if is_mean else hits,
         [row.label or wish.label for row in wish.rows],
-        wish.block,
+        [row.block or wish.block for row in wish.rows],
         wish.worker or "",
     )
 

@@ -1,11 +1,12 @@
 """What people do by hand beyond answering tickets: feed results measured elsewhere, take an answer back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.checks import shortened
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.problem import MOST_PULLS, Problem
@@ -31,15 +32,15 @@ class FedRows:
         The arms, and the numbers and means of their rewards.
     labels
         A label for each row; rows with an empty one always add to the others.
-    block
-        What the rows have in common, such as a day.
+    blocks
+        The block of each row, such as a day; empty where there is none.
     worker
         Who fed them.
     """
 
     totals: Totals
     labels: tuple[str, ...]
-    block: str = ""
+    blocks: tuple[str, ...]
     worker: str = ""
 
     @property
@@ -58,6 +59,22 @@ class FedRows:
                 )
             seen.add((label, arm))
 
+    def refuse_parts(self, history: RunState) -> None:
+        """Raise InvalidProblem if an arm would have two rows in a block: it counts when it is complete."""
+        others = {(row.block, arm): label for (label, arm), row in history.fed.items()}
+        for (label, arm), block, count in zip(
+            self.keys, self.blocks, self.totals.counts.tolist(), strict=True
+        ):
+            if not count:
+                continue
+            other = others.setdefault((block, arm), label)
+            if other != label:
+                raise InvalidProblem(
+                    f"block {block!r} has a row of {history.problem.name(arm)} already, under the label "
+                    f"{other!r}. A block counts once it is complete: add the numbers up, give the row that "
+                    f"label to correct it, or call the rest another block."
+                )
+
 
 @dataclass(frozen=True)
 class FedCount:
@@ -68,14 +85,30 @@ class FedCount:
     corrected: int
 
 
-def labels_of(given: object, n: int) -> tuple[str, ...]:
-    """Return a label for each of n rows: the same for all, or one each."""
+def texts_of(given: object, n: int, name: str) -> tuple[str, ...]:
+    """Return a label or a block for each of n rows: the same for all, or one each."""
     if given is None:
         return ("",) * n
-    labels = [given] * n if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
-    if len(labels) != n or not all(isinstance(one, str) for one in labels):
-        raise InvalidProblem(f"`label` is {shortened(given)}; it must be a text, or a list with one per row.")
-    return tuple(checked_text(one, "label") for one in labels)
+    texts = [given] * n if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    if len(texts) != n or not all(isinstance(one, str) for one in texts):
+        raise InvalidProblem(
+            f"`{name}` is {shortened(given)}; it must be a text, or a list with one per row."
+        )
+    return tuple(checked_text(one, name) for one in texts)
+
+
+def in_blocks(history: RunState, rows: FedRows) -> FedRows:
+    """Return rows of a run that compares arms within blocks: the label is the block, or the reverse."""
+    if not history.is_by_block:
+        return rows
+    if not all(map(any, zip(rows.labels, rows.blocks, strict=True))):
+        raise InvalidProblem(
+            "this run compares arms within blocks: give the `block` of every row, such as its day, or a "
+            "`label`, which is then its block."
+        )
+    both = [(label or block, block or label) for label, block in zip(rows.labels, rows.blocks, strict=True)]
+    labels, blocks = zip(*both, strict=True) if both else ((), ())
+    return replace(rows, labels=labels, blocks=blocks)
 
 
 def checked_text(given: object, name: str) -> str:
@@ -88,7 +121,7 @@ def checked_text(given: object, name: str) -> str:
 
 
 def rows_of_sheet(session: "Session", data: bytes, label: str, worker: str, block: str = "") -> FedRows:
-    """Return the rows of a CSV file; `label` is for rows of a file without labels.
+    """Return the rows of a CSV file; `label` is for rows of a file without labels, or blocks for labels.
 
     Raises
     ------
@@ -99,15 +132,21 @@ def rows_of_sheet(session: "Session", data: bytes, label: str, worker: str, bloc
         sheet = read_results(data)
         if sheet.labels is not None and not all(sheet.labels):
             raise InvalidAnswers(f"{sheet.places[sheet.labels.index('')]} has no label.")
-        if sheet.labels is None and not label:
+        if sheet.blocks is not None and not all(sheet.blocks):
+            raise InvalidAnswers(f"{sheet.places[sheet.blocks.index('')]} has no block.")
+        if sheet.blocks is not None and block:
+            raise InvalidAnswers(f"it has a column of blocks, and the block {block!r} was given as well.")
+        own = sheet.labels or sheet.blocks
+        if own is None and not label:
             raise InvalidAnswers(
                 "it has no column `label` (or day); give a label, so that nothing counts twice."
             )
         problem = session.problem
         arms = sheet.arms_among([problem.name(arm) for arm in range(problem.n)])
-        labels = label if sheet.labels is None else list(sheet.labels)
+        labels = label if own is None else list(own)
         moments = (sheet.means, sheet.variances, sheet.successes)
-        return session.fed_rows(arms, sheet.counts, *moments, labels, block, worker)
+        blocks = block if sheet.blocks is None else list(sheet.blocks)
+        return session.fed_rows(arms, sheet.counts, *moments, labels, blocks, worker)
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
         raise InvalidAnswers(f"{error} Nothing was added.") from None
 
@@ -123,7 +162,9 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     refuse_feeding(history)
     totals = rows.totals
     keys = rows.keys
-    found = fed_rows(totals.counts, totals.means, totals.variances, rows.block)
+    if history.is_by_block:
+        rows.refuse_parts(history)
+    found = fed_rows(totals.counts, totals.means, totals.variances, rows.blocks)
     is_new = np.array(
         [_is_news(history.fed.get(key), row) for key, row in zip(keys, found, strict=True)], dtype=bool
     )
@@ -131,20 +172,27 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
         return []
     if float(totals.counts.sum(dtype=np.float64)) + history.n_fed + history.n_pulls > MOST_PULLS:
         raise InvalidProblem("the run would have more than 2**53 rewards; no more can be counted exactly.")
-    places = np.flatnonzero(is_new)
-    spreads = totals.variances[places]
-    events: list[Event] = [
-        Fed(
-            totals.arms[places],
-            totals.counts[places],
-            totals.means[places],
-            None if np.isnan(spreads).all() else spreads,
-            tuple(rows.labels[place] for place in places.tolist()),
-            rows.block,
-            rows.worker,
-        )
-    ]
+    events: list[Event] = []
+    for block in dict.fromkeys(rows.blocks):
+        places = np.flatnonzero(is_new & (np.array(rows.blocks) == block))
+        if len(places):
+            events.append(_event(rows, places, block))
     return _tried(history, events)
+
+
+def _event(rows: FedRows, places: IntArray, block: str) -> Fed:
+    """Return the event for some rows of one block."""
+    totals = rows.totals
+    spreads = totals.variances[places]
+    return Fed(
+        totals.arms[places],
+        totals.counts[places],
+        totals.means[places],
+        None if np.isnan(spreads).all() else spreads,
+        tuple(rows.labels[place] for place in places.tolist()),
+        block,
+        rows.worker,
+    )
 
 
 def _is_news(before: FedRow | None, now: FedRow) -> bool:

@@ -20,6 +20,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "sd": ("sd", "std"),
     "variance": ("variance",),
     "label": ("label", "day", "date"),
+    "block": ("block",),
 }
 """What a column means, and the names that it may have."""
 
@@ -38,6 +39,8 @@ class ResultSheet:
         Columns that the sheet has; None for others. It has either means or successes.
     labels
         A label for each row, if the sheet has such a column.
+    blocks
+        A block for each row, if the sheet has such a column.
     places
         Where each row is, for messages: "line 3".
     """
@@ -48,6 +51,7 @@ class ResultSheet:
     successes: tuple[float, ...] | None
     variances: tuple[float, ...] | None
     labels: tuple[str, ...] | None
+    blocks: tuple[str, ...] | None
     places: tuple[str, ...]
 
     def arms_among(self, names: Sequence[str]) -> list[int]:
@@ -102,6 +106,7 @@ def read_results(data: bytes) -> ResultSheet:
         numbers("successes"),
         variances,
         words("label"),
+        words("block"),
         tuple(where for where, _ in rows[1:]),
     )
 

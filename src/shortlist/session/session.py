@@ -32,10 +32,11 @@ from shortlist.session.feeding import (
     checked_text,
     counted_rows,
     events_for_rows,
-    labels_of,
+    in_blocks,
     narrowing,
     refuse_feeding,
     rows_taken_back,
+    texts_of,
     withdrawal,
 )
 from shortlist.session.holders import Holding, awaited
@@ -477,7 +478,7 @@ class Session:
         *,
         successes: int | Sequence[int] | IntArray | None = None,
         label: str | Sequence[str] | None = None,
-        block: str | None = None,
+        block: str | Sequence[str] | None = None,
         worker: str = "",
     ) -> Certificate:
         """Add results that were measured elsewhere, of any size and for any arms; return what is certified.
@@ -501,7 +502,9 @@ class Session:
             as an earlier one changes nothing; with other numbers it replaces the earlier one, on the record;
             with a count of 0 it removes it. Without labels, all rows add up.
         block
-            What the rows have in common, such as a day.
+            The block of all rows, or one for each, such as a day. The strategy "block-race" compares arms
+            within blocks; there a row without a block is in the block of its label. A block counts as soon
+            as it is fed, so feed it when it is complete. Other strategies only record it.
         worker
             Who feeds them; recorded in the log.
 
@@ -526,15 +529,14 @@ class Session:
         sample_variances: Any = None,
         successes: Any = None,
         label: Any = None,
-        block: str | None = None,
+        block: Any = None,
         worker: str = "",
     ) -> FedRows:
         """Return results that were measured elsewhere, validated; see `feed`."""
         refuse_feeding(self._history)
         given = Totals.of(self.problem, arms, counts, means, sample_variances, successes, keep_empty=True)
-        labels = labels_of(label, len(given.arms))
-        worker = worker and checked_worker(worker)
-        rows = FedRows(given, labels, checked_text(block or "", "block"), worker)
+        labels, blocks = texts_of(label, len(given.arms), "label"), texts_of(block, len(given.arms), "block")
+        rows = in_blocks(self._history, FedRows(given, labels, blocks, worker and checked_worker(worker)))
         rows.refuse_doubles(self.problem)
         return rows
 

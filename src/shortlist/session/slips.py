@@ -59,11 +59,11 @@ def unusual(
 ) -> str:
     """Return a sentence about the first result that is far from the earlier ones of its arm; else nothing.
 
-    If variances are unknown, nothing is called far. `without` are numbers and sums of rewards of each arm
-    that do not count as earlier ones.
+    If variances are unknown, or means may change between blocks, nothing is called far. `without` are numbers
+    and sums of rewards of each arm that do not count as earlier ones.
     """
     problem = history.problem
-    if not problem.knows_variances or not len(arms):
+    if not problem.knows_variances or history.is_by_block or not len(arms):
         return ""
     before = history.result.arms
     pulls, sums = before.pulls, np.nan_to_num(before.means) * before.pulls

@@ -43,7 +43,7 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
-from shortlist.totals import MEASURED_ELSEWHERE
+from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, drift_note
 
 NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
@@ -276,7 +276,7 @@ class RunState:
         self.ahead: dict[tuple[int, int], FloatArray] = {}
         self._again_ahead: frozenset[tuple[int, int]] = frozenset()  # those that were tried more than once
         self._late: list[
-            tuple[IntArray, IntArray, FloatArray, FloatArray]
+            tuple[IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]]
         ] = []  # fed, and counted with this round
         self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._fed_sums = np.zeros(self.problem.n)
@@ -300,6 +300,11 @@ class RunState:
         other._fed_pulls, other._fed_sums = self._fed_pulls.copy(), self._fed_sums.copy()
         other._pulls, other._sums = self._pulls.copy(), self._sums.copy()
         return other
+
+    @property
+    def is_by_block(self) -> bool:
+        """Whether arms are compared within blocks only."""
+        return self.rules.anytime is not None and self.rules.anytime.by_block
 
     @property
     def is_late(self) -> bool:
@@ -464,8 +469,9 @@ class RunState:
         """Add results that were not asked for, at once or, if this round has begun, together with it."""
         labels = fed.labels or ("",) * len(fed.arms)
         spreads = np.full(len(fed.arms), np.nan) if fed.variances is None else fed.variances
-        rows = fed_rows(fed.counts, fed.means, spreads, fed.block)
+        rows = fed_rows(fed.counts, fed.means, spreads, (fed.block,) * len(fed.arms))
         deltas: list[tuple[int, int, float, float]] = []
+        blocks: list[str] = []
         for arm, label, row in zip(fed.arms.tolist(), labels, rows, strict=True):
             count, mean = row.count, row.mean
             before = self.fed.get((label, arm)) if label else None
@@ -473,11 +479,13 @@ class RunState:
                 self.corrections.append(Correction(arm, label, before, row, fed.why))
                 squares = before.squares(self.problem)
                 deltas.append((arm, -before.count, -before.count * before.mean, -squares))
+                blocks.append(before.block)
             if label and count:
                 self.fed[label, arm] = row
             elif label:
                 self.fed.pop((label, arm), None)
             deltas.append((arm, count, count * mean, row.squares(self.problem)))
+            blocks.append(row.block)
         columns = zip(*deltas, strict=True)
         arms, counts = (np.array(next(columns), dtype=np.int64) for _ in range(2))
         sums, powers = (np.array(next(columns)) for _ in range(2))
@@ -487,7 +495,7 @@ class RunState:
         self.suspended = self.waiting = None
         if self.problem.m == self.problem.n:
             return
-        self._late.append((arms, counts, self.problem.merits(sums), powers))
+        self._late.append((arms, counts, self.problem.merits(sums), powers, tuple(blocks)))
         if not self.round.is_given_out:
             self._change_state(self._with_late(self.state))
 
@@ -744,9 +752,20 @@ class RunState:
         return found
 
     @property
+    def drift(self) -> str:
+        """A sentence if means of fed results change between blocks, or labels; otherwise empty."""
+        arms = np.array([arm for _, arm in self.fed], dtype=np.int64)
+        rows, blocks = [*self.fed.values()], [row.block or label for (label, _), row in self.fed.items()]
+        counts = np.array([row.count for row in rows], dtype=np.int64)
+        means = np.array([row.mean for row in rows], dtype=np.float64)
+        totals = Totals(arms, counts, means, np.full(len(arms), np.nan))
+        return drift_note(self.problem, totals, blocks, is_by_block=self.is_by_block)
+
+    @property
     def _assumptions(self) -> list[str]:
         """What a guarantee assumes because of what people did by hand."""
-        return [MEASURED_ELSEWHERE] * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
+        elsewhere = MEASURED_IN_BLOCKS if self.is_by_block else MEASURED_ELSEWHERE
+        return [elsewhere] * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
 
     def _certificate(self) -> Certificate:
         problem, rules = self.problem, self.rules
@@ -848,11 +867,13 @@ def part_of(told: Told, is_kept: BoolArray, counts: IntArray) -> Told:
     )
 
 
-def fed_rows(counts: IntArray, means: FloatArray, variances: FloatArray, block: str) -> list[FedRow]:
+def fed_rows(
+    counts: IntArray, means: FloatArray, variances: FloatArray, blocks: tuple[str, ...]
+) -> list[FedRow]:
     """Return fed results row by row; NaN is an unknown variance."""
     known = [None if math.isnan(one) else one for one in variances.tolist()]
-    rows = zip(counts.tolist(), means.tolist(), known, strict=True)
-    return [FedRow(count, mean, block, variance) for count, mean, variance in rows]
+    rows = zip(counts.tolist(), means.tolist(), blocks, known, strict=True)
+    return [FedRow(*row) for row in rows]
 
 
 def split(scores: FloatArray, counts: IntArray) -> list[FloatArray]:

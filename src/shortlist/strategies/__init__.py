@@ -12,6 +12,7 @@ from shortlist.problem import Problem
 from shortlist.strategies.adapted_medelim import ADAPTED_MEDELIM, PUBLISHED
 from shortlist.strategies.bechhofer import BECHHOFER
 from shortlist.strategies.biz import BIZ
+from shortlist.strategies.block_race import BLOCK_RACE
 from shortlist.strategies.dudewicz_dalal import DUDEWICZ_DALAL
 from shortlist.strategies.gaussian_single_stage import GAUSSIAN_SINGLE_STAGE
 from shortlist.strategies.kim_nelson import KIM_NELSON
@@ -63,6 +64,7 @@ _ALL: tuple[Strategy[Any], ...] = (
 _WITH_PILOT: tuple[Strategy[Any], ...] = (T_RACE, DUDEWICZ_DALAL, RINOTT, KIM_NELSON)
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 _FOR_ITEMS = {strategy.name: strategy for strategy in (SHARED_ITEMS, PAIRED_RACE)}
+_FOR_CHANGING = {BLOCK_RACE.name: BLOCK_RACE}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
 
 
@@ -70,9 +72,10 @@ def names(variances: str = "known") -> tuple[str, ...]:
     """Return the names of all strategies for known variances or, with "unknown", for unknown ones.
 
     The latter are the strategies designed for unknown variances, followed by those for known variances run
-    on upper bounds from a pilot. With "items", the names of those for shared items.
+    on upper bounds from a pilot. With "items", the names of those for shared items; with "changing", of those
+    for means that change between blocks, such as days.
     """
-    kinds = {"known": _BY_NAME, "unknown": _FOR_UNKNOWN, "items": _FOR_ITEMS}
+    kinds = {"known": _BY_NAME, "unknown": _FOR_UNKNOWN, "items": _FOR_ITEMS, "changing": _FOR_CHANGING}
     return tuple(kinds[one_of(variances, "variances", tuple(kinds))])
 
 
@@ -80,6 +83,11 @@ def strategy_named(name: str) -> Strategy[Any]:
     """Return the strategy for known variances with this name."""
     if isinstance(name, str) and name in _FOR_ITEMS:
         raise InvalidProblem(f"strategy {name} is for shared items; use a `Problem` with `items`.")
+    if isinstance(name, str) and name in _FOR_CHANGING:
+        raise InvalidProblem(
+            f"strategy {name} is for rewards of 0 or 1, or within bounds; use a `Problem` with "
+            f"`rewards=shortlist.Bernoulli()` or `shortlist.Bounded(low, high)`."
+        )
     if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
         raise InvalidProblem(
             f"strategy {name} is for unknown variances; use a `Problem` with `rewards=shortlist.Gaussian()`."
@@ -91,6 +99,8 @@ def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
     """Return the strategy with this name for a problem, whose variances may be known or unknown."""
     if problem.items is not None:
         return _one(name, _FOR_ITEMS)
+    if problem.is_bounded and isinstance(name, str) and name in _FOR_CHANGING:
+        return _FOR_CHANGING[name]
     return _one(name, _FOR_UNKNOWN) if not problem.knows_variances else strategy_named(name)
 
 

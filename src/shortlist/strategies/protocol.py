@@ -97,16 +97,20 @@ class Anytime(Generic[S]):
     certificate
         ``certificate(state)`` returns what is certified so far.
     add
-        ``add(state, arms, counts, sums, squares)`` returns the state after rewards that were not asked for:
-        their numbers, their sums and, for graded rewards within bounds, the sums of their squared shares. All
-        are negative where earlier rewards are taken back. An arm may occur repeatedly.
+        ``add(state, arms, counts, sums, squares, blocks)`` returns the state after rewards that were not
+        asked for: their numbers, their sums, for graded rewards within bounds the sums of their squared
+        shares, and the names of their blocks. All numbers are negative where earlier rewards are taken back.
+        An arm may occur repeatedly.
     narrow
         ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
+    by_block
+        Whether arms are compared within blocks, so that means may change between them.
     """
 
     certificate: Callable[[S], Certificate]
-    add: Callable[[S, IntArray, IntArray, FloatArray, FloatArray], S]
+    add: Callable[[S, IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]], S]
     narrow: Callable[[S, float], S]
+    by_block: bool = False
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,14 @@ def tell(state: Open, told: Moments) -> Open | Done:
 
 
 def add(
-    state: Open | Ended, arms: IntArray, counts: IntArray, sums: FloatArray, squares: FloatArray
+    state: Open | Ended,
+    arms: IntArray,
+    counts: IntArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    blocks: tuple[str, ...] = (),  # noqa: ARG001
 ) -> Open | Ended:
-    """Return the state after rewards that were not asked for, or were taken back."""
+    """Return the state after rewards that were not asked for, or were taken back; blocks do not matter."""
     before = state.last if isinstance(state, Ended) else state
     pulls, totals, powers = before.pulls.copy(), before.means * before.pulls, before.squares * before.pulls
     np.add.at(pulls, arms, counts)
