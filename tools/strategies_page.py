@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shortlist import Bernoulli, Gaussian, Problem, SubGaussian
+from shortlist import Bernoulli, Blocks, Gaussian, Problem, SubGaussian
 from shortlist.certificates import Scope
 from shortlist.strategies import Strategy, names, strategy_for, strategy_named
 
@@ -43,6 +43,7 @@ _QUESTIONS = [  # the weaker assumption first
 ]
 _ITEMS = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Bernoulli(), items=9) for m in (2, 1)]
 _BLOCKS = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Bernoulli()) for m in (2, 1)]
+_SHARED = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian(), items=Blocks()) for m in (2, 1)]
 _UNKNOWN = [Problem(m=m, epsilon=0.5, delta=0.05, n=6, rewards=Gaussian()) for m in (2, 1)]
 
 
@@ -75,7 +76,17 @@ For [a fixed set of items](shared-items.md) that every arm is scored on. The cap
 
 | name | what it does | m | promise | source |
 |---|---|---|---|---|
-{chr(10).join(_row(name, _ITEMS) for name in names("items"))}
+{chr(10).join(_row(name, _ITEMS) for name in names("items") if _fits(name, _ITEMS[0]))}
+
+## For blocks
+
+For [conditions that all arms share](common-random-numbers.md), such as the random numbers of simulations.
+Rewards are Gaussian, their variances unknown, and arms may depend on each other within a block. There is no
+cap. If rewards have bounds, `shared-items` takes blocks.
+
+| name | what it does | m | promise | source |
+|---|---|---|---|---|
+{chr(10).join(_row(name, _SHARED) for name in names("items") if _fits(name, _SHARED[0]))}
 
 ## For means that change
 
@@ -114,6 +125,10 @@ def _row(name: str, questions: list[Any]) -> str:
     strategy = strategy_for(name, questions[0])
     cells = [_m(strategy, questions), _promise(strategy, questions[-1]), _source(strategy.source)]
     return f"| `{name}` | {strategy.summary} | {' | '.join(cells)} |"
+
+
+def _fits(name: str, question: Any) -> bool:
+    return not strategy_for(name, question).unfit(question)
 
 
 def _takes(name: str) -> bool:

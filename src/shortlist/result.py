@@ -45,7 +45,8 @@ class Arms:
     pulls
         The number of pulls of each arm.
     means
-        The mean of its rewards; NaN for an arm without pulls.
+        The mean of its rewards; NaN for an arm without pulls. In blocks an estimate that can be compared with
+        the others: an arm that stopped early is compared with them in its own blocks.
     statuses
         "in", "open" or "out"; see `Certificate`. Empty if unknown.
     """
@@ -125,7 +126,7 @@ class Result:
 
     @property
     def n_saved(self) -> int:
-        """With shared items: how many scores are saved, compared with the whole table; else 0.
+        """How many scores on shared items are saved, compared with the whole table; else 0.
 
         While some arms are open, only those of the other arms are: their further scores are not needed.
         """

@@ -10,10 +10,17 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, blocks, kth_largest
 from shortlist.certificates import Guarantee
-from shortlist.checks import real_number, real_numbers, whole_number
+from shortlist.checks import real_numbers, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Summaries, check_summaries
-from shortlist.measure.simulated import Draw, checked_means, default_rewards, drawing
+from shortlist.measure.simulated import (
+    Draw,
+    block_rewards,
+    checked_correlation,
+    checked_means,
+    default_rewards,
+    drawing,
+)
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.strategies import Batch, Strategy, strategy_for
@@ -241,11 +248,7 @@ class _BlockNoise:
         correlation: float | None,
         covariance: ArrayLike | None,
     ) -> "_BlockNoise":
-        share = 0.0 if correlation is None else real_number(correlation, "correlation")
-        if not 0 <= share <= 1:
-            raise InvalidProblem(
-                f"`correlation` is {share}; it must lie between 0 and 1. For others use `covariance`."
-            )
+        share = 0.0 if correlation is None else checked_correlation(correlation)
         if rewards is not None and rewards != default_rewards(problem):
             raise InvalidProblem(f"in blocks, rewards are {default_rewards(problem)} for this problem.")
         streams = problem.changed(items=None, target="pool")
@@ -269,16 +272,7 @@ class _BlockNoise:
         if self.root is not None:
             return np.asarray(means[:, None] + self.root @ own)
         common = rng.standard_normal(n_blocks)
-        noise = np.sqrt(1 - self.correlation) * own + np.sqrt(self.correlation) * common
-        if self.rewards == "gaussian":
-            gaussian: FloatArray = means[:, None] + np.sqrt(self.truth.variances)[:, None] * noise
-            return gaussian
-        from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
-
-        low, high = self.truth.bounds or (0.0, 1.0)
-        shares = (means - low) / (high - low)
-        found: FloatArray = np.where(ndtr(noise) < shares[:, None], high, low)
-        return found
+        return block_rewards(self.truth, means, slice(None), own, common, self.correlation)
 
 
 def _whole(table: FloatArray, _width: int) -> FloatArray:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from benchmarks.inventory import systems
+from benchmarks.inventory import moments, systems
 from examples import evaluation, inventory, leaderboard, training
+from examples import warehouse as few_policies
 
 from shortlist.files.problem_file import read_problem_file
 
@@ -66,6 +67,12 @@ def warehouse() -> dict[str, float]:
     return dict(zip(names, found.means.tolist(), strict=True))
 
 
+@functools.cache
+def few() -> dict[str, float]:
+    reorder, level = map(np.array, zip(*few_policies.POLICIES, strict=True))
+    return dict(zip(few_policies.NAMES, moments(reorder, level)[0].tolist(), strict=True))
+
+
 SETTINGS = training.SETTINGS
 CASES = {
     "drilling": Case("shortlist run examples/drilling.toml", 5, 0.5, lambda: column_of("drilling-sites.csv")),
@@ -80,6 +87,8 @@ CASES = {
     "leaderboard": Case("python examples/leaderboard.py", 5, 0.02, leaderboard.means),
     "best-model": Case("shortlist run examples/best-model.toml", 1, 0.05, leaderboard.means),
     "inventory": Case("python examples/inventory.py", 10, 0.5, warehouse, is_small_good=True),
+    "warehouse": Case("python examples/warehouse.py", 1, 0.5, few, is_small_good=True),
+    "policies": Case("shortlist run examples/policies.toml", 1, 0.5, few, is_small_good=True),
 }
 each_case = pytest.mark.parametrize("name", CASES)
 
@@ -146,7 +155,7 @@ def test_an_answer_is_worth_asking_for(name: str) -> None:
     assert n_right <= len(case.truth()) / 3  # most arms would be wrong
 
 
-@pytest.mark.parametrize("name", ["drilling", "call-centre", "training", "ab-test", "best-model"])
+@pytest.mark.parametrize("name", ["drilling", "call-centre", "training", "ab-test", "best-model", "policies"])
 def test_the_question_is_that_of_the_file(name: str) -> None:
     case, asked = CASES[name], read_problem_file(EXAMPLES / f"{name}.toml").problem
     assert (asked.m, asked.epsilon, asked.delta) == (case.m, case.epsilon, 0.05)
@@ -221,6 +230,22 @@ def test_the_warehouse_is_that_of_the_exact_moments() -> None:
     assert [len(one) for one in uneven] == [2, 5]
 
 
+def test_common_random_numbers_are_those_of_the_same_demand() -> None:
+    blocks = list(range(400))
+    rewards = {
+        one: np.array([one(arm, blocks) for arm in (6, 10)])
+        for one in (few_policies.measure, few_policies.measure_apart)
+    }
+    truth = [list(few().values())[arm] for arm in (6, 10)]
+    assert all(off(sample, truth) < 4.5 for sample in rewards.values())
+    correlations = [float(np.corrcoef(sample)[0, 1]) for sample in rewards.values()]
+    assert correlations[0] > 0.8
+    assert abs(correlations[1]) < 0.2
+    times = re.search(r"([\d.]+) times as many", done("python examples/warehouse.py").stdout)
+    assert times is not None
+    assert float(times[1]) > 2
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 
@@ -266,6 +291,7 @@ OWN: dict[str, set[str]] = {name: set() for name in CASES} | {"training": {".py"
         ("leaderboard", ["NullModel", "FuseChat-Llama-3.2-3B-Instruct", "gpt4_1106_preview"]),
         ("best-model", ["NullModel", "FuseChat-Gemma-2-9B-Instruct"]),
         ("inventory", ["(18,53)", "(17,54)"]),
+        ("warehouse", ["(18,53)", "(14,49)"]),
     ],
 )
 def test_the_page_tells_the_truth(name: str, arms: list[str]) -> None:

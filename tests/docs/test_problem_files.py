@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_there_are_examples() -> None:
-    assert len(TOML) == 15
+    assert len(TOML) == 16
     assert set(FILES) == {
         "sites.csv",
         "score.py",

@@ -198,8 +198,8 @@ FAULTS = (
     Fault(
         "costs: pulls made before count as one each",
         "session/state.py",
-        "return self.problem.cost_of(pulls + self._waiting_pulls)",
-        "return float((pulls + self._waiting_pulls).sum())",
+        "return self.problem.cost_of(self._pulls_made)",
+        "return float(self._pulls_made.sum())",
     ),
     Fault(
         "costs: lower bounds are those of free pulls",

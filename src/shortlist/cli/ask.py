@@ -74,13 +74,13 @@ def command(
 
 
 def _print_sheet(session: "Session", tickets: "Tickets") -> None:
-    from shortlist.session.sheet_format import CELL_COLUMNS, COLUMNS, cell_rows, ticket_rows
+    from shortlist.session.sheet_format import COLUMNS, cell_columns, cell_rows, ticket_rows
 
     rows = ticket_rows(tickets, session.code, session.seed)
     if session.problem.items is None:
         print_csv(COLUMNS, rows)
     else:
-        print_csv(CELL_COLUMNS, cell_rows(rows))
+        print_csv(cell_columns(session.problem), cell_rows(rows))
 
 
 def _show(session: "Session", tickets: "Tickets") -> None:

@@ -196,8 +196,7 @@ def _epsilon_arguments(of: str | None, given: dict[str, Any], options: dict[str,
     found: dict[str, Any] = {"strategies": given.get("strategies", ("race", "bechhofer", "wnelim"))}
     if of is not None:
         found["strategies"] = given.get("strategies", ("auto",))
-        parts = ("problem", "means", "rewards", "variances")
-        found |= dict(zip(parts, simulated_question(Path(of), None, {}), strict=True))
+        found |= simulated_question(Path(of), None, {})
     else:
         numbers = {"m": 2, "epsilon": 0.5, "delta": 0.1} | {
             k: v for k, v in given.items() if k in {"m", "epsilon", "delta"}

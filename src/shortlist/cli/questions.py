@@ -57,10 +57,8 @@ def question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -
     return instance_of(instance, numbers)[0] if file is None else read_problem(file)
 
 
-def simulated_question(
-    file: Path | None, instance: str | None, numbers: dict[str, Any]
-) -> "tuple[Problem, FloatArray, str, FloatArray | None]":
-    """Return the question, true means, the kind of rewards, and true variances if the question has none."""
+def simulated_question(file: Path | None, instance: str | None, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a simulation: the question, and what is true of its arms."""
     from shortlist.files.problem_file import read_problem_file
 
     _refuse_unclear(file, instance)
@@ -71,8 +69,10 @@ def simulated_question(
                 f"{file} measures its arms, so their true means are unknown; a simulation needs them. "
                 f'Use [measure] kind = "simulated" with plausible `means`, or --instance.'
             )
-        return asked.problem, asked.means, asked.rewards, asked.variances
-    return *instance_of(instance, numbers), "gaussian", None
+        parts = ("problem", "means", "rewards", "variances", "correlation")
+        return {part: getattr(asked, part) for part in parts}
+    problem, means = instance_of(instance, numbers)
+    return {"problem": problem, "means": means, "rewards": "gaussian"}
 
 
 class TableOptions(NamedTuple):

@@ -69,14 +69,17 @@ def command(
     from shortlist.simulation import simulate as simulated
 
     if scores is None:
-        for option, given in (("--bounds", bounds), ("--metric", metric), ("--on-failure", on_failure)):
-            if given is not None:
+        for option, value in (("--bounds", bounds), ("--metric", metric), ("--on-failure", on_failure)):
+            if value is not None:
                 raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
-        problem, means, default_rewards, variances = simulated_question(file, instance, numbers)
+        given = simulated_question(file, instance, numbers)
+        problem = given["problem"]
     else:
         table = TableOptions(scores, bounds, metric, on_failure)
         problem, means = scored_question(table, file, instance, numbers)
-        default_rewards, variances = None, None
+        given = {"problem": problem, "means": means}
+    if rewards is not None:
+        given["rewards"] = rewards
     outcomes: list[Simulation] = []
 
     def show_all() -> None:
@@ -90,13 +93,10 @@ def command(
             replications = numbers["replications"]
             with runs_shown(name, replications, quiet=as_json) as progress:
                 outcome = simulated(
-                    problem,
-                    means,
-                    name,
-                    variances=variances,
+                    **given,
+                    strategy=name,
                     replications=replications,
                     seed=numbers["seed"],
-                    rewards=rewards or default_rewards,
                     budget=numbers["budget"],
                     progress=progress,
                 )

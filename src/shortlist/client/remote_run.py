@@ -165,6 +165,11 @@ class RemoteRun:
 
         return RemoteSession(self)
 
+    def items_of(self, ticket: Ticket) -> list[Any]:
+        """Return the items of a ticket, as far as a server knows them: their ids; of blocks the seeds."""
+        items = self.problem.items
+        return [] if items is None else items.values_at(self.seed, ticket.first_pull, ticket.count)
+
     # --- asking and telling ---------------------------------------------------------------------------
 
     def ask(self, limit: int | None = None, *, worker: str | None = None, lease: float = DAY) -> Tickets:

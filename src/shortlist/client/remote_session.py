@@ -86,6 +86,11 @@ class RemoteSession:
         return 0
 
     @property
+    def n_blocks_left(self) -> int | None:
+        """About how many more blocks are needed; unknown over HTTP."""
+        return None
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, as far as is known here."""
         return float(self._now.get("cost_made", self.n_made))

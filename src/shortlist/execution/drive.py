@@ -26,6 +26,7 @@ from shortlist.measure import (
     Measure,
     MeasureItems,
     RecordedScores,
+    SimulatedBlocks,
     SimulatedMeasure,
     Source,
     TableSource,
@@ -348,7 +349,9 @@ def _turns(wish: Any, source: Source, begun: dict[str, Any] | None) -> int:
 def _cannot_drift(source: Source) -> bool:
     """Return whether rewards do not depend on time, because they are recorded or simulated."""
     inner = source.source if isinstance(source, BoundedSource) else source
-    is_simulated = isinstance(inner, FunctionSource) and isinstance(inner.measure, SimulatedMeasure)
+    is_simulated = isinstance(inner, FunctionSource | ItemsSource) and isinstance(
+        inner.measure, SimulatedMeasure | SimulatedBlocks
+    )
     return is_simulated or isinstance(inner, TableSource | RecordedScores)
 
 

@@ -48,6 +48,10 @@ class Driven(Protocol):
         """The number of scores that were measured before they were asked for, and are not used so far."""
 
     @property
+    def n_blocks_left(self) -> int | None:
+        """About how many more blocks are needed; None if that is unknown."""
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, as far as is known."""
 

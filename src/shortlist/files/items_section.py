@@ -7,20 +7,22 @@ from typing import Any
 from shortlist.checks import listed, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.files.measure_section import check_keys
-from shortlist.items import Items
+from shortlist.items import Blocks, Items
 from shortlist.measure.csv_columns import Columns, text_of
 from shortlist.measure.result_files import read_scores
 from shortlist.problem import Problem
 
-ITEM_KEYS = ("step", "n_items", "item_ids", "item_digest", "known", "target")
+ITEM_KEYS = ("step", "blocks", "lockstep", "n_items", "item_ids", "item_digest", "known", "target")
 """Entries of a question about items where there are no files."""
 
-_KEYS = {"n", "file", "id", "known", "target"}
+_KEYS = {"n", "file", "id", "known", "target", "blocks", "lockstep"}
 
 
 def items_of(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of a problem about items, given without files."""
     found: dict[str, Any] = {key: asked[key] for key in ("known", "target") if key in asked}
+    if "blocks" in asked or "lockstep" in asked:
+        return _blocks({key: asked[key] for key in ITEM_KEYS if key in asked and key != "step"})
     if "n_items" not in asked:
         return found
     number = Items.of(asked["n_items"])
@@ -37,6 +39,8 @@ def items_entries(problem: Problem) -> dict[str, Any]:
     found: dict[str, Any] = {"step": problem.step} if problem.has_own_step else {}
     if problem.items is None:
         return found
+    if problem.has_blocks:
+        return found | {"blocks": True} | ({"lockstep": True} if problem.is_lockstep else {})
     found |= {"n_items": problem.n_items, "target": problem.target}
     if problem.items.ids is not None:
         found["item_ids"] = list(problem.items.ids)
@@ -53,8 +57,12 @@ def items_section(given: Any, folder: Path, names: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise InvalidProblem('[items] must be a section, such as [items] with file = "questions.jsonl".')
     check_keys(given, _KEYS, "[items]")
+    if "blocks" in given or "lockstep" in given:
+        return _blocks(given)
     if ("n" in given) == ("file" in given):
-        raise InvalidProblem('[items] must have either `n`, or `file`, such as file = "questions.jsonl".')
+        raise InvalidProblem(
+            '[items] must have one of: `n`; `file`, such as file = "questions.jsonl"; `blocks = true`.'
+        )
     items = Items.of(given["n"] if "n" in given else _read(folder / str(given["file"]), given.get("id")))
     found: dict[str, Any] = {"items": items}
     if "target" in given:
@@ -69,6 +77,15 @@ def items_section(given: Any, folder: Path, names: Any) -> dict[str, Any]:
             raise InvalidProblem(f"{path} has scores of {extra[0]!r}, which is not an arm.")
         found["known"] = dict(zip(table.arms, table.rows(table.arms, ids), strict=True))
     return found
+
+
+def _blocks(given: dict[str, Any]) -> dict[str, Any]:
+    """Return endless blocks, if nothing else is said about items."""
+    if given.get("blocks") is not True:
+        raise InvalidProblem("[items] must have `blocks = true`, or neither `blocks` nor `lockstep`.")
+    if other := [key for key in given if key not in {"blocks", "lockstep"}]:
+        raise InvalidProblem(f"blocks are endless, and the same for all arms; omit `{other[0]}`.")
+    return {"items": Blocks(given.get("lockstep", False))}
 
 
 def _read(path: Path, id_key: Any) -> Any:

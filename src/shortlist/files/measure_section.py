@@ -13,6 +13,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.retries import Retries
 from shortlist.files.arms_file import squares
+from shortlist.items import Items
 from shortlist.measure import (
     CommandSource,
     FunctionSource,
@@ -28,8 +29,13 @@ from shortlist.measure import (
 from shortlist.measure.csv_columns import Columns
 from shortlist.measure.result_files import read_scores
 from shortlist.measure.result_files.timings import read_timings
-from shortlist.measure.simulated import checked_means, default_rewards
-from shortlist.measure.table_file import read_csv, read_npy, read_npz
+from shortlist.measure.simulated import (
+    SimulatedBlocks,
+    checked_correlation,
+    checked_means,
+    default_rewards,
+)
+from shortlist.measure.table_file import read_csv, read_npy, read_npz, read_wide
 from shortlist.problem import Problem
 from shortlist.rewards import Gaussian
 from shortlist.session.state import REPRODUCIBLE
@@ -152,6 +158,7 @@ class Measured:
     rewards: str | None = None
     variances: FloatArray | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    correlation: float | None = None
     is_shared: bool = False
     reproducible: bool = False
     retries: Retries | None = None
@@ -201,6 +208,10 @@ def _retries(given: Any) -> Retries | None:
 
 
 def _simulated(given: _Given) -> Measured:
+    if given.problem.has_blocks:
+        return _simulated_blocks(given)
+    if "correlation" in given.entries:
+        raise InvalidProblem("`correlation` is for arms that share blocks: write `blocks = true` in [items].")
     if given.problem.items is not None:
         raise InvalidProblem(
             'with [items], arms are not simulated by their means; use `kind = "table"` and a file of scores.'
@@ -217,6 +228,18 @@ def _simulated(given: _Given) -> Measured:
     source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))
     variances = truth.variances if is_unknown else None
     return Measured(source, means, rewards, variances, {"rewards": rewards})
+
+
+def _simulated_blocks(given: _Given) -> Measured:
+    given.only("means", "variances", "scales", "correlation")
+    streams = given.problem.changed(items=None, target="pool")
+    truth, rewards = _truth(replace(given, problem=streams)), default_rewards(streams)
+    means = np.array(checked_means(truth, _listed(given, "means", "mean"), rewards))
+    correlation = checked_correlation(given.entries.get("correlation", 0.0))
+    source = ItemsSource(SimulatedBlocks(truth, means, correlation), cast("Items", given.problem.items))
+    variances = None if truth.is_bounded else truth.variances
+    about = {"rewards": rewards, "correlation": correlation}
+    return Measured(source, means, rewards, variances, about, correlation=correlation)
 
 
 def _truth(given: _Given) -> Problem:
@@ -309,8 +332,29 @@ def _scores(given: _Given) -> Measured:
     return Measured(RecordedScores.of(problem, table.rows(names, ids)), about={"file": name, **choice})
 
 
+def _recorded_blocks(given: _Given) -> Measured:
+    """Return a table in which each row is a block, with a reward of every arm; rows are read in turn."""
+    given.only("file", "layout", "axis")
+    entries, problem, name = given.entries, given.problem, word(given.entries, "file")
+    about: dict[str, Any] = {"file": name, "order": "next"}
+    suffix = Path(name).suffix.lower()
+    if suffix == ".npy" and "layout" not in entries:
+        about["axis"] = entries.get("axis", 0)
+        rewards = read_npy(given.folder / name, problem, about["axis"])
+    elif suffix == ".csv" and word(entries, "layout", "wide") == "wide" and "axis" not in entries:
+        rewards = read_wide(given.folder / name, problem, may_be_blank=False)
+    else:
+        raise InvalidProblem(
+            "with blocks, each row of a table must be a block: use a .csv file with a column for each arm, "
+            "or a .npy file (`axis` says which axis has the arms)."
+        )
+    return Measured(TableSource.of(problem, rewards), about=about)
+
+
 def _table(given: _Given) -> Measured:
     entries, problem = given.entries, given.problem
+    if problem.has_blocks:
+        return _recorded_blocks(given)
     if problem.items is not None:
         return _scores(given)
     path = given.folder / word(entries, "file")
@@ -345,7 +389,7 @@ def _table(given: _Given) -> Measured:
 
 _Reader: TypeAlias = Callable[[_Given], Measured]
 KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
-    "simulated": (_simulated, ("rewards", "means", "variances", "scales")),
+    "simulated": (_simulated, ("rewards", "means", "variances", "scales", "correlation")),
     "function": (_function, ("function", "vectorised", "turns", REPRODUCIBLE)),
     "command": (
         _command,

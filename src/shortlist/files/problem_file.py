@@ -23,6 +23,7 @@ from shortlist.files.measure_section import (
     section,
 )
 from shortlist.input_files import MOST_BYTES
+from shortlist.items import Blocks
 from shortlist.measure import Source, TableSource
 from shortlist.measure.csv_columns import Columns, text_of
 from shortlist.problem import Problem
@@ -56,8 +57,9 @@ class ProblemFile:
         The source of rewards.
     means, rewards
         The true means and the kind of rewards of simulated arms; None for others.
-    variances
-        The true variances of simulated arms that are unknown to the strategy; None for others.
+    variances, correlation
+        The true variances of simulated arms that are unknown to the strategy, and their correlation within
+        blocks; None for others.
     about
         A description of the measurement, as plain data; a run can be resumed only with the same.
     reproducible, reissue
@@ -81,6 +83,7 @@ class ProblemFile:
     reissue: bool | None = None
     retries: Retries | None = None
     turns: int | None = None
+    correlation: float | None = None
 
     def since(self, settings: dict[str, Any] | None) -> "ProblemFile":
         """Return the file as a run with these earlier settings reads it; None for a new run.
@@ -200,13 +203,20 @@ def _asked(
         items = items_section(text["items"], folder, _names(asked, columns))
     if kind in BOUNDED:
         return _bounded(asked, columns, kind, items or {}), columns
-    if items:
+    has_blocks = isinstance((items or {}).get("items"), Blocks)
+    if has_blocks and kind != UNKNOWN:
+        raise InvalidProblem(
+            f'with blocks, write `noise = "{UNKNOWN}"` in [problem], or say that rewards have bounds: '
+            f'`rewards = "bernoulli"`, or `noise = "bounded"` and `bounds`. Variances of the arms are of no '
+            f"use, since only differences within blocks count."
+        )
+    if items and not has_blocks:
         raise InvalidProblem(
             'with [items], scores must have bounds: write `rewards = "bernoulli"` in [problem] if every '
             'score is 0 or 1, or `noise = "bounded"` and `bounds`, such as bounds = [0, 1].'
         )
     if kind == UNKNOWN:
-        return _unknown(asked, columns, is_simulated=_kind(text) == "simulated"), columns
+        return _unknown(asked, columns, items or {}, is_simulated=_kind(text) == "simulated"), columns
     if "pilot" in asked:
         raise InvalidProblem(f'`pilot` is allowed only with `noise = "{UNKNOWN}"`; omit it.')
     variances, noise = declared_variances(asked, columns), asked.get("noise", "sub-gaussian")
@@ -240,10 +250,12 @@ def _costs(asked: dict[str, Any], columns: Columns) -> Any:
     return columns.numbers("cost")
 
 
-def _unknown(asked: dict[str, Any], columns: Columns, *, is_simulated: bool) -> Problem:
+def _unknown(
+    asked: dict[str, Any], columns: Columns, items: dict[str, Any], *, is_simulated: bool
+) -> Problem:
     refuse_noise(asked, columns, is_simulated=is_simulated)
     about: dict[str, Any] = {"n": n_arms(asked, columns), "rewards": Gaussian(pilot=asked.get("pilot"))}
-    return Problem(**_common(asked, columns), **about)
+    return Problem(**_common(asked, columns), **items, **about)
 
 
 def _bounded(asked: dict[str, Any], columns: Columns, noise: str, items: dict[str, Any]) -> Problem:
@@ -287,6 +299,7 @@ def _with_rewards(text: dict[str, Any], folder: Path) -> ProblemFile:
         reissue=_reissue(text),
         retries=found.retries,
         turns=found.turns,
+        correlation=found.correlation,
     )
 
 

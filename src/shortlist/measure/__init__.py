@@ -7,7 +7,7 @@ from shortlist.measure.imported import ImportedFunction
 from shortlist.measure.many import Calls, Summaries, pooled
 from shortlist.measure.randomness import global_randomness_kept
 from shortlist.measure.shared_items import ItemsSource, MeasureItems, RecordedScores
-from shortlist.measure.simulated import REWARDS, SimulatedMeasure, simulated_measure
+from shortlist.measure.simulated import REWARDS, SimulatedBlocks, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source, generator_for
 from shortlist.measure.table import TableSource
 from shortlist.measure.vectorised import MeasureMany, VectorisedSource, vectorised
@@ -25,6 +25,7 @@ __all__ = [
     "MeasureItems",
     "MeasureMany",
     "RecordedScores",
+    "SimulatedBlocks",
     "SimulatedMeasure",
     "Source",
     "Summaries",

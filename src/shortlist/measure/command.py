@@ -18,6 +18,7 @@ import numpy as np
 
 from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotRewards, RetryLater
+from shortlist.items import Blocks
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
@@ -37,8 +38,10 @@ class CommandSource:
 
     Exit status 75 asks for a later retry, like `RetryLater`; any other status but 0 is a failure. With shared
     items, the program reads them from its standard input, one per line, as JSON, and prints one score for
-    each, in the same order. A persistent program is started once per worker (see `open_programs`); it reads a
-    line with the arm, and with the item or a seed, for each measurement.
+    each, in the same order. With blocks, these are the seeds of blocks; or, if the command has ``{seed}``,
+    the program is run once for each block, with the seed that all arms share. A persistent program is
+    started once per worker (see `open_programs`); it reads a line with the arm, and with the item or a seed,
+    for each measurement.
 
     Attributes
     ----------
@@ -87,6 +90,11 @@ class CommandSource:
                 f"the command has {{{word}}}, but there is no such column; valid names: {known}. "
                 f"For literal braces, double them: {{{{{word}}}}}."
             )
+        if self._is_per_block and "count" in used:
+            raise InvalidProblem(
+                "the command has {seed} and {count}, but every block has its own seed: omit {count}, and the "
+                "program is run once for each block; or omit {seed}, and read the seeds from standard input."
+            )
         kept = {name: tuple(texts) for name, texts in self.columns.items() if name in used}
         object.__setattr__(self, "columns", kept)  # other columns are not sent to workers
         self._check_program()
@@ -99,7 +107,8 @@ class CommandSource:
         """Return the program and its arguments for one call."""
         values = {name: texts[call.arm] for name, texts in self.columns.items()}
         values |= {"arm": str(call.arm), "name": self.problem.name(call.arm), "count": str(call.count)}
-        values["seed"] = str(seed_of(call))
+        items = self.problem.items
+        values["seed"] = str(values_of(items, call)[0] if isinstance(items, Blocks) else seed_of(call))
         return [self._filled(part, values) for part in self.argv]
 
     @cached_property
@@ -114,13 +123,18 @@ class CommandSource:
     def _answer(self, call: Call) -> Any:
         if self.persistent:
             return self._answer_of_open(call)
-        if (items := self.problem.items) is not None:
+        if (items := self.problem.items) is not None and not self._is_per_block:
             lines = map(json.dumps, values_of(items, call))
             return self._run(call, "".join(f"{line}\n" for line in lines).encode())
         if any("count" in self._words(part) for part in self.argv):
             return self._run(call)
         singles = (Call(call.seed, call.arm, 1, call.first_pull + pull) for pull in range(call.count))
         return [_single(self._run(one)) for one in singles]
+
+    @property
+    def _is_per_block(self) -> bool:
+        """Whether the program is run once for each block, with its seed as an argument."""
+        return self.problem.has_blocks and any("seed" in self._words(part) for part in self.argv)
 
     def _answer_of_open(self, call: Call) -> list[float]:
         arm: dict[str, Any] = {"arm": call.arm, "name": self.problem.name(call.arm)}
@@ -143,7 +157,8 @@ class CommandSource:
         """Yield what a persistent program is told of each measurement of a call: the item, or a seed."""
         if (items := self.problem.items) is not None:
             for own, value in zip(ids_of(items, call), values_of(items, call), strict=True):
-                yield {"item_id": own, "item": value}
+                has_seed = isinstance(items, Blocks)
+                yield {"block": int(own), "seed": value} if has_seed else {"item_id": own, "item": value}
             return
         for pull in range(call.first_pull, call.first_pull + call.count):
             yield {"seed": seed_of(Call(call.seed, call.arm, 1, pull))}

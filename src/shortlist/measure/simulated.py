@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.checks import real_numbers
+from shortlist.checks import real_number, real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.function import Measure, Summary
 from shortlist.noise import bernoulli_proxy
@@ -217,6 +217,58 @@ class SimulatedMeasure:
         if self.rewards == "noiseless":
             return 0.0
         return float(self.variances[arm]) * rng.chisquare(count - 1) / (count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedBlocks:
+    """Simulated rewards in blocks: any two arms of a block have the same correlation; it can be pickled.
+
+    A reward follows from the arm and the seed of the block alone.
+    """
+
+    truth: Problem
+    means: FloatArray
+    correlation: float = 0.0
+    is_reproducible: ClassVar[bool] = True
+
+    def __call__(self, arm: int, blocks: Sequence[int]) -> FloatArray:
+        """Return the reward of an arm in each block."""
+        own = np.array([np.random.default_rng([block, arm + 1]).standard_normal() for block in blocks])
+        common = np.array([np.random.default_rng(block).standard_normal() for block in blocks])
+        some = slice(arm, arm + 1)
+        rewards = block_rewards(self.truth, self.means, some, own[None], common, self.correlation)
+        return rewards.reshape(-1)
+
+
+def block_rewards(
+    truth: Problem,
+    means: FloatArray,
+    arms: slice,
+    own: FloatArray,
+    common: FloatArray,
+    correlation: float,
+) -> FloatArray:
+    """Return rewards of arms in blocks, from standard normal noise of each arm and of each block."""
+    noise = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * common
+    if not truth.is_bounded:
+        gaussian: FloatArray = means[arms, None] + np.sqrt(truth.variances[arms, None]) * noise
+        return gaussian
+    from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
+
+    low, high = truth.bounds or (0.0, 1.0)
+    shares = (means[arms, None] - low) / (high - low)
+    found: FloatArray = np.where(ndtr(noise) < shares, high, low)
+    return found
+
+
+def checked_correlation(given: object) -> float:
+    """Return the correlation of simulated arms within a block."""
+    share = real_number(given, "correlation")
+    if not 0 <= share <= 1:
+        raise InvalidProblem(
+            f"`correlation` is {share}; it must lie between 0 and 1. Others need `covariance`, in Python."
+        )
+    return share
 
 
 def simulated_measure(

@@ -36,11 +36,11 @@ def read_long(path: Path, problem: Problem, arm: str = "arm", reward: str = "rew
     return np.split(rewards[order], ends[:-1])
 
 
-def read_wide(path: Path, problem: Problem) -> list[FloatArray]:
+def read_wide(path: Path, problem: Problem, *, may_be_blank: bool = True) -> list[FloatArray]:
     """Return the rewards of each arm from a CSV file with one column per arm; others are ignored."""
     columns = Columns.read(path, "row of rewards")
     names = (problem.name(arm) for arm in range(problem.n))
-    return [columns.rewards(name, may_be_blank=True) for name in names]
+    return [columns.rewards(name, may_be_blank=may_be_blank) for name in names]
 
 
 def npy_numbers(data: bytes, where: str) -> FloatArray:

@@ -95,6 +95,7 @@ def epsilon_data(
     seed: int = 0,
     rewards: str = "gaussian",
     budget: int | None = None,
+    correlation: float | None = None,
 ) -> EpsilonData:
     """Return how often strategies fail, and their mean pulls, at several values of epsilon."""
     problem = checked(problem)
@@ -107,7 +108,7 @@ def epsilon_data(
     found = {
         name: [
             simulate(one, means, resolve(name, one), variances=variances, replications=replications,
-                     seed=seed, rewards=rewards, budget=budget)
+                     seed=seed, rewards=rewards, budget=budget, correlation=correlation)
             for one in asked
         ]
         for name in names
@@ -141,6 +142,7 @@ def failure_against_epsilon(
     seed: int = 0,
     rewards: str = "gaussian",
     budget: int | None = None,
+    correlation: float | None = None,
     ax: "Sequence[Axes] | None" = None,
 ) -> "Figure":
     """Return a figure of failures, with exact 95 % intervals, above mean pulls; both over epsilon.
@@ -150,7 +152,7 @@ def failure_against_epsilon(
 
     Parameters
     ----------
-    problem, means, variances, replications, seed, rewards, budget
+    problem, means, variances, replications, seed, rewards, budget, correlation
         As in `simulate`. The problem's own epsilon is used only if `epsilons` is omitted.
     strategies
         The strategies to compare.
@@ -161,7 +163,7 @@ def failure_against_epsilon(
     """
     data = epsilon_data(
         problem, means, strategies, epsilons=epsilons, variances=variances, replications=replications,
-        seed=seed, rewards=rewards, budget=budget,
+        seed=seed, rewards=rewards, budget=budget, correlation=correlation,
     )  # fmt: skip
     with quiet_style():
         figure = new_figure(4.8) if ax is None else None

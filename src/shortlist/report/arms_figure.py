@@ -231,6 +231,8 @@ def _legend(report: Report) -> str:
     said += f"; its thick part is epsilon long, {problem.epsilon:g}."
     if problem.n > MOST_ROWS:
         said += " Grey bands: the range of the means of arms that are not shown individually."
+    if problem.has_blocks and not problem.is_bounded:
+        said += " Means are compared in the same blocks: what arms of a block have in common does not show."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
     source = "the stated variances" if problem.knows_variances else "the pilot"

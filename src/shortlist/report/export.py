@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from shortlist.measure import Call
-from shortlist.measure.shared_items import ids_of
+from shortlist.measure.shared_items import ids_of, values_of
 from shortlist.report.run_text import refused_dict, run_dict
 from shortlist.report.text_format import iso
 from shortlist.session.log import RunLog
-from shortlist.session.sheet_format import CELL_COLUMNS, cell_rows, ticket_text
+from shortlist.session.sheet_format import cell_columns, cell_rows, ticket_text
 from shortlist.session.state import split
 from shortlist.store.events import Record, Told
 
@@ -61,6 +61,8 @@ def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
             call = Call(history.began.seed, ticket.arm, ticket.count, ticket.first_pull)
             scores = split(told.scores, tickets.counts)[place].tolist()
             row |= {"items": ids_of(history.problem.items, call), "rewards": scores}
+            if history.problem.has_blocks:
+                row["seeds"] = values_of(history.problem.items, call)
         yield row
 
 
@@ -69,7 +71,7 @@ def sheet_of_answers(log: RunLog) -> tuple[tuple[str, ...], Iterator[dict[str, A
     rows = answer_rows(log)
     if log.history.problem.items is None:
         return COLUMNS, rows
-    return (*CELL_COLUMNS, "worker", "time"), cell_rows(rows)
+    return (*cell_columns(log.history.problem), "worker", "time"), cell_rows(rows)
 
 
 def export_dict(log: RunLog) -> dict[str, Any]:

@@ -56,6 +56,8 @@ def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> 
             return f"{waiting}; {done}"  # on a narrow terminal the end is cut off
         left = "" if cap is None or rate <= 0 else f"at most {duration((cap - now.n_made) / rate)} left"
         arms = f"{counted(len(now.asked), 'arm')} open"
+        if (blocks := now.n_blocks_left) is not None:
+            left = f"about {counted(blocks, 'more block')}"
         parts = [part for part in (done, arms, f"{rate:,.0f} {what}s/s", left, bound[0]) if part]
         while len(", ".join(parts)) > _LONGEST:
             parts.pop()

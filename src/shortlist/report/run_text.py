@@ -76,7 +76,7 @@ def outline_dict(run: Outline) -> dict[str, Any]:
 def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
     """Return the status of a run without its answers, as plain data for JSON."""
     history, round = log.history, log.history.round
-    held = holdings(round, log.now())
+    held, left = holdings(round, log.now()), history.n_blocks_left
     result = {"result": history.result.to_dict() if history.is_final else None} if with_result else {}
     return (
         run_dict(log)
@@ -100,6 +100,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "n_reissued": history.n_reissued,
             **refused_dict(history),
         }
+        | ({"n_blocks": history.n_blocks, "n_blocks_left": left} if history.problem.has_blocks else {})
     )
 
 
@@ -170,7 +171,12 @@ def _origin(log: RunLog) -> str:
 
 
 def scores_words(history: RunState) -> str:
-    """Return how much of the table of scores on shared items is measured, what it cost, and what is saved."""
+    """Return how much of the table of scores on shared items is measured, what it cost, and what is saved.
+
+    For blocks, return how many there were, and about how many more are needed.
+    """
+    if history.problem.has_blocks:
+        return _blocks_words(history)
     problem, cells = history.problem, max(history.problem.n_cells, 1)
     said = f"{history.n_pulls:,} of {problem.n_cells:,} scores measured ({percent(history.n_pulls / cells)})"
     said += "" if problem.costs is None else f" at a cost of {history.cost_made:,.6g}"
@@ -178,8 +184,15 @@ def scores_words(history: RunState) -> str:
     return f"{said}; {saved}" if saved else said
 
 
+def _blocks_words(history: RunState) -> str:
+    said = f"{counted(history.n_pulls, 'pull')} made in {counted(history.n_blocks, 'block')}"
+    said += "" if history.problem.costs is None else f" at a cost of {history.cost_made:,.6g}"
+    left = history.n_blocks_left
+    return said if left is None else f"{said}; about {counted(left, 'more block')} needed"
+
+
 def _pulls(history: RunState) -> str:
-    if history.problem.has_pool:
+    if history.problem.items is not None:
         return f"{scores_words(history)}."
     cap = history.worst_case_pulls
     said = f"{counted(history.n_pulls, 'pull')} made"

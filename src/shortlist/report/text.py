@@ -56,7 +56,9 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
 def _selected(result: Result, true_means: FloatArray | None) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("arm")
-    for heading in ["observed mean", "pulls"] + (["true mean"] if true_means is not None else []):
+    is_compared = result.problem.has_blocks and not result.problem.is_bounded
+    mean = "estimated mean" if is_compared else "observed mean"
+    for heading in [mean, "pulls"] + (["true mean"] if true_means is not None else []):
         table.add_column(heading, justify="right")
     decimals = decimals_for(result.problem.epsilon)
     for arm in result.indices[:_MOST_ROWS]:
@@ -172,12 +174,14 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     for one in simulations:
         ended = one.pulls[one.is_final]
         cells = [_large(ended.mean()), _large(ended.max())] if len(ended) else ["-", "-"]
-        if first.problem.items is not None and len(ended):
+        if first.problem.items is not None and not first.problem.has_blocks and len(ended):
             cells[0] += f" ({ended.mean() / (first.problem.n * first.problem.n_items):.1%})"
         rate = f"{one.error_rate_limit():.2g}" if len(ended) else "-"
         table.add_row(one.strategy, *cells, f"{one.errors} of {len(ended)}", rate)
     rewards = f"{first.rewards} rewards"
-    if first.problem.items is not None:
+    if first.problem.has_blocks:
+        rewards += " in blocks"
+    elif first.problem.items is not None:
         rewards = f"{first.problem.n_items:,} items in random order; pulls are scores, in % of the table"
     notes = [Text()]
     notes.append(

@@ -43,6 +43,12 @@ class Ticket(Reply):
     name: str
     pulls: Annotated[int, Field(ge=1)]
     seed: Count
+    items: Annotated[list[str] | None, Field(description="The ids of items, or the numbers of blocks.")] = (
+        None
+    )
+    seeds: Annotated[
+        list[Count] | None, Field(description="With blocks: the seed of each, the same for all arms.")
+    ] = None
 
 
 class Holder(Reply):

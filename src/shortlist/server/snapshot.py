@@ -261,14 +261,20 @@ def share_of(pulls: float | None, cap: int | None) -> float | None:
 
 
 def _tallies(history: RunState) -> list[dict[str, str]]:
-    """Return the figures of a run on shared items: the share of the table, what is saved, arms, and cost."""
+    """Return the figures of a run on shared items: the share of the table, what is saved, arms, and cost.
+
+    For blocks: how many there were, and how many more are needed.
+    """
     problem = history.problem
-    if not problem.has_pool:
+    if problem.items is None:
         return []
     counts = Counter(history.certified.statuses)
-    share = percent(history.n_pulls / max(problem.n_cells, 1))
-    saved = "scores saved" if history.is_final else "scores saved so far"
-    tallies = [(share, "of the table measured"), (f"{history.result.n_saved:,}", saved)]
+    if problem.has_blocks:
+        tallies = [(f"{history.n_blocks:,}", "block" if history.n_blocks == 1 else "blocks")]
+        if (left := history.n_blocks_left) is not None:
+            tallies.append((f"{left:,}", "more needed, by forecast"))
+    else:
+        tallies = _of_the_table(history)
     tallies += [
         (f"{counts[one]:,}", f"{'arm' if counts[one] == 1 else 'arms'} {one}")
         for one in ("in", "open", "out")
@@ -276,6 +282,12 @@ def _tallies(history: RunState) -> list[dict[str, str]]:
     if problem.costs is not None:
         tallies.append((f"{history.cost_made:,.6g}", "cost" if history.is_final else "cost so far"))
     return [{"value": value, "label": label} for value, label in tallies]
+
+
+def _of_the_table(history: RunState) -> list[tuple[str, str]]:
+    share = percent(history.n_pulls / max(history.problem.n_cells, 1))
+    saved = "scores saved" if history.is_final else "scores saved so far"
+    return [(share, "of the table measured"), (f"{history.result.n_saved:,}", saved)]
 
 
 def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
@@ -293,11 +305,11 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     cap = history.worst_case_pulls
     fed = f", {history.n_fed:,} fed" if history.n_fed else ""
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
-    if history.problem.has_pool:
+    if history.problem.items is not None:
         said = [scores_words(history)]
     if history.is_final:
         rounds = counted(history.n_rounds, "round")
-        return f"{said[0]}; {rounds}" if history.problem.has_pool else f"{said[0]} in {rounds}"
+        return f"{said[0]}; {rounds}" if history.problem.items is not None else f"{said[0]} in {rounds}"
     round = history.round
     pilot = ", the pilot" if round.tickets.needs_variances else ""
     said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")

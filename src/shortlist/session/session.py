@@ -306,6 +306,12 @@ class Session:
         return self._history.n_ahead
 
     @property
+    def n_blocks_left(self) -> int | None:
+        """About how many more blocks are needed; None if that is unknown."""
+        with self._log.lock:
+            return self._history.n_blocks_left
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, without fed results."""
         return self._history.cost_made

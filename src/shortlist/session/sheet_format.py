@@ -14,14 +14,17 @@ from typing import Any
 
 from shortlist.errors import InvalidAnswers
 from shortlist.measure.command import seed_of
-from shortlist.measure.shared_items import ids_of
+from shortlist.measure.shared_items import ids_of, values_of
 from shortlist.measure.source import Call
+from shortlist.problem import Problem
 from shortlist.tickets import Tickets
 
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
 """The columns of a sheet of tickets."""
 CELL_COLUMNS = ("ticket", "arm", "name", "item", "reward")
 """The same with shared items: one line per item."""
+BLOCK_COLUMNS = ("ticket", "arm", "name", "block", "seed", "reward")
+"""The same with blocks: one line per block, with the seed that all arms share."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
@@ -73,20 +76,32 @@ def ticket_text(code: str, round: int, arm: int) -> str:
 def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the row of each ticket; the seed is the one that a command would get.
 
-    With shared items it also has the ids of the items to be measured, in order.
+    With shared items it also has the ids of the items to be measured, in order; with blocks, their numbers
+    and their seeds.
     """
+    items = tickets.problem.items
     for ticket in tickets:
         call = Call(seed, ticket.arm, ticket.count, ticket.first_pull)
         values = (ticket_text(code, ticket.round, ticket.arm), ticket.arm, ticket.name, ticket.count)
         row = dict(zip(COLUMNS, (*values, seed_of(call)), strict=True))
-        yield row if tickets.problem.items is None else row | {"items": ids_of(tickets.problem.items, call)}
+        if items is not None:
+            row["items"] = ids_of(items, call)
+            row |= {"seeds": values_of(items, call)} if tickets.problem.has_blocks else {}
+        yield row
 
 
 def cell_rows(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each item of some tickets, with its score if there is one."""
+    """Yield a row for each item or block of some tickets, with its score if there is one."""
     for row in rows:
-        for item, score in zip(row["items"], row.get("rewards") or [""] * len(row["items"]), strict=True):
-            yield row | {"item": item, "reward": score}
+        scores = row.get("rewards") or [""] * len(row["items"])
+        seeds = row.get("seeds") or [None] * len(row["items"])
+        for item, seed, score in zip(row["items"], seeds, scores, strict=True):
+            yield row | {"item": item, "block": item, "seed": seed, "reward": score}
+
+
+def cell_columns(problem: Problem) -> tuple[str, ...]:
+    """Return the columns of a sheet with a line for each item or block."""
+    return BLOCK_COLUMNS if problem.has_blocks else CELL_COLUMNS
 
 
 def read_sheet(data: bytes, form: str | None = None) -> list[Entry]:
@@ -148,6 +163,8 @@ def _delimiter(text: str) -> str:
 
 def _columns(header: list[str]) -> dict[str, int]:
     names = [name.lower() for name in header]
+    if "item" not in names:
+        names = ["item" if name == "block" else name for name in names]
     for name in _KNOWN:
         if names.count(name) > 1:
             raise InvalidAnswers(f"the column `{name}` occurs {names.count(name)} times; keep one.")

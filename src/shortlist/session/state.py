@@ -327,6 +327,20 @@ class RunState:
         return self._n_told if self.problem.items is None else self.n_made
 
     @property
+    def n_blocks(self) -> int:
+        """The number of blocks in which some arm was measured."""
+        return int(self._pulls_made.max())
+
+    @property
+    def n_blocks_left(self) -> int | None:
+        """About how many more blocks are needed, by the differences seen so far; None if that is unknown."""
+        is_known = self.problem.has_blocks and not self.is_final and self.n_rounds > 0
+        if not is_known or self.rules.likely_ends is None:
+            return None
+        left = float(self.rules.likely_ends(self.state).max() - self.n_blocks)
+        return math.ceil(max(1.0, left))
+
+    @property
     def n_ahead(self) -> int:
         """The number of scores that were measured before they were asked for, and are not used so far."""
         return sum(map(len, self.ahead.values()))
@@ -336,9 +350,14 @@ class RunState:
         """The cost of the pulls answered, including those of incomplete tickets, without fed results."""
         if self.problem.costs is None:
             return float(self.n_made)
+        return self.problem.cost_of(self._pulls_made)
+
+    @property
+    def _pulls_made(self) -> IntArray:
+        """For each arm, its pulls answered, including those of incomplete tickets, without fed results."""
         round, pulls = self.round, self._pulls.copy()
         pulls[round.tickets.arms] += np.where(round.is_told, round.tickets.counts, 0)
-        return self.problem.cost_of(pulls + self._waiting_pulls)
+        return pulls + self._waiting_pulls
 
     @property
     def _waiting_pulls(self) -> IntArray:
@@ -810,7 +829,10 @@ class RunState:
         )
 
     def _measured(self) -> Arms:
-        """Return means and pulls of every arm, including answers of the current round."""
+        """Return means and pulls of every arm, including answers of the current round.
+
+        In blocks the means are those of complete rounds.
+        """
         pulls, sums = self._pulls + self._fed_pulls, self._sums + self._fed_sums
         places = np.flatnonzero(self.round.is_told)
         told = self.round.tickets.take(places)
@@ -818,6 +840,8 @@ class RunState:
         sums[told.arms] += told.counts * self.round.means[places]
         with np.errstate(invalid="ignore"):
             means = sums / pulls
+        if self.rules.estimates is not None and self._pulls.all():
+            means = self.problem.merits(self.rules.estimates(self.state))
         if self.problem.known is not None:
             means[self.problem.known.arms] = self.problem.known.scores.mean(axis=1)
         return Arms(pulls if self.problem.items is None else pulls + self._waiting_pulls, means)

@@ -60,6 +60,7 @@ def strategy(
     worst_case_cost: Callable[[Any], float | None] | None = None,
     anytime: Anytime[S | Done] | None = None,
     likely_ends: Callable[[S], FloatArray] | None = None,
+    estimates: Callable[[Any], FloatArray] | None = None,
 ) -> Strategy[Any]:
     """Return the strategy made of a single run's functions, for any lanes. If m = n, it pulls nothing.
 
@@ -118,6 +119,7 @@ def strategy(
         worst_case_cost=worst_case_cost,
         anytime=anytime,
         likely_ends=likely_ends,
+        estimates=estimates,
     )
 
 

@@ -391,4 +391,5 @@ PAIRED_RACE = lanes.strategy(
     unfit=unfit,
     anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
     likely_ends=likely_ends,
+    estimates=lambda state: estimates(state.last if isinstance(state, Ended) else state),
 )

@@ -150,6 +150,10 @@ class Strategy(Generic[S]):
     likely_ends
         ``likely_ends(state)`` returns for each arm how many pulls it will probably have in the end; None if
         nothing is measured before it is asked for.
+    estimates
+        ``estimates(state)`` returns for each arm an estimate of its mean after the first batch, if the means
+        of the rewards themselves are not comparable, because arms were measured in different blocks;
+        otherwise None.
     """
 
     name: str
@@ -171,6 +175,7 @@ class Strategy(Generic[S]):
     worst_case_cost: Callable[[Asked], float | None] | None = None
     anytime: Anytime[S] | None = None
     likely_ends: Callable[[S], FloatArray] | None = None
+    estimates: Callable[[S], FloatArray] | None = None
 
 
 def all_arms(problem: Problem, lanes: Lanes) -> IntArray:

@@ -7,7 +7,7 @@ import { isUnclear, number, rewards } from "./parse.js";
 const FIELDS = ["mean", "variance", "rewards"];
 const SLIP = /slip of the hand/;
 
-/** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[]}} Ticket */
+/** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[], seeds?: number[]}} Ticket */
 
 export class Card {
   /** @param {Ticket} ticket @param {() => void} onInput */
@@ -19,7 +19,8 @@ export class Card {
     this.isDone = false;
     this.doubted = ""; // an answer that the server took for a slip
     this.find(".arm").textContent = name(ticket.name);
-    this.find(".wanted").textContent = `${counted(ticket.pulls, ticket.items ? "item" : "pull")} wanted`;
+    const unit = ticket.seeds ? "block" : ticket.items ? "item" : "pull";
+    this.find(".wanted").textContent = `${counted(ticket.pulls, unit)} wanted`;
     this.find(".code").textContent = ticket.ticket;
     this.find(".with-variance").hidden = !ticket.needs_variances;
     this.find(".result").id = `${ticket.ticket}-result`;
@@ -54,14 +55,15 @@ export class Card {
 
   /** Switch between input of the mean and of all rewards. @param {string} kind */
   choose(kind) {
-    const { items } = this.ticket;
+    const { items, seeds } = this.ticket;
     kind = items ? "rewards" : kind; // every item has a score of its own
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
     const wanted = counted(this.ticket.pulls, "reward");
-    this.find(".rewards-label").textContent = items
-      ? `The score on each item, in this order: ${items.join(", ")}`
+    const each = seeds ? items?.map((block, place) => `${block} (seed ${seeds[place]})`) : items;
+    this.find(".rewards-label").textContent = each
+      ? `The ${seeds ? "reward in each block" : "score on each item"}, in this order: ${each.join(", ")}`
       : `All ${wanted}, separated by spaces, commas or line breaks`;
     this.read();
   }

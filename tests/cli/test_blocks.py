@@ -1,0 +1,110 @@
+"""Blocks on the command line: by hand, in status and report, and as simulations."""
+
+import random
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from tests.cli.calling import Calls
+from tests.files.test_blocks import QUESTION, SIMULATED
+
+
+def reward(arm: int, seed: int, lead: float = 0.5) -> float:
+    own = random.Random(10 * seed + arm).gauss(0, 1)
+    return random.Random(seed).gauss(0, 100) + lead * arm + own
+
+
+@pytest.fixture
+def trial(call: Calls) -> Calls:
+    call.write("trial.toml", QUESTION)
+    assert call("begin", "trial.toml").status == 0
+    return call
+
+
+def test_by_hand_there_is_a_line_for_each_block(trial: Calls) -> None:
+    rows = trial.sheet("--worker", "ann")
+    assert list(rows[0]) == ["ticket", "arm", "name", "block", "seed", "reward"]
+    first = [row for row in rows if row["arm"] == "0"]
+    assert [row["block"] for row in first] == [str(place) for place in range(len(first))]
+    seeds = [row["seed"] for row in rows]
+    assert seeds == [row["seed"] for row in first] * 3
+    for row in rows:
+        row["reward"] = repr(reward(int(row["arm"]), int(row["seed"])))
+    asked = trial("ask", "trial", "--worker", "ann", "--json").data["tickets"]
+    assert [str(seed) for seed in asked[0]["seeds"]] == [row["seed"] for row in first]
+    random.Random(1).shuffle(rows)
+    assert trial.tell(rows).status == 0
+    lines = trial("export", "trial").out.splitlines()
+    assert lines[0] == "ticket,arm,name,block,seed,reward,worker,time"
+    told = {tuple(line.split(",")[1:6:2]) for line in lines[1:]}
+    assert told == {(row["arm"], row["block"], row["reward"]) for row in rows}
+
+
+def test_answers_that_belong_to_other_blocks_are_refused(trial: Calls) -> None:
+    rows = trial.sheet("--worker", "ann")
+    for row in rows:
+        row["reward"] = "1"
+    rows[0]["block"] = "99"
+    done = trial.tell(rows)
+    assert done.status == 2
+    assert "asks for the items 0, 1" in done.err
+
+
+def test_status_forecasts_the_blocks_that_are_needed(trial: Calls) -> None:
+    assert "0 pulls made in 0 blocks." in trial("status", "trial").words
+    while (data := trial("status", "trial", "--json").data)["n_pulls"] < 60:
+        rows = trial.sheet("--worker", "ann")
+        for row in rows:
+            row["reward"] = repr(reward(int(row["arm"]), int(row["seed"]), 0.1))
+        trial.tell(rows)
+    left = data["n_blocks_left"]
+    assert 1 < left < 300
+    words = trial("status", "trial").words
+    assert (
+        f"{data['n_pulls']} pulls made in {data['n_blocks']} blocks; about {left} more blocks needed" in words
+    )
+    assert "scores" not in words
+    assert "scores" not in trial("report", "trial").words
+
+
+def test_means_are_those_of_the_same_blocks(call: Calls) -> None:
+    def measure(arm: int, blocks: list[int]) -> list[float]:
+        numbers = range(n_seen[arm], n_seen[arm] + len(blocks))
+        n_seen[arm] += len(blocks)
+        rng = np.random.default_rng([arm, n_seen[arm]])
+        return [100.0 * number + level[arm] + rng.normal() for number in numbers]  # blocks get better
+
+    n_seen, level = [0, 0, 0], [0.0, -0.1, -20.0]
+    problem = sl.Problem(
+        m=1, epsilon=0.4, delta=0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks(), goal="maximise"
+    )
+    for goal, sign in (("maximise", 1), ("minimise", -1)):
+        n_seen[:] = [0, 0, 0]
+        name = f"trial-{goal}"
+        result = sl.select(
+            lambda arm, blocks: [sign * one for one in measure(arm, blocks)],  # noqa: B023
+            problem.changed(goal=goal),
+            store="shortlist.db",
+            name=name,
+            turns=1,
+        )
+        assert result.arms.pulls[2] < result.arms.pulls[0]
+        assert sign * (result.arms.means[0] - result.arms.means[2]) == pytest.approx(20, abs=1.5)
+        assert f"arm-0 ({result.arms.means[0]:,.3f}" in call("report", name).words
+
+
+def test_a_simulation_of_a_file_uses_its_correlation(call: Calls) -> None:
+    pulls = {}
+    for correlation in (0.0, 0.9):
+        call.write("trial.toml", f"{QUESTION}\n[measure]\n{SIMULATED.replace('0.9', str(correlation))}")
+        done = call("simulate", "trial.toml", "--replications", "10", "--json")
+        assert done.status == 0, done.err
+        assert [one["strategy"] for one in done.data] == ["paired-race"]
+        pulls[correlation] = np.mean(done.data[0]["pulls"])
+    assert pulls[0.9] < 0.6 * pulls[0.0]
+    words = call("simulate", "trial.toml", "--replications", "2").words
+    assert "gaussian rewards in blocks" in words
+    assert "%)" not in words
+    assert "paired-race" in call("plan", "trial.toml").words
+    assert call("plot", "epsilon", "trial.toml", "--quick", "--replications", "2", "--json").status == 0
