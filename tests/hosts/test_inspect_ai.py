@@ -522,6 +522,58 @@ def test_epochs_that_are_not_averaged_and_other_questions_are_refused(tmp_path: 
         Candidates({"a": plain(8), "b": Task(dataset=other, scorer=includes())}, **given)
 
 
+class AuthenticationError(Exception):
+    """What a client raises if a key is wrong."""
+
+
+def test_an_error_that_lasts_ends_the_run_at_once(tmp_path: Path) -> None:
+    asked = Counter[str]()
+
+    def refused(question: str) -> str:
+        asked[question] += 1
+        raise AuthenticationError("Error code: 401 - Incorrect API key provided")
+
+    candidates = {"a": (plain(10), model(refused)), "b": (plain(10), model(right))}
+    found = Candidates(candidates, log_dir=str(tmp_path), display="none")
+    with pytest.raises(
+        MeasurementFailed, match=r"a fails on sample q\d: AuthenticationError.*Incorrect API key"
+    ):
+        sl.select(found, found.problem(1, 0.1, 0.05))
+    assert set(asked.values()) == {1}
+
+
+def test_models_that_do_not_exist_are_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidProblem, match="model of candidate 'nosuch/model' cannot be used: Model API nosuch"
+    ):
+        select(plain(), epsilon=0.1, model=["nosuch/model", "mockllm/model"])
+    with pytest.raises(MeasurementFailed, match="Inspect refuses the evaluation: Model API nosuch"):
+        select(
+            {"a": plain(), "b": plain()},
+            epsilon=0.1,
+            model="nosuch/model",
+            log_dir=str(tmp_path),
+            display="none",
+        )
+
+
+def test_retries_are_announced(tmp_path: Path) -> None:
+    """Also if Inspect handles all messages, as in a program of its own."""
+    script = f"""
+from {__name__} import *
+
+tasks = {{"a": (plain(9), model(fails_on("3"))), "b": (plain(9), model(right))}}
+c = Candidates(tasks, log_dir={str(tmp_path)!r}, display="none")
+sl.select(c, c.problem(1, 0.0, 0.05), retries=1)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", script], check=False, timeout=120, capture_output=True, text=True
+    )
+    assert (
+        "no score of a on item q3: ConnectionError('no answer')" in found.stderr.split("Trying again in")[0]
+    )
+
+
 def test_an_unknown_scorer_ends_the_run_at_once(tmp_path: Path) -> None:
     service = Service([0.2, 0.9])
     candidates = service.candidates(10, tmp_path, metric="f1")

@@ -259,6 +259,24 @@ def test_models_that_were_evaluated_before_a_crash_are_not_evaluated_again(
     assert sum(model.asked.total() for model in arms.values()) == 2 * result.n_pulls
 
 
+def test_small_values_may_be_good(task: dict[str, Any], tmp_path: Path) -> None:
+    metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": False}]
+    falling = task | {"metric_list": metrics}
+    found = candidates(models(), [falling])
+    problem = found.problem(m=1, epsilon=0.0, delta=0.05)
+    assert problem.goal == "minimise"
+    result = sl.select(found, problem)
+    assert result.arms.means[result.indices[0]] == result.arms.means.min() < 0.4
+    assert candidates(models(), [task]).problem(1, 0.1, 0.05).goal == "maximise"
+    with pytest.raises(
+        InvalidProblem, match="large values are good in task 'adding' and small ones in task 'b'"
+    ):
+        candidates(models(), [task, falling | {"task": "b"}])
+    saved(tmp_path / "out", models()["model-1"], [falling], "A")
+    with pytest.warns(UserWarning, match="small values of acc are good. Ask for the smallest"):
+        read_scores(tmp_path / "out")
+
+
 def test_a_wrong_metric_ends_the_run_at_once(task: dict[str, Any]) -> None:
     arms = models()
     found = candidates(arms, [task], metric="f1")

@@ -60,10 +60,13 @@ class Cells:
         The names of the arms.
     items
         The ids of the items, and what they are.
+    goal
+        "minimise" if small scores are good, as far as the tool says; else "maximise".
     about
         A digest of each candidate, as far as it can be described. A run is resumed only with the same ones.
     """
 
+    goal: str = "maximise"
     together: ClassVar[int] = 1 << 20  # calls: a whole round
     pulls_per_call: ClassVar[int] = 1
 
@@ -101,7 +104,8 @@ class Cells:
             Other arguments of `shortlist.Problem`, such as `costs`, `known` or `target`.
         """
         bounds = Bounded(0, 1) if rewards is None else rewards
-        return Problem(m, epsilon, delta, names=self.names, rewards=bounds, items=self.items, **more)
+        asked = {"goal": self.goal} | more
+        return Problem(m, epsilon, delta, names=self.names, rewards=bounds, items=self.items, **asked)
 
     def answers(self, calls: Sequence[Call]) -> list[list[float]]:
         """Return the scores of each call."""

@@ -4,6 +4,8 @@ Written for inspect_ai 0.3.285. See docs/inspect.md.
 """
 
 import copy
+import logging
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +16,7 @@ from typing import Any, TypeAlias
 
 import inspect_ai
 from inspect_ai import Task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import Sample
 from inspect_ai.hooks import Hooks, SampleEnd, TaskStart, hooks
 from inspect_ai.model import Model, get_model
@@ -36,6 +39,22 @@ _ASIDE = frozenset(
     {"log_dir", "log_level", "log_format", "display", "max_connections", "max_tasks", "max_samples"}
 )
 """Options on which scores do not depend."""
+
+_LASTING = (
+    *(
+        "AuthenticationError",
+        "PermissionDeniedError",
+        "UnauthorizedError",
+        "NotFoundError",
+        "BadRequestError",
+    ),
+    *("PrerequisiteError", "TypeError", "NameError", "AttributeError", "NotImplementedError", "SyntaxError"),
+    *("ImportError", "ModuleNotFoundError"),
+)
+"""Classes of errors that another attempt would not fix, such as a wrong key or an unknown model."""
+
+_REFUSALS: tuple[type[Exception], ...] = (ValueError, TypeError, LookupError, PrerequisiteError)
+"""Errors of `inspect_ai.eval` itself: wrong arguments, and keys and packages that are missing."""
 
 _ONE_AT_A_TIME = threading.Lock()  # `inspect_ai.eval` refuses a second call in the same process
 
@@ -169,7 +188,11 @@ class Candidates(Cells):
         tasks = [self._subset(arm, set(ids)) for arm, ids in wanted.items()]
         options = {"max_tasks": len(tasks)} | self._options
         with _ONE_AT_A_TIME, _listening(self, found):
-            logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
+            try:
+                logs = inspect_ai.eval(tasks, fail_on_error=False, **options)
+            except _REFUSALS as error:
+                raise FinalFailure(f"Inspect refuses the evaluation: {_plain_text(error)}") from error
+        _show_warnings()
         troubles: list[MeasurementFailed] = []
         for log in logs:
             self.logs[log.eval.metadata[ARM]].append(log.location)
@@ -214,6 +237,11 @@ class Candidates(Cells):
             errors = [sample.error.message for sample in samples if sample.error]
             if errors and self._reading.on_failure is None:
                 found.failures[arm, item] = f"{first_line(errors[0])}; see {path}."
+                if re.match(rf"({'|'.join(_LASTING)})\b", errors[0]):
+                    raise FinalFailure(
+                        f"{self.names[arm]} fails on sample {item}: {first_line(errors[0])}. Another attempt "
+                        f"would not help; see {path}. Fix it and resume; recorded results are kept."
+                    )
             else:
                 try:
                     found.add({(arm, item): scores_of(path, log, samples, self._reading)[item]})
@@ -313,8 +341,25 @@ def _task(name: str, given: Any) -> Task:
         )
     found = copy.copy(task)
     if model is not None:
-        found.model = get_model(model)
+        try:
+            found.model = get_model(model)
+        except _REFUSALS as error:
+            raise InvalidProblem(
+                f"the model of candidate {name!r} cannot be used: {_plain_text(error)}"
+            ) from None
     return found
+
+
+def _plain_text(error: Exception) -> str:
+    """Return a message of Inspect without markup, as one line."""
+    return " ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split())
+
+
+def _show_warnings() -> None:
+    """Let warnings about retries reach the user, if only Inspect handles them, which may show nothing."""
+    logger, handlers = logging.getLogger("shortlist"), logging.getLogger().handlers
+    if not logger.handlers and all(type(one).__module__.startswith("inspect_ai") for one in handlers):
+        logger.addHandler(logging.StreamHandler())
 
 
 def _described_task(task: Task) -> list[Any]:

@@ -42,7 +42,7 @@ class Candidates(Cells):
         The tasks, as for `simple_evaluate`: names, or configurations as dictionaries.
     metric
         The metric that counts, such as `acc`, if there are several; `metric,filter` if there are several
-        filters.
+        filters. If the tasks say that small values of it are good, so does the question.
     task_manager
         A `lm_eval.tasks.TaskManager`, if tasks are not those of the harness.
     options
@@ -71,6 +71,7 @@ class Candidates(Cells):
         for name, task in self._tasks.items():
             _check_examples(name, task, options.get("num_fewshot"))
         self._reading = Reading(metric)
+        self.goal = _goal(self._tasks, metric)
         self._options = _QUIET | options
         self._documents = {
             f"{name}/{number}": (name, number)
@@ -118,6 +119,23 @@ class Candidates(Cells):
         except InvalidProblem as error:  # another attempt would not help
             raise FinalFailure(str(error)) from None
         return scores
+
+
+def _goal(tasks: Mapping[str, Any], metric: str | None) -> str:
+    """Return whether large or small values of a metric are good, as the tasks say."""
+    directions: dict[str, bool] = {}
+    for name, task in tasks.items():
+        known = task.higher_is_better()
+        own = (metric or "").partition(",")[0] or (next(iter(known)) if len(known) == 1 else "")
+        if isinstance(known.get(own), bool):
+            directions[name] = known[own]
+    if len(set(directions.values())) > 1:
+        large, small = (next(name for name in directions if directions[name] is up) for up in (True, False))
+        raise InvalidProblem(
+            f"large values are good in task {large!r} and small ones in task {small!r}, so their scores "
+            f"cannot be averaged. Give tasks of one kind, or another `metric`."
+        )
+    return "minimise" if False in directions.values() else "maximise"
 
 
 def _checked(name: str, model: Any) -> Candidate:

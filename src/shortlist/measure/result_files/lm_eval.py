@@ -9,6 +9,7 @@ filters, it is `metric,filter`, as in the harness's own tables.
 
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,6 +73,7 @@ def read(paths: Sequence[Path], reading: Reading) -> ScoreTable:
                     f"the numbers in ascending order, since the harness mixes them up otherwise."
                 )
         scores = scores_of(path, lines, reading)
+        _warn_of_direction(path, lines, summaries[path], reading)
         cells += [Cell(arm, item, score, path) for item, score in scores.items()]
     return table_of(cells)
 
@@ -132,6 +134,20 @@ def _check_whole(path: Path, lines: Sequence[Line], summary: Mapping[str, Any]) 
         raise InvalidProblem(
             f"{path} has {n_docs} documents, but {expected} were evaluated. It is not complete; evaluate "
             f"again."
+        )
+
+
+def _warn_of_direction(
+    path: Path, lines: Sequence[Line], summary: Mapping[str, Any], reading: Reading
+) -> None:
+    """Warn if small values of the metric are good: whoever uses the table must know."""
+    metric = (reading.metric or next(iter(lines[0].metrics))).partition(",")[0]
+    if summary.get("higher_is_better", {}).get(lines[0].task, {}).get(metric) is False:
+        warnings.warn(
+            f'{path}: small values of {metric} are good. Ask for the smallest: goal = "minimise", or '
+            f"--minimise on the command line.",
+            UserWarning,
+            stacklevel=2,
         )
 
 
