@@ -255,7 +255,8 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
         if (~is_seen.all(axis=1) & is_seen.any(axis=1)).any():
             raise InvalidProblem(
                 "some arms have scores on some items only. That proves something only if every arm took the "
-                "items in one order, drawn before at random: give its `seed`, or complete the rows."
+                "items in one order, drawn before at random: give its `seed`, or complete the rows. If these "
+                "are the logs of a run of Shortlist, its store has what is certified: see `shortlist status`."
             )
         seed = 0
     order = problem.items.order(whole_number(seed, "seed", 0))
@@ -266,8 +267,10 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
         arm = int(np.argmax(has_gaps))
         raise InvalidProblem(
             f"the items on which {problem.name(arm)} was measured are not the first ones of the order that "
-            f"seed {seed} gives. Which items were measured may then depend on the scores, so nothing is "
-            f"proved."
+            f"seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which items were "
+            f"measured may depend on the scores. The order follows from the list of all items of the "
+            f"evaluation; a table without the items that no arm was measured on has another one. If these "
+            f"are the logs of a run of Shortlist, its store has what is certified: see `shortlist status`."
         )
     return np.where(is_seen, table, 0.0), seen
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.errors import ChangedRun, InvalidAnswers, NotAsked
+from shortlist.errors import ChangedRun, InvalidAnswers, InvalidProblem, NotAsked
 from shortlist.files.problem_file import read_problem
 from shortlist.measure import BoundedSource, Call, Summaries
 from shortlist.session.answer_input import Answers
@@ -321,3 +321,27 @@ def test_scores_of_calls_on_shared_items_are_checked_one_by_one() -> None:
         told(good[0], good[1][1:])
     with pytest.raises(sl.MeasurementFailed, match="not their mean"):
         Answers.of_calls(problem, tickets, Summaries(tickets.counts, np.ones(2), np.full(2, np.nan)))
+
+
+@pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(0, 1)])
+@pytest.mark.parametrize("items", [None, 40])
+def test_an_epsilon_for_which_every_answer_is_right_is_refused(
+    rewards: sl.Bounded, items: int | None, tmp_path: Path
+) -> None:
+    problem = sl.Problem(1, 5.0, 0.1, n=2, rewards=rewards, items=items)
+    store = tmp_path / "runs.db"
+    with pytest.raises(InvalidProblem, match=r"`epsilon` is 5, but rewards lie between 0 and 1.*below 1"):
+        sl.Session(problem, store=store)
+    sl.Session(problem.changed(epsilon=1.0), store=store).close()
+
+
+def test_a_run_that_was_begun_with_such_an_epsilon_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = sl.Problem(1, 5.0, 0.1, n=2, rewards=sl.Bounded(0, 1), items=40)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("shortlist.session.session._refuse_trivial", lambda _: None)
+        sl.Session(problem, store=tmp_path / "runs.db").close()
+    for session in (sl.Session.resume(tmp_path / "runs.db"), sl.Session(problem, store=tmp_path / "runs.db")):
+        assert session.problem.epsilon == 5
+        session.close()

@@ -462,4 +462,10 @@ FAULTS = (
         "return not self.news({})",
         "return False",
     ),
+    Fault(
+        "session: an epsilon for which every answer is right is taken",
+        "session/session.py",
+        "if problem.epsilon > width:",
+        "if False:",
+    ),
 )

@@ -739,6 +739,7 @@ class Session:
             raise InvalidProblem(
                 f"the name of the run has {len(self.name):,} letters; it must have at most {_MOST_LETTERS}."
             )
+        _refuse_trivial(problem)
         code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), version("shortlist")
         self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
         self.is_new = self.code == code
@@ -749,6 +750,19 @@ class Session:
             self._log.append(lambda history, _: history.completions())
         if self._history.ending():
             self._log.append(lambda history, _: history.ending())
+
+
+def _refuse_trivial(problem: Problem) -> None:
+    """Refuse an epsilon for which every answer is right. Runs that were begun with one can still be read."""
+    if problem.is_bounded and problem.bounds is not None:
+        low, high = problem.bounds
+        width = high - low
+        if problem.epsilon > width:
+            raise InvalidProblem(
+                f"`epsilon` is {problem.epsilon:g}, but rewards lie between {low:g} and {high:g}: means "
+                f"differ by at most {width:g}, so every answer would be right. `epsilon` is in the units "
+                f"of the rewards; use one below {width:g}."
+            )
 
 
 def _without(told: Told, withdrawn: Withdrawn, tickets: Tickets) -> Told:
