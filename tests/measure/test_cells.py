@@ -144,7 +144,7 @@ def test_a_score_out_of_bounds_ends_the_run_and_the_others_count(tmp_path: Path)
             found.add({(2, wanted[2][0]): 7.0})
 
     tool = Wrong(0)
-    with pytest.raises(sl.errors.MeasurementFailed, match="the reward 7 of c is refused"):
+    with pytest.raises(sl.errors.MeasurementFailed, match=r"the score 7 of c on item \d+ is refused"):
         sl.select(tool, tool.problem(1, 0.1, 0.1), store=tmp_path / "runs.db")
     assert sl.Session.resume(tmp_path / "runs.db").n_made == tool.n_evaluated > 0
 
