@@ -48,6 +48,8 @@ nitpick_ignore_regex = [
     ("py:class", r"(?!shortlist\.(\w+)$).*"),  # types of NumPy and others, and our own that have no entry
 ]
 
+autodoc_mock_imports = ["inspect_ai", "lm_eval", "optuna", "sklearn", "joblib"]  # adapters import them
+
 html_theme = "furo"
 html_title = "Shortlist"
 html_static_path = ["_static"]

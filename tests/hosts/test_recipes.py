@@ -1,9 +1,11 @@
 """The recipes for evaluation tools, carried out as a reader would: they print what the pages show."""
 
 import difflib
+import inspect
 import os
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,18 @@ def test_a_script_for_inspect_needs_three_changed_lines() -> None:
     assert [line[1:] for line in shown if line.startswith("+")] == added
     assert [line[1:] for line in shown if line.startswith("-")] == removed
     assert [line[1:] for line in shown if not line.startswith("-")] == files["best.py"]
+
+
+@pytest.mark.parametrize("name", ["inspect_ai", "lm_eval", "promptfoo", "scikit_learn", "optuna"])
+def test_public_names_of_adapters_are_in_the_reference(name: str) -> None:
+    module = import_module(f"shortlist.adapters.{name}")
+    public = [
+        key
+        for key, value in vars(module).items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module.__name__
+        and not key.startswith("_")
+        and key != "main"  # of a program
+    ]
+    page = text_of("docs/api.md")
+    assert [key for key in public if f":: shortlist.adapters.{name}.{key}\n" not in page] == []

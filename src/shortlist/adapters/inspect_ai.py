@@ -31,8 +31,11 @@ from shortlist.measure.result_files.reading import Reading, first_line, names_th
 from shortlist.result import Result
 from shortlist.store import Where
 
-Candidate: TypeAlias = Task | tuple[Task, str | Model]
+Candidate: TypeAlias = "Task | tuple[Task, str | Model]"
 """A task, or a task and the model that it is evaluated with."""
+
+Tasks: TypeAlias = "Task | Mapping[str, Candidate] | Sequence[Candidate]"
+"""One task, or several candidates, by name or as a list."""
 
 _OWN = ("tasks", "sample_id", "limit", "sample_shuffle", "fail_on_error", "log_samples", "log_header_only")
 _ASIDE = frozenset(
@@ -88,7 +91,7 @@ class Selected:
 
 
 def select(
-    tasks: Task | Mapping[str, Candidate] | Sequence[Candidate],
+    tasks: Tasks,
     *,
     epsilon: float,
     m: int = 1,

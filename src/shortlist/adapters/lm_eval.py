@@ -20,7 +20,7 @@ from shortlist.errors import FinalFailure, InvalidProblem
 from shortlist.measure.result_files.lm_eval import line_of, scores_of
 from shortlist.measure.result_files.reading import Reading
 
-Candidate: TypeAlias = LM | tuple[str, Any] | Callable[[], LM]
+Candidate: TypeAlias = "LM | tuple[str, Any] | Callable[[], LM]"
 """A model; or its kind and arguments, `("local-completions", {...})`; or a function that loads it."""
 
 _OWN = ("model", "model_args", "limit", "samples", "log_samples", "predict_only")
