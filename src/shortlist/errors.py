@@ -7,6 +7,7 @@
     ├── MeasurementFailed    a measurement failed, or returned something that is not a reward
     │   ├── FinalFailure     the same, if a retry is useless or would bias the rewards
     │   ├── NotRewards       it returned something that cannot be counted as rewards
+    │   │   └── WrongOutput  the same, if it is a program that printed something else
     │   ├── RetryLater       raised by a measurement that is not possible now, but will be later
     │   └── WorkersLost      the workers that measure died or hung, and could not be replaced
     ├── NotAsked             an answer to something that was never asked
@@ -51,6 +52,10 @@ class FinalFailure(MeasurementFailed):
 
 class NotRewards(MeasurementFailed):
     """A measurement returned something that cannot be counted as rewards."""
+
+
+class WrongOutput(NotRewards):
+    """A program printed something that cannot be counted as rewards; the same output twice is final."""
 
 
 class RetryLater(MeasurementFailed):

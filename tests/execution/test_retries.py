@@ -356,26 +356,6 @@ def test_a_store_in_lasting_trouble_ends_the_run(
         sl.drive(session, noisy)
 
 
-def test_the_same_wrong_answer_twice_is_enough() -> None:
-    made: list[int] = []
-
-    def same(arm: int, items: list[int]) -> str:
-        made.append(arm)
-        return "no score"
-
-    with pytest.raises(sl.MeasurementFailed, match="failed 2 times"):
-        sl.select(same, ON_ITEMS, pulls_per_call=2)
-    assert len(made) == 2
-    made.clear()
-
-    def others(arm: int, items: list[int]) -> str:
-        made.append(arm)
-        return f"no score {len(made)}"
-
-    with pytest.raises(sl.MeasurementFailed, match="failed 4 times"):
-        sl.select(others, ON_ITEMS, pulls_per_call=2)
-
-
 def test_a_program_that_prints_the_same_nonsense_twice_is_not_waited_for() -> None:
     waits = Retries(first=60.0)
     once = CommandSource(ON_ITEMS, ("echo", "nonsense"))
@@ -383,6 +363,13 @@ def test_a_program_that_prints_the_same_nonsense_twice_is_not_waited_for() -> No
     for source in (once, staying):
         with pytest.raises(sl.MeasurementFailed, match="failed 2 times"):
             sl.select(source, ON_ITEMS, retries=waits, pulls_per_call=1)
+
+
+def test_wrong_output_that_differs_and_wrong_answers_of_functions_are_tried_four_times() -> None:
+    clock = CommandSource(ON_ITEMS, ("date", "+nonsense %N"))
+    for source in (clock, lambda *_: "nonsense"):
+        with pytest.raises(sl.MeasurementFailed, match="failed 4 times"):
+            sl.select(source, ON_ITEMS, pulls_per_call=1)
 
 
 def test_failures_name_the_items() -> None:

@@ -4,7 +4,7 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
-        "retries: the same wrong answer is tried again",
+        "retries: the same wrong output is tried again",
         "execution/scheduler.py",
         "if wrong and self.wrong.get(block) == wrong:",
         "if False:",

@@ -19,10 +19,10 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.errors import (
     FinalFailure,
     MeasurementFailed,
-    NotRewards,
     RetryLater,
     ShortlistError,
     StoreTrouble,
+    WrongOutput,
 )
 from shortlist.execution.driven import Driven
 from shortlist.execution.failure_messages import (
@@ -271,7 +271,7 @@ class _RoundScheduler:
         self.late: Under = {}  # overdue and given up, but they may still arrive
         self.failures: Counter[int] = Counter()  # by block
         self.put_off: dict[int, list[float]] = {}  # by block: the delays in seconds
-        self.wrong: dict[int, list[str]] = {}  # by block: what was wrong with the last answers
+        self.wrong: dict[int, list[str]] = {}  # by block: what was wrong with the last output
         self.waiting: list[tuple[float, int]] = []  # times of retries, the next first
         self.again: set[int] = set()  # calls that were started and must be repeated
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
@@ -613,9 +613,9 @@ class _RoundScheduler:
         """Schedule the retry of a failed block; return whether there is one."""
         put_off = self.put_off.setdefault(block, [])
         wait = self.job.policy.retries.after(errors, self.failures[block] + 1, put_off)
-        wrong = [str(error) for error in errors if isinstance(error, NotRewards)]
+        wrong = [str(error) for error in errors if isinstance(error, WrongOutput)]
         if wrong and self.wrong.get(block) == wrong:
-            wait = None  # the same wrong answer again: a third attempt would get it, too
+            wait = None  # the same wrong output again: a third attempt would get it, too
         self.wrong[block] = wrong
         if wait is None or wait.is_failure:
             self.failures[block] += 1

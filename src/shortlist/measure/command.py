@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.checks import one_of, shortened
-from shortlist.errors import InvalidProblem, MeasurementFailed, NotRewards, RetryLater
+from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, WrongOutput
 from shortlist.items import Blocks
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
@@ -147,7 +147,7 @@ class CommandSource:
                 raise RetryLater(reason=str(failure)) from None
             last = "\n".join(failure.last_lines).encode()
             failed = self._failed(call, list(self.argv), str(failure), last)
-            raise (NotRewards(str(failed)) if isinstance(failure, WrongAnswer) else failed) from None
+            raise (WrongOutput(str(failed)) if isinstance(failure, WrongAnswer) else failed) from None
         except OSError as error:
             raise self._failed(
                 call, list(self.argv), f"the program cannot be started: {error}", b""
@@ -176,7 +176,7 @@ class CommandSource:
             return read(out.decode("utf-8", "replace"), call.count, is_binary=self.problem.is_binary)
         except ValueError as error:
             what = f"the program ended with status 0, but {error}"
-            raise NotRewards(str(self._failed(call, argv, what, err))) from None
+            raise WrongOutput(str(self._failed(call, argv, what, err))) from None
 
     def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, bytes]:
         """Run the program to its end, with this input; return its exit status and its output."""
