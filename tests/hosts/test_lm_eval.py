@@ -259,6 +259,13 @@ def test_models_that_were_evaluated_before_a_crash_are_not_evaluated_again(
     assert sum(model.asked.total() for model in arms.values()) == 2 * result.n_pulls
 
 
+def test_another_prompt_is_another_candidate(task: dict[str, Any]) -> None:
+    before = candidates(models(), [task]).about
+    assert candidates(models(), [task]).about == before
+    other = candidates(models(), [task | {"doc_to_text": "Sum: {{question}}"}]).about
+    assert all(other[name] != before[name] for name in before)
+
+
 def test_small_values_may_be_good(task: dict[str, Any], tmp_path: Path) -> None:
     metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": False}]
     falling = task | {"metric_list": metrics}

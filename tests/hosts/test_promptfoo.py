@@ -188,6 +188,22 @@ def test_several_scores_are_not_chosen_from(folder: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("changed", ["good.txt", "tests.csv", "provider.mjs", "promptfooconfig.yaml"])
+def test_a_run_goes_on_only_with_the_files_that_it_began_with(folder: Path, changed: str) -> None:
+    (folder / "good.txt").write_text("good {{number}}")
+    config = CONFIG.replace("PROVIDERS", ONE).replace('raw: "good {{number}}"', "raw: file://good.txt")
+    (folder / "promptfooconfig.yaml").write_text(config)
+
+    def candidates() -> Candidates:
+        return Candidates("promptfooconfig.yaml", ["poor", "good"], descriptions())
+
+    before = candidates().about
+    assert candidates().about == before
+    with (folder / changed).open("a") as file:
+        file.write("\n")
+    assert all(candidates().about[name] != before[name] for name in before)
+
+
 def test_pairs_of_a_prompt_and_a_provider(folder: Path) -> None:
     (folder / "promptfooconfig.yaml").write_text(CONFIG.replace("PROVIDERS", TWO))
     pairs = {"g/e": ("good", "east"), "p/w": ("poor", "west")}

@@ -154,3 +154,19 @@ def test_entries_of_another_kind_are_no_bug(tmp_path: Path, change: dict[str, An
     written(tmp_path / "m", [sample(0) | change])
     with pytest.raises(InvalidProblem):
         read_scores(tmp_path)
+
+
+def test_small_values_that_are_good_are_announced(tmp_path: Path) -> None:
+    path = written(tmp_path, [sample(number, perplexity=2.5) for number in range(3)])
+    summary(tmp_path, {"higher_is_better": {"adding": {"perplexity": False}}})
+    with pytest.warns(UserWarning, match=r"small values of perplexity are good\. Ask for the smallest"):
+        read_scores(path)
+    summary(tmp_path, {"higher_is_better": {"adding": {"perplexity": True}}})
+    assert read_scores(path).scores.tolist() == [[2.5] * 3]
+
+
+def test_absurd_names_of_metrics_are_cut(tmp_path: Path) -> None:
+    path = written(tmp_path, [sample(0, **{"x" * 5000: 1.0, "y": 0.0})])
+    with pytest.raises(InvalidProblem, match=r"has no metric 'acc'; it has x{80}\.\.\., y") as caught:
+        read_scores(path, metric="acc")
+    assert len(str(caught.value)) < 1000

@@ -468,4 +468,10 @@ FAULTS = (
         "if problem.epsilon > width:",
         "if False:",
     ),
+    Fault(
+        "lm-eval: metrics that are better if small pass unnoticed",
+        "measure/result_files/lm_eval.py",
+        ".get(metric) is False:",
+        ".get(metric) is None:",
+    ),
 )

@@ -83,7 +83,8 @@ class Candidates(Cells):
             for name, task in self._tasks.items()
             for number, document in enumerate(task.eval_docs)
         }
-        shared = [metric, sorted(self._tasks), options]
+        # the prompts, too, may be other ones under the same name
+        shared = [metric, {name: task.dump_config() for name, task in self._tasks.items()}, options]
         models = [[model, shared] for model in self._models]
         super().__init__([str(name) for name in candidates], hashes, models)
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,8 +94,7 @@ class Candidates(Cells):
             raise InvalidProblem("two tests have the same description; give every test its own.")
         self._config, self._command, self._options = Path(config), tuple(command), tuple(options)
         self._reading = Reading(metric, on_failure)
-        content = self._config.read_text(encoding="utf-8", errors="replace") if self._config.exists() else ""
-        pairs = [[pair, metric, on_failure, content] for pair in self._pairs]
+        pairs = [[pair, metric, on_failure, _contents(self._config)] for pair in self._pairs]
         self._has_metric = False  # whether a result had the score that was chosen
         super().__init__([str(name) for name in candidates], {name: name for name in tests}, pairs)
 
@@ -252,6 +252,20 @@ class _Run(NamedTuple):
         )
         raised = [line for line in err.splitlines() if line.startswith("Error")]
         return first_line(" ".join(raised or out.split("\n")) or err)
+
+
+def _contents(config: Path) -> dict[str, str]:
+    """Return a configuration and the files that it refers to, such as prompts and tests, as digests."""
+    try:
+        text = config.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}  # promptfoo says what is wrong with it
+    found = {config.name: text}
+    for name in sorted(set(re.findall(r"file://([^\s'\"\]},]+)", text))):
+        for path in sorted(config.parent.glob(name)) if "*" in name else [config.parent / name]:
+            with contextlib.suppress(OSError):
+                found[f"{name}/{path.name}"] = blake2b(path.read_bytes()).hexdigest()
+    return found
 
 
 def _short_enough(tests: Sequence[str]) -> Iterator[list[str]]:

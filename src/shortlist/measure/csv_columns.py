@@ -15,6 +15,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 from shortlist.input_files import MOST_TABLE_BYTES, read_bytes
 
+_LONGEST_LISTED = 80  # letters of a name in a message
 _MOST_LISTED = 8  # names in a message
 
 
@@ -108,6 +109,9 @@ class Columns:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the first of some names, for a message."""
-    first = list(itertools.islice(names, _MOST_LISTED + 1))
+    """Return the first of some names, for a message; the beginnings of long ones."""
+    first = [
+        name if len(name) <= _LONGEST_LISTED else f"{name[:_LONGEST_LISTED]}..."
+        for name in itertools.islice(names, _MOST_LISTED + 1)
+    ]
     return ", ".join(first[:_MOST_LISTED] + ["..."] * (len(first) > _MOST_LISTED)) or "none"
