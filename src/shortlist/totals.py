@@ -15,6 +15,7 @@ from shortlist.checks import is_whole, listed, real_numbers, shortened, whole_nu
 from shortlist.errors import InvalidProblem
 from shortlist.measure import Summaries, Summary, check_answer, check_summaries
 from shortlist.problem import MOST_EPSILONS, MOST_PULLS, Problem, checked
+from shortlist.strategies.paired_race import certificate_of_table
 from shortlist.strategies.shared_items import certificate_of_prefixes
 
 MEASURED_ELSEWHERE = (
@@ -28,6 +29,9 @@ MEASURED_IN_BLOCKS = (
     "of each arm are in a block was decided before its results were seen"
 )
 """The same if arms are compared within blocks."""
+
+ALL_BLOCKS = "the table has the first blocks of each arm, in the order of measuring, without any left out"
+"""What is assumed of a table of blocks that was measured elsewhere."""
 
 _RARE = 0.01  # how rarely means may differ by so much, for a note
 _EXPECTED = 5.0  # successes and failures in a block, for the chi-square law to hold
@@ -140,7 +144,8 @@ def certify(
         Instead of `means`, for rewards of 0 or 1: how many were 1.
     scores
         With shared items, instead of all these: a table of scores, one row per arm and one column per item,
-        with NaN where nothing was measured.
+        with NaN where nothing was measured. With ``items=Blocks()``: one row per arm and one column per
+        block, in the order of measuring; NaN after the last block of an arm.
     seed
         With shared items: the seed of the order in which all arms took them, ``problem.items.order(seed)``.
         A partial table proves something only if the items of each arm are the first ones of an order that
@@ -158,6 +163,8 @@ def certify(
     if problem.items is not None:
         if scores is None or counts is not None or means is not None or successes is not None:
             raise InvalidProblem("with shared items, give `scores`: one row per arm, one column per item.")
+        if problem.has_blocks:
+            return _certified_in_blocks(problem, scores, seed)
         return certificate_of_prefixes(problem, *_prefixes(problem, scores, seed))
     if scores is not None or seed is not None or counts is None:
         raise InvalidProblem("give `counts`, and `means` or `successes`; `scores` are for shared items.")
@@ -237,6 +244,33 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
         f"{said} The certificate assumes that it does not change. To compare arms within days, begin the "
         f"next run with the strategy block-race."
     )
+
+
+def _certified_in_blocks(problem: Problem, given: ArrayLike, seed: int | None) -> Certificate:
+    """Return what rewards in blocks certify, of which every arm has the first ones."""
+    table = real_numbers(given, "scores", "Give one row per arm and one column per block.")
+    if seed is not None:
+        raise InvalidProblem("`seed` is for shared items; blocks are in the order of measuring.")
+    if table.ndim != 2 or len(table) != problem.n:
+        raise InvalidProblem(
+            f"`scores` has the shape {table.shape}; it must have one row for each of the {problem.n:,} arms "
+            f"and one column for each block."
+        )
+    seen = (~np.isnan(table)).sum(axis=1)
+    has_gaps = (~np.isnan(table) != (np.arange(table.shape[1]) < seen[:, None])).any(axis=1)
+    if has_gaps.any():
+        raise InvalidProblem(
+            f"{problem.name(int(np.argmax(has_gaps)))} was not measured in some blocks, but in later ones. "
+            f"Which blocks were measured may then depend on the rewards, so nothing is proved. Give the "
+            f"blocks of each arm up to its first gap."
+        )
+    for arm, row in enumerate(table):
+        if (measured := row[: seen[arm]]).size:
+            check_answer(problem, arm, measured, Summary(len(measured), float(measured.mean())))
+    if np.nanmax(np.abs(table), initial=0.0) > problem.epsilon * MOST_EPSILONS:
+        raise InvalidProblem("rewards are so large compared with epsilon that rounding errors would matter.")
+    certified = certificate_of_prefixes if problem.is_bounded else certificate_of_table
+    return certified(problem, np.nan_to_num(table), seen).provided(ALL_BLOCKS)
 
 
 def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[FloatArray, IntArray]:

@@ -1,6 +1,7 @@
 """Blocks on the command line: by hand, in status and report, and as simulations."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +109,68 @@ def test_a_simulation_of_a_file_uses_its_correlation(call: Calls) -> None:
     assert "%)" not in words
     assert "paired-race" in call("plan", "trial.toml").words
     assert call("plot", "epsilon", "trial.toml", "--quick", "--replications", "2", "--json").status == 0
+
+
+def table_of(n_blocks: int = 40, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    common = 100 * rng.standard_normal((n_blocks, 1))
+    return np.asarray((common + rng.normal([0.0, 0.2, 1.5], 0.5, (n_blocks, 3))).T)
+
+
+def test_certify_is_what_a_run_would_certify() -> None:
+    problem = sl.Problem(m=1, epsilon=0.4, delta=0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks())
+    table = table_of()
+    whole = sl.certify(problem, scores=table)
+    assert whole.selected == ("arm-2",)
+    assert whole.is_answer
+    assert "without any left out" in str(whole)
+    session = sl.Session(problem)
+    (counts,) = {ticket.count for ticket in session.asked}
+    session.tell(session.asked, [table[ticket.arm, :counts].tolist() for ticket in session.asked])
+    part = np.where(np.arange(table.shape[1]) < session.result.arms.pulls[:, None], table, np.nan)
+    found = sl.certify(problem, scores=part)
+    assert found.epsilon == session.result.certified_epsilon
+    assert found.statuses == session.result.arms.statuses
+    part[0, 5:] = np.nan  # an arm that stopped early
+    assert sl.certify(problem, scores=part).epsilon >= found.epsilon
+    part[0] = np.nan
+    assert "arm-0 was not measured at all" in str(sl.certify(problem, scores=part))
+    passing = problem.changed(items=sl.Blocks(lockstep=True))
+    assert sl.certify(passing, scores=table).epsilon == whole.epsilon
+    smallest = sl.certify(problem.changed(goal="minimise"), scores=-table)
+    assert (smallest.selected, smallest.epsilon) == (whole.selected, whole.epsilon)
+    coins = problem.changed(rewards=sl.Bernoulli())
+    won = sl.certify(coins, scores=1.0 * (np.random.default_rng(1).random((3, 200)) < [[0.2], [0.3], [0.9]]))
+    assert won.is_answer
+    assert won.selected == ("arm-2",)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table[:2], "one row for each of the 3 arms"),
+        (lambda table: np.where(np.arange(40) == 3, np.nan, table), "but in later ones"),
+        (lambda table: 1e20 * table, "rounding errors"),
+    ],
+)
+def test_certify_refuses_blocks_that_prove_nothing(change: Any, said: str) -> None:
+    problem = sl.Problem(m=1, epsilon=0.4, delta=0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks())
+    with pytest.raises(sl.InvalidProblem, match=said):
+        sl.certify(problem, scores=change(table_of()))
+    with pytest.raises(sl.InvalidProblem, match="order of measuring"):
+        sl.certify(problem, scores=table_of(), seed=3)
+
+
+def test_certify_reads_a_table_of_blocks(call: Calls) -> None:
+    lines = [",".join([f"day {place}", *map(repr, row.tolist())]) for place, row in enumerate(table_of().T)]
+    lines[-1] = lines[-1].rpartition(",")[0].rpartition(",")[0] + ",,"
+    call.write("days.csv", "\n".join(["day,a,b,c", *lines]))
+    done = call("certify", "days.csv", "--scores", "--within-blocks", "--epsilon", "0.4")
+    assert done.status == 0, done.err
+    assert done.words.startswith("Best so far: c With probability at least 95 %")
+    assert "differences of rewards within a block are Gaussian" in done.words
+    bounded = call(
+        "certify", "days.csv", "--scores", "--within-blocks", "--epsilon", "0.4", "--bounds", "-500", "500"
+    )
+    assert bounded.status == 3
+    assert "between -500 and 500" in bounded.words

@@ -377,7 +377,6 @@ def test_blocks_that_are_not_there_are_asked_for(call: Calls) -> None:
         (("certify", "a.csv", "--epsilon", "0.01", "--within-blocks"), "no column `block` (or day)"),
         (("certify", "b.csv", "--epsilon", "0.01"), "line 3 has no block"),
         (("certify", "c.csv", "--epsilon", "0.01", "--variance", "1"), "rewards of 0 or 1"),
-        (("certify", "a.csv", "--epsilon", "0.01", "--within-blocks", "--scores"), "not for --scores"),
     ):
         done = call(*words)
         assert done.status == 2

@@ -108,6 +108,12 @@ def fill(path: Path) -> None:
     while run.result.n_saved < 200:
         asked = run.asked
         run.tell(asked, [table[one.arm, run.items_of(one)].tolist() for one in asked], worker="grader")
+    blocks = sl.Problem(1, 0.3, 0.05, names=names, rewards=sl.Gaussian(), items=sl.Blocks())
+    run = begun("in blocks", blocks, "auto")
+    rewards = 5 * rng.standard_normal(500) + 5 * np.array(means)[:, None] + rng.standard_normal((10, 500)) / 2
+    for _ in range(4):
+        run.tell(run.asked, [rewards[one.arm, one.first_pull :][: one.count] for one in run.asked])
+    run.ask(2, worker="Ann in the lab")
     measured(begun("damaged", problem(names=names)), means, rounds=2)
     store.close()
     damage(path, "damaged")

@@ -37,6 +37,7 @@ RUNS = {
     "hostile": "%3Ci%3Ehostile%3C~1i%3E%20%26%20%27quoted%27",
     "unknown variances": "unknown%20variances",
     "shared items": "shared%20items",
+    "in blocks": "in%20blocks",
 }
 PAGES = {"list": "/", "plan": "/plan", "login": "/login", "damaged": "/runs/damaged"} | {
     name: f"/runs/{part}" for name, part in RUNS.items()
@@ -182,6 +183,22 @@ def test_a_run_on_shared_items_shows_what_is_measured_and_what_is_saved(
     expect(page.locator(".tallies b")).to_have_text(expected)
     assert spot(page, ".tallies").inner_text().split()[-3:] == ["cost", "so", "far"]
     expect(spot(tab(f"{serving.url}/runs/certified"), ".tallies")).to_be_hidden()
+
+
+def test_a_run_in_blocks_shows_how_many_more_are_needed(serving: Serving, tab: OpenRun) -> None:
+    page = tab(serving.url + PAGES["in blocks"], PHONE)
+    facts = serving.facts("/runs/in%20blocks.json")
+    statuses = [one["status"] for one in facts["arms"]["rows"]]
+    n_arms = [str(statuses.count(status)) for status in ("in", "open", "out")]
+    expect(page.locator(".tallies b")).to_have_text(
+        [str(facts["n_blocks"]), str(facts["n_blocks_left"]), *n_arms]
+    )
+    words = spot(page, ".tallies").inner_text()
+    assert "more needed, by forecast" in words
+    assert "saved" not in words
+    means = {one["name"]: one["mean"] for one in facts["arms"]["rows"]}
+    assert max(means, key=lambda name: means[name]) == "prompt G"
+    assert means["prompt G"] - means["prompt I"] == pytest.approx(5 * (0.8 - 0.33), abs=1)
 
 
 def test_figures_have_the_colours_of_the_page_and_stand_beside_the_names(

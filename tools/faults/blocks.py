@@ -243,4 +243,46 @@ FAULTS = (
         "float(self.rules.likely_ends(self.state).max() - self.n_blocks)",
         "float(self.rules.likely_ends(self.state).max())",
     ),
+    Fault(
+        "blocks: a table whose arms skipped blocks is certified",
+        "totals.py",
+        "has_gaps = (~np.isnan(table) != (np.arange(table.shape[1]) < seen[:, None])).any(axis=1)",
+        "has_gaps = np.zeros(len(table), dtype=bool)",
+    ),
+    Fault(
+        "blocks: blocks in which an arm was not measured count as rewards of 0",
+        _STRATEGY,
+        "state = replace(init(problem), scores=merits, seen=seen)",
+        "state = replace(init(problem), scores=merits, seen=np.full(problem.n, seen.max()))",
+    ),
+    Fault(
+        "blocks: a table is certified for the other goal",
+        _STRATEGY,
+        "merits = np.where(is_seen, problem.merits(scores), 0.0)",
+        "merits = np.where(is_seen, scores, 0.0)",
+    ),
+    Fault(
+        "blocks: the check-up tests rewards instead of their differences",
+        "doctor/blocks.py",
+        "apart = rewards[0] - rewards[1]",
+        "apart = rewards[0] + rewards[1]",
+    ),
+    Fault(
+        "blocks: the check-up takes the best of all pairs for one alone",
+        "doctor/blocks.py",
+        "return float(2 * len(pairs) * ndtr(-scores[place])), pairs[place]",
+        "return float(2 * ndtr(-scores[place])), pairs[place]",
+    ),
+    Fault(
+        "blocks: noise that grows is not seen",
+        "doctor/blocks.py",
+        "_trend_score(np.abs(apart - np.median(apart)))",
+        "_trend_score(apart - np.median(apart))",
+    ),
+    Fault(
+        "blocks: the check-up looks for correlation of the same block",
+        "doctor/blocks.py",
+        "apart[1:] @ apart[:-1] / (apart @ apart)",
+        "apart[2:] @ apart[:-2] / (apart @ apart)",
+    ),
 )

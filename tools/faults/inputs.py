@@ -219,7 +219,7 @@ FAULTS = (
     Fault(
         "doctor: the least skewness is reported",
         "doctor/assumptions.py",
-        " or abs(skewed) < _SKEWED",
+        " or abs(skewed) < SKEWED",
         "",
     ),
     Fault(

@@ -73,10 +73,15 @@ def command(
     file or folder of results of an evaluation tool. If it has gaps, every arm must have been measured on the
     first items of one random order, which --seed gives; other partial tables prove nothing, and are refused.
 
+    With --scores and --within-blocks, the lines of the table are blocks in the order of measuring, such as
+    simulations with the same random numbers, or days, and arms are compared line by line. Rewards are taken
+    to be Gaussian, unless you give --bounds. Arms may have stopped early, which leaves blanks at the end.
+
     \b
       shortlist certify week.csv --epsilon 0.005
       shortlist certify scores.csv -m 3 --epsilon 0.02 --bounds 0 1
       shortlist certify evaluation.csv --scores --epsilon 0.02 --seed 7
+      shortlist certify days.csv --scores --within-blocks --epsilon 0.5
 
     Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
     """
@@ -87,8 +92,6 @@ def command(
 
     name = "standard input" if str(file) == "-" else str(file)
     asked = {"m": m, "epsilon": epsilon, "delta": delta, "goal": "minimise" if minimise else "maximise"}
-    if within_blocks and is_table:
-        raise InvalidProblem("--within-blocks is not for --scores; omit it.")
     for option, given in (("--seed", seed), ("--metric", metric), ("--on-failure", on_failure)):
         if given is not None and not is_table:
             raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
@@ -97,7 +100,8 @@ def command(
         if is_table:
             if variance is not None:
                 raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
-            found = _certified_table(TableOptions(file, bounds, metric, on_failure), asked, seed)
+            options = TableOptions(file, bounds, metric, on_failure, within_blocks)
+            found = _certified_table(options, asked, seed)
         else:
             sheet = read_results(data)
             problem = _question(sheet, bounds, variance, asked)

@@ -82,6 +82,7 @@ class TableOptions(NamedTuple):
     bounds: tuple[float, float] | None = None
     metric: str | None = None
     on_failure: float | None = None
+    has_blocks: bool = False
 
 
 def scored_question(
@@ -101,18 +102,23 @@ def question_of_scores(given: TableOptions, asked: dict[str, Any]) -> "tuple[Pro
     """Return the question about the arms and items of a table, and its scores, NaN where there are gaps."""
     import numpy as np
 
+    from shortlist.items import Blocks
     from shortlist.measure.result_files import read_scores
     from shortlist.problem import Problem
-    from shortlist.rewards import Bernoulli, Bounded
+    from shortlist.rewards import Bernoulli, Bounded, Gaussian, Rewards
 
     bounds = given.bounds
     table = read_scores(given.path, given.metric, given.on_failure)
     values = table.scores[~np.isnan(table.scores)]
+    rewards: Rewards
     if bounds is None and np.isin(values, (0.0, 1.0)).all():
-        rewards: Bounded = Bernoulli()
+        rewards = Bernoulli()
+    elif bounds is None and given.has_blocks:
+        rewards = Gaussian()
     else:
         rewards = Bounded(*(bounds or (0.0, 1.0)))
-    items = table.scores.shape[1] if table.items is None else dict.fromkeys(table.items)
+    items: Any = table.scores.shape[1] if table.items is None else dict.fromkeys(table.items)
+    items = Blocks() if given.has_blocks else items
     n = len(table.scores)
     return Problem(**asked, n=n, names=table.arms, rewards=rewards, items=items), table.scores
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.checks import whole_number
-from shortlist.doctor import assumptions, findings
+from shortlist.doctor import assumptions, blocks, findings
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
@@ -139,7 +139,7 @@ def examine(
             *findings.travel(source),
         ),
         pilot_pulls=pilot_size(problem) * problem.n
-        if not problem.knows_variances and problem.m < problem.n
+        if not problem.knows_variances and problem.m < problem.n and not problem.has_blocks
         else None,
     )
 
@@ -171,6 +171,8 @@ def _rewards(
     found = [*fresh, *findings.ranges(problem, made), *_noise(source, problem, made)]
     if _has(fresh, "error"):
         return found
+    if problem.has_blocks and not problem.is_bounded:
+        return found + blocks.differences(problem, source, made)
     drifting = assumptions.drift(problem, source, made)
     found += drifting + assumptions.skewness(problem, source, made, rules.name, rules.guarantee(problem))
     return found if _has(drifting, "error") else found + assumptions.dependence(problem, source, made, seed)
@@ -184,4 +186,6 @@ def _noise(source: Source, problem: Problem, made: list[ArmTrials]) -> list[Find
     """Return findings on the variances as declared or, if they are unknown, on the pilot."""
     if problem.knows_variances:
         return spread(problem, made)
+    if problem.has_blocks:
+        return []
     return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []

@@ -17,9 +17,9 @@ from shortlist.measure import Source, TableSource
 from shortlist.measure.bounded import is_summary
 from shortlist.problem import Problem
 
-_NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms
+NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms
 _FEWEST, _FEWEST_FOR_SKEWNESS = 6, 8  # rewards of an arm: fewer are not tested
-_SKEWED = 0.5  # smaller skewness does little harm
+SKEWED = 0.5  # smaller skewness does little harm
 _PERMUTATIONS, _AT_ONCE = 3999, 50
 _MOST_ROWS, _MOST_ARMS = 1000, 20  # rows of a table that the permutation test uses
 
@@ -39,24 +39,24 @@ def drift(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[
     if isinstance(source, TableSource) and source.order != "next":
         seen = "Rows are used in random order, so drift does not matter."
         return [Finding("ok", "drift", seen)]
-    series = _series(source, tried)
+    series = series_of(source, tried)
     if not series:
         return []
     sizes = np.array([len(rewards) for _, rewards in series])
-    rhos = np.array([_trend(rankdata(rewards)) for _, rewards in series])
+    rhos = np.array([trend(rankdata(rewards)) for _, rewards in series])
     chance, places = _pooled(rhos * np.sqrt(sizes - 1), sizes)  # 1 / (size - 1): their variances by chance
-    if chance > _NOTE:
+    if chance > NOTE:
         return [Finding("ok", "drift", "No significant change of rewards with the order of measurement.")]
     changes = [_change(series[place].rewards) for place in places]
     change = float(np.mean(changes)) if len(places) == len(series) else max(changes, key=abs)
     which = "row" if is_table else "pull"
     return [
         Finding(
-            _severity(chance),
+            severity(chance),
             "drift",
             f"Rewards of {_names(problem, series, places)} change with the order of measurement: by about "
             f"{change:.2g} from the first {which} to the last (epsilon is {problem.epsilon:g}).",
-            (_ON_DRIFT_IN_TABLES if is_table else _ON_DRIFT) + _doubt(chance),
+            (_ON_DRIFT_IN_TABLES if is_table else _ON_DRIFT) + doubt(chance),
         )
     ]
 
@@ -81,14 +81,14 @@ def skewness(
 
     if problem.knows_variances and problem.noise != "gaussian":
         return []
-    series = [one for one in _series(source, tried, with_means=False) if _may_be_gaussian(one.rewards)]
+    series = [one for one in series_of(source, tried, with_means=False) if _may_be_gaussian(one.rewards)]
     if not series:
         return []
     scaled = [_scaled(rewards) for _, rewards in series]
     sizes = np.array([len(rewards) for rewards in scaled])
     chance, places = _pooled(np.array([skewtest(rewards).statistic for rewards in scaled]), sizes)
     skewed = float(np.mean([skew(scaled[place]) for place in places]))
-    if chance > _NOTE or abs(skewed) < _SKEWED:
+    if chance > NOTE or abs(skewed) < SKEWED:
         return [Finding("ok", "skewness", "Rewards are not significantly skewed.")]
     seen = (
         f"Rewards of {_names(problem, series, places)} have a skewness of about {skewed:.2g}; that of "
@@ -99,7 +99,7 @@ def skewness(
             f"The guarantee of {strategy} does not need Gaussian rewards, only large enough variance "
             f'proxies. Some other strategies do, so do not declare `noise = "gaussian"`.'
         )
-        return [Finding("note", "skewness", seen, advice + _doubt(chance))]
+        return [Finding("note", "skewness", seen, advice + doubt(chance))]
     logarithms = ""
     if skewed > 0 and all(series[place].rewards.min() > 0 for place in places):
         logarithms = " Use logarithms of the rewards (usual for latencies; epsilon is then a ratio), or"
@@ -107,7 +107,7 @@ def skewness(
         f"The guarantee of {strategy} holds for Gaussian rewards only.{logarithms or ' Use'} averages of "
         f"many rewards as one pull, or state `bounds` or variance proxies instead of Gaussian `noise`."
     )
-    return [Finding(_severity(chance), "skewness", seen, advice + _doubt(chance))]
+    return [Finding(severity(chance), "skewness", seen, advice + doubt(chance))]
 
 
 def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], seed: int) -> list[Finding]:
@@ -119,7 +119,7 @@ def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], see
     if problem.items is not None:
         seen = "All arms take the same items and are compared item by item, so they may depend on each other."
         return [Finding("ok", "shared items", seen)]
-    series = _series(source, tried)[:_MOST_ARMS]
+    series = series_of(source, tried)[:_MOST_ARMS]
     if len(series) < 2:
         return []
     length = min(len(rewards) for _, rewards in series)
@@ -133,7 +133,7 @@ def _on_dependence(source: Source, names: Sequence[str], scores: FloatArray, cha
     subject, is_table = "independent arms", isinstance(source, TableSource)
     is_drawn = isinstance(source, TableSource) and source.order == "draw"
     drawn = "Rows are drawn separately for each arm, so arms are independent"
-    if chance > _NOTE:
+    if chance > NOTE:
         seen = f"{drawn}." if is_drawn else "Rewards of different arms are not significantly correlated."
         return Finding("ok", subject, seen)
     firsts, seconds = np.triu_indices(len(names), 1)
@@ -148,7 +148,7 @@ def _on_dependence(source: Source, names: Sequence[str], scores: FloatArray, cha
     what = "Rows with the same number" if is_table else "Pulls with the same number"
     seen = f"{what} have correlated rewards in different arms {figures}."
     return Finding(
-        _severity(chance), subject, seen, (_ON_SHARED_ROWS if is_table else _ON_SHARED) + _doubt(chance)
+        severity(chance), subject, seen, (_ON_SHARED_ROWS if is_table else _ON_SHARED) + doubt(chance)
     )
 
 
@@ -164,7 +164,7 @@ _ON_SHARED_ROWS = (
 )
 
 
-def _series(source: Source, tried: Sequence[ArmTrials], *, with_means: bool = True) -> list[_Series]:
+def series_of(source: Source, tried: Sequence[ArmTrials], *, with_means: bool = True) -> list[_Series]:
     """Return the rewards of the tested arms, recorded or measured: single rewards, or means of calls."""
     found = []
     for arm in tried:
@@ -191,7 +191,7 @@ def _pooled(scores: FloatArray, sizes: FloatArray) -> tuple[float, list[int]]:
     of_each = 2 * 2 * len(scores) * ndtr(-np.abs(scores))
     if of_all <= of_each.min():
         return float(of_all), list(range(len(scores)))
-    return float(of_each.min()), np.flatnonzero(of_each <= max(_NOTE, of_each.min())).tolist()
+    return float(of_each.min()), np.flatnonzero(of_each <= max(NOTE, of_each.min())).tolist()
 
 
 def _chance_by_permutation(scores: FloatArray, rng: np.random.Generator) -> float:
@@ -202,7 +202,7 @@ def _chance_by_permutation(scores: FloatArray, rng: np.random.Generator) -> floa
     for first in range(0, _PERMUTATIONS, at_once):
         some = np.broadcast_to(scores, (min(at_once, _PERMUTATIONS - first), *scores.shape))
         n_as_large += (_sizes(rng.permuted(some, axis=1)) >= limits).sum(axis=0)
-        if (2 * n_as_large > _NOTE * (_PERMUTATIONS + 1)).all():
+        if (2 * n_as_large > NOTE * (_PERMUTATIONS + 1)).all():
             return 1.0
     return float(2 * n_as_large.min() / (_PERMUTATIONS + 1))  # 2: for two statistics
 
@@ -227,7 +227,7 @@ def _rank_scores(columns: FloatArray) -> FloatArray:
     return scores
 
 
-def _trend(ranks: FloatArray) -> float:
+def trend(ranks: FloatArray) -> float:
     """Return the correlation of ranks with their order."""
     return float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
 
@@ -252,11 +252,12 @@ def _may_be_gaussian(rewards: FloatArray) -> bool:
     return len(rewards) >= _FEWEST_FOR_SKEWNESS and len(np.unique(rewards)) > 2
 
 
-def _severity(chance: float) -> str:
+def severity(chance: float) -> str:
+    """Return how serious a finding is that has this chance if all is well."""
     return "error" if chance <= _ERROR else "note"
 
 
-def _doubt(chance: float) -> str:
+def doubt(chance: float) -> str:
     """Return advice for findings that may be due to chance."""
     return (
         ""

@@ -73,7 +73,7 @@ def reproducibility(
 
 def freshness(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Check whether different pulls give different rewards; with shared items, a score is measured once."""
-    if problem.items is not None:
+    if problem.has_pool:
         return []
     whole = [one for one in tried if one.reseeded is not None and len(one.trials) > 1]
     if not whole:

@@ -40,7 +40,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
 from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
 from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_ratios
-from shortlist.items import MOST_ITEMS
+from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
@@ -153,11 +153,16 @@ def init(problem: Problem) -> Open:
 
 def first_state(problem: Problem, delta: float) -> Open:
     """Return the first state of a run that may fail with this probability."""
-    threshold = math.log(problem.m * (problem.n - problem.m) / delta)
+    threshold = threshold_of(problem, delta)
     nothing = np.zeros(problem.n, dtype=np.int64)
     counts = np.full(problem.n, _mark_from(fewest_blocks(threshold)))
     scores = np.empty((problem.n, 0))
     return Open(problem, threshold, scores, nothing, {}, nothing[:0], problem.arms, counts)
+
+
+def threshold_of(problem: Problem, delta: float) -> float:
+    """Return what the logarithm of a pair's evidence must reach."""
+    return math.log(problem.m * (problem.n - problem.m) / delta)
 
 
 def _mark_from(position: float) -> int:
@@ -322,6 +327,24 @@ def certified(state: Open | Ended) -> Certificate:
     if not len(state.incumbents):
         return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
     return certificate_of_pairs(_with_pairs(state, is_all=True), estimates(state), guarantee(state.problem))
+
+
+def certificate_of_table(problem: Problem, scores: FloatArray, seen: IntArray) -> Certificate:
+    """Return what rewards in blocks certify that exist already.
+
+    There is a row for each arm and a column for each block; `seen` has the number of blocks of each arm,
+    which are the first ones.
+    """
+    problem = problem.changed(items=Blocks())  # how arms were measured does not matter
+    if problem.m == problem.n:
+        return Certificate.at_end(problem, problem.arms, guarantee(problem))
+    if not seen.all():
+        missing = problem.name(int(np.argmin(seen)))
+        return Certificate.of_nothing(problem, f"Nothing is certified: {missing} was not measured at all.")
+    is_seen = np.arange(scores.shape[1]) < seen[:, None]
+    merits = np.where(is_seen, problem.merits(scores), 0.0)
+    state = replace(init(problem), scores=merits, seen=seen)
+    return certified(replace(state, incumbents=np.sort(largest(estimates(state), problem.m))))
 
 
 def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> Certificate:

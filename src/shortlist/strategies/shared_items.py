@@ -411,7 +411,7 @@ def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray
     if not seen.all():
         missing = problem.name(int(np.argmin(seen)))
         return Certificate.of_nothing(problem, f"Nothing is certified: {missing} was not measured at all.")
-    shares = np.where(np.arange(problem.n_items) < seen[:, None], problem.shares(problem.merits(scores)), 0.0)
+    shares = np.where(np.arange(scores.shape[1]) < seen[:, None], problem.shares(problem.merits(scores)), 0.0)
     state = replace(cast("Open", state), scores=shares, seen=seen, sums=shares.sum(axis=1))
     state = replace(state, incumbents=_incumbents(state))
     return certified(_with_singles(_with_pairs(state)))

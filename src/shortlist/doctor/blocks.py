@@ -1,0 +1,158 @@
+"""Tests of a measurement in blocks: differences of arms within a block must be Gaussian and independent.
+
+What arms of a block have in common does not matter: neither its distribution nor that it drifts. If the
+assumptions hold, each test reports something in at most one diagnosis of 100, and an error in at most one of
+1,000.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import FloatArray
+from shortlist.doctor.assumptions import NOTE, SKEWED, doubt, series_of, severity, trend
+from shortlist.doctor.findings import Finding
+from shortlist.doctor.trials import ArmTrials
+from shortlist.measure import Source
+from shortlist.problem import Problem
+from shortlist.strategies.paired_race import blocks_needed, threshold_of
+
+_FEWEST = 8  # blocks: differences of fewer are not tested
+_FEWEST_FOR_TAILS = 20
+_HEAVY = 1.0  # a smaller excess kurtosis does little harm
+_MOST_ARMS = 20
+
+
+class _Pair(NamedTuple):
+    """Two arms, their rewards in the same blocks, and the differences; these are not all equal."""
+
+    names: str
+    rewards: FloatArray
+    differences: FloatArray
+
+
+def differences(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[Finding]:
+    """Return findings on the differences of the tested arms, and on how much blocks help."""
+    pairs = _pairs(problem, source, tried)
+    if not pairs:
+        seen = "Too few blocks or arms were tested, or no two arms differ, so differences were not tested."
+        return [Finding("note", "differences", seen, "Test with more --pulls and --arms.")]
+    if coarse := [pair for pair in pairs if len(np.unique(pair.differences)) <= 2]:
+        seen = f"Differences of {coarse[0].names} have only two values, so they are not Gaussian."
+        return [Finding("error", "differences", seen, _ON_SHAPE)]
+    return [_shape(pairs), _order(pairs), _noise(pairs), _independence(pairs), _help(problem, pairs)]
+
+
+def _pairs(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[_Pair]:
+    series = series_of(source, tried)[:_MOST_ARMS]
+    found = []
+    for one, other in combinations(series, 2):
+        length = min(len(one.rewards), len(other.rewards))
+        rewards = np.stack([one.rewards[:length], other.rewards[:length]])
+        apart = rewards[0] - rewards[1]
+        if length >= _FEWEST and apart.min() < apart.max():
+            names = f"{problem.name(one.arm.arm)} and {problem.name(other.arm.arm)}"
+            found.append(_Pair(names, rewards, apart - apart.mean()))
+    return found
+
+
+def _worst(pairs: Sequence[_Pair], test: Callable[[FloatArray], float]) -> tuple[float, _Pair]:
+    """Return the chance of the most extreme pair of all, and the pair; `test` gives a standard normal."""
+    from scipy.special import ndtr  # noqa: PLC0415  (scipy is slow to import)
+
+    scores = np.abs([test(pair.differences) for pair in pairs])
+    place = int(scores.argmax())
+    return float(2 * len(pairs) * ndtr(-scores[place])), pairs[place]
+
+
+_ON_SHAPE = (
+    "The guarantee holds for Gaussian differences. Let a reward be the average of a longer simulation or of "
+    "several, or state `bounds`, with which nothing is assumed about differences."
+)
+
+
+def _shape(pairs: Sequence[_Pair]) -> Finding:
+    """Test whether differences are skewed (D'Agostino), or have heavy tails (Anscombe and Glynn)."""
+    from scipy.stats import kurtosis, kurtosistest, skew, skewtest  # noqa: PLC0415
+
+    chance, pair = _worst(pairs, lambda apart: float(skewtest(apart).statistic))
+    skewed, chance = float(skew(pair.differences)), 2 * chance  # 2: for two tests
+    if chance <= NOTE and abs(skewed) >= SKEWED:
+        seen = f"Differences of {pair.names} have a skewness of about {skewed:.2g}; Gaussian ones have 0."
+        return Finding(severity(chance), "differences", seen, _ON_SHAPE + doubt(chance))
+    long = [pair for pair in pairs if len(pair.differences) >= _FEWEST_FOR_TAILS]
+    if long:
+        chance, pair = _worst(long, lambda apart: max(float(kurtosistest(apart).statistic), 0.0))
+        heavy, chance = float(kurtosis(pair.differences)), 2 * chance
+        if chance <= NOTE and heavy >= _HEAVY:
+            seen = f"Differences of {pair.names} have heavy tails (an excess kurtosis of about {heavy:.2g})."
+            return Finding(severity(chance), "differences", seen, _ON_SHAPE + doubt(chance))
+    return Finding("ok", "differences", "Differences of arms look Gaussian.")
+
+
+def _order(pairs: Sequence[_Pair]) -> Finding:
+    """Test whether differences change with the order of blocks (Spearman); a common drift does no harm."""
+    chance, pair = _worst(pairs, _trend_score)
+    if chance > NOTE:
+        return Finding("ok", "drift", "Differences of arms do not change with the order of blocks.")
+    seen = f"Differences of {pair.names} change with the order of blocks."
+    advice = (
+        "The guarantee is about one mean difference, which must stay the same. Remove the cause; a drift "
+        "that all arms share does no harm."
+    )
+    return Finding(severity(chance), "drift", seen, advice + doubt(chance))
+
+
+def _noise(pairs: Sequence[_Pair]) -> Finding:
+    """Test whether the size of differences changes with the order of blocks."""
+    chance, pair = _worst(pairs, lambda apart: _trend_score(np.abs(apart - np.median(apart))))
+    if chance > NOTE:
+        return Finding("ok", "noise", "Differences vary as much in late blocks as in early ones.")
+    seen = f"Differences of {pair.names} vary more and more, or less and less, from block to block."
+    advice = "The guarantee assumes one variance for each pair of arms. Remove the cause, or state `bounds`."
+    return Finding(severity(chance), "noise", seen, advice + doubt(chance))
+
+
+def _independence(pairs: Sequence[_Pair]) -> Finding:
+    """Test whether differences of successive blocks are correlated."""
+    chance, pair = _worst(pairs, lambda apart: _next_to_next(apart) * np.sqrt(len(apart)))
+    if chance > NOTE:
+        return Finding("ok", "blocks", "Differences of successive blocks are not significantly correlated.")
+    rho = _next_to_next(pair.differences)
+    seen = f"Differences of {pair.names} in successive blocks are correlated ({rho:.2g})."
+    advice = (
+        "The guarantee needs blocks that are independent of each other. Draw all random numbers of a block "
+        "from its seed; if conditions change slowly, leave more time between blocks."
+    )
+    return Finding(severity(chance), "blocks", seen, advice + doubt(chance))
+
+
+def _trend_score(values: FloatArray) -> float:
+    from scipy.stats import rankdata  # noqa: PLC0415  (scipy is slow to import)
+
+    return trend(rankdata(values)) * float(np.sqrt(len(values) - 1))
+
+
+def _next_to_next(apart: FloatArray) -> float:
+    return float(apart[1:] @ apart[:-1] / (apart @ apart))
+
+
+def _help(problem: Problem, pairs: Sequence[_Pair]) -> Finding:
+    """Describe how strongly arms are correlated within blocks, and what that saves."""
+    spreads = np.array([pair.differences.var(ddof=1) for pair in pairs])
+    apart = np.array([pair.rewards.var(axis=1, ddof=1).sum() for pair in pairs])
+    gaps, threshold = np.full(2, problem.epsilon), threshold_of(problem, problem.delta)
+    blocks = blocks_needed(threshold, np.array([np.median(spreads), np.median(apart)]), gaps)
+    rho = float(np.median([np.asarray(np.corrcoef(pair.rewards))[0, 1] for pair in pairs]))
+    need = f"two equal arms would take about {_rough(blocks[0])} blocks"
+    seen = f"Arms have a correlation of about {rho:.2g} within blocks:"
+    if blocks[0] < 0.8 * blocks[1]:
+        return Finding("ok", "saving", f"{seen} {need}, independent ones about {_rough(blocks[1])}.")
+    advice = "Make sure that all arms use the seed of the block, and use it in the same way."
+    return Finding("note", "saving", f"{seen} {need}. Shared conditions save little.", advice)
+
+
+def _rough(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,.0f}"

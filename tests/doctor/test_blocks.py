@@ -1,0 +1,114 @@
+"""What the check-up says of differences within blocks: each trouble is found, and false alarms are rare."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist as sl
+from shortlist.arrays import FloatArray
+from shortlist.doctor import Finding, examine
+from shortlist.doctor.blocks import differences
+from shortlist.measure import ItemsSource
+from tests.doctor.test_assumptions import NO_TABLE, measured
+
+PROBLEM = sl.Problem(m=1, epsilon=0.5, delta=0.05, n=5, rewards=sl.Gaussian(), items=sl.Blocks())
+
+
+def found(table: FloatArray) -> dict[str, Finding]:
+    return {one.subject: one for one in differences(PROBLEM, NO_TABLE, measured(table))}
+
+
+def shared(rng: np.random.Generator, rows: int = 60) -> FloatArray:
+    """Rewards in blocks: a common part that is far from Gaussian and drifts, and Gaussian noise."""
+    common = 50 * rng.exponential(1, (rows, 1)) + 10 * np.arange(rows)[:, None]
+    return np.asarray(common + rng.normal(np.arange(5.0), np.arange(1.0, 6.0), (rows, 5)))
+
+
+def test_what_arms_have_in_common_does_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    said = found(shared(rng))
+    assert {one.severity for one in said.values()} == {"ok"}
+    assert "two equal arms would take about" in said["saving"].seen
+
+
+def test_false_alarms_are_rare() -> None:
+    rng = np.random.default_rng(2)
+    counts: Counter[tuple[str, str]] = Counter()
+    for _ in range(60):
+        counts.update((one.subject, one.severity) for one in found(shared(rng, 30)).values())
+    for subject in ("differences", "drift", "noise", "blocks"):
+        assert counts[subject, "error"] == 0
+        assert counts[subject, "note"] <= 3
+
+
+def in_blocks(trouble: str, rng: np.random.Generator) -> FloatArray:
+    table = shared(rng)
+    rows = np.arange(len(table))
+    if trouble == "skewed":
+        table[:, 2] += 20 * rng.exponential(1, len(table))
+    elif trouble == "heavy":
+        table[::10, 2] += [60, -60] * 3
+    elif trouble == "drift":
+        table[:, 2] += rows / 2
+    elif trouble == "noise":
+        table[:, 2] += rng.normal(0, np.exp(rows / 12))
+    elif trouble == "correlated":
+        steps = rng.normal(0, 10, len(table))
+        for row in range(1, len(table)):
+            steps[row] = 0.8 * steps[row - 1] + 0.6 * steps[row]
+        table[:, 2] += steps
+    elif trouble == "coarse":
+        table = 100 * table[:, :1] // 100 + rng.integers(0, 2, table.shape) * np.array([0, 1, 0, 0, 0])
+    return table
+
+
+@pytest.mark.parametrize(
+    ("trouble", "subject", "said"),
+    [
+        ("skewed", "differences", "have a skewness of about"),
+        ("heavy", "differences", "heavy tails"),
+        ("drift", "drift", "change with the order of blocks"),
+        ("noise", "noise", "vary more and more"),
+        ("correlated", "blocks", "in successive blocks are correlated"),
+        ("coarse", "differences", "only two values"),
+    ],
+)
+def test_each_trouble_is_found(trouble: str, subject: str, said: str) -> None:
+    finding = found(in_blocks(trouble, np.random.default_rng(3)))[subject]
+    assert finding.severity == "error"
+    assert said in finding.seen
+    assert trouble == "coarse" or "arm-2" in finding.seen
+    assert finding.advice
+
+
+def test_arms_that_share_nothing_are_noted() -> None:
+    rng = np.random.default_rng(4)
+    said = found(rng.normal(0, 1, (60, 5)))["saving"]
+    assert said.severity == "note"
+    assert "save little" in said.seen
+    assert "use the seed of the block" in said.advice
+    few = differences(PROBLEM, NO_TABLE, measured(rng.normal(0, 1, (6, 5))))
+    assert [(one.severity, one.subject) for one in few] == [("note", "differences")]
+
+
+def test_a_diagnosis_of_blocks_has_no_pilot() -> None:
+    def measure(arm: int, blocks: list[int]) -> Any:
+        return [
+            np.random.default_rng(block).normal(0, 9) + np.random.default_rng([block, arm + 1]).normal()
+            for block in blocks
+        ]
+
+    assert PROBLEM.items is not None
+    diagnosis = examine(ItemsSource(measure, PROBLEM.items), PROBLEM)
+    assert diagnosis.is_healthy
+    assert diagnosis.pilot_pulls is None
+    assert {"differences", "noise", "blocks", "saving", "drift"} < {one.subject for one in diagnosis.findings}
+    assert "pilot" not in {one.subject for one in diagnosis.findings}
+    cached = examine(ItemsSource(lambda arm, blocks: [float(arm)] * len(blocks), PROBLEM.items), PROBLEM)
+    assert not cached.is_healthy
+    coins = sl.Problem(m=1, epsilon=0.5, delta=0.05, n=5, rewards=sl.Bernoulli(), items=sl.Blocks())
+    assert coins.items is not None
+    fair = ItemsSource(lambda arm, blocks: [(block * (arm + 3)) // 7 % 2 for block in blocks], coins.items)
+    assert "differences" not in {one.subject for one in examine(fair, coins).findings}
