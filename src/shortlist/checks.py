@@ -155,6 +155,19 @@ def bounds(given: object, name: str = "bounds") -> tuple[float, float]:
     return low, high
 
 
+def bounds_by_arm(low: ArrayLike, high: ArrayLike) -> tuple[tuple[float, float], ...]:
+    """Return the bounds of each arm; one of the two may be the same for all."""
+    advice = "Give one number per arm, or one for all."
+    lows, highs = (
+        real_numbers(given if np.ndim(given) else [given], name, advice)
+        for given, name in ((low, "low"), (high, "high"))
+    )
+    if lows.ndim > 1 or highs.ndim > 1 or (1 not in {lows.size, highs.size} and lows.size != highs.size):
+        raise InvalidProblem(f"`low` has {lows.size} numbers, and `high` has {highs.size}. {advice}")
+    pairs = np.column_stack(np.broadcast_arrays(lows, highs)).tolist()
+    return tuple(bounds(tuple(pair)) for pair in pairs)
+
+
 def step(given: object, width: float) -> float:
     """Return the step of rewards within bounds of this width."""
     found = real_number(given, "step")

@@ -218,7 +218,7 @@ def _row(arm: Any, given: Any, n_items: int) -> FloatArray:
     return scores
 
 
-def is_on_step(scores: FloatArray, low: float, step: float | None) -> BoolArray:
+def is_on_step(scores: FloatArray, low: float | FloatArray, step: float | None) -> BoolArray:
     """Return which scores are multiples of a step above the lower bound; all if there is no step."""
     if step is None:
         return np.ones(scores.shape, dtype=np.bool_)

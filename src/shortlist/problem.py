@@ -250,6 +250,23 @@ class Problem:
         return self.m == self.n or (self.knows_variances and self.bounds is None)
 
     @property
+    def own_bounds(self) -> list[tuple[float, float]] | None:
+        """The bounds of each arm, if they have been declared arm by arm."""
+        own = self.rewards.own if isinstance(self.rewards, Bounded) else None
+        return None if own is None else list(own)
+
+    def limits(self, arms: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the declared bounds of some arms; infinite if there are none."""
+        if self._own_limits is not None:
+            return self._own_limits[0][arms], self._own_limits[1][arms]
+        low, high = self.bounds or (-np.inf, np.inf)
+        return np.full(np.shape(arms), low), np.full(np.shape(arms), high)
+
+    @cached_property
+    def _own_limits(self) -> FloatArray | None:
+        return None if self.own_bounds is None else np.array(self.own_bounds, dtype=np.float64).T
+
+    @property
     def width(self) -> float:
         """The distance between the declared bounds; infinite if there are none."""
         low, high = self.bounds or (-np.inf, np.inf)
@@ -276,7 +293,8 @@ class Problem:
     def variances(self) -> FloatArray:
         """One variance proxy per arm; raises InvalidProblem if they are unknown."""
         if isinstance(self.rewards, Bounded):
-            largest = np.full(self.n, (self.width / 2) ** 2)
+            low, high = self.limits(self.arms)
+            largest = ((high - low) / 2) ** 2
             largest.flags.writeable = False
             return largest
         if self.rewards.variances is None:
@@ -377,6 +395,8 @@ class Problem:
         if self.bounds is not None:
             parts.update(f"\0{self.declared_rewards or 'bounds'}".encode() + struct.pack("<dd", *self.bounds))
         parts.update(self._hashed_costs)
+        if self._own_limits is not None:
+            parts.update(b"\0own" + self._own_limits.astype("<f8").tobytes())
         if self.has_own_step:
             parts.update(f"\0step {self.step!r}".encode())
         if self.items is not None:
@@ -407,6 +427,8 @@ class Problem:
             data["pilot"] = self.pilot
         if self.costs is not None:
             data["has_costs"] = True
+        if self.own_bounds is not None:
+            data["has_own_bounds"] = True
         if self.has_blocks:
             data["blocks"] = True
             data |= {"lockstep": True} if self.is_lockstep else {}
@@ -542,6 +564,14 @@ def _rewards_of_noise(noise: str, variances: object, rewards: object) -> Any:
 
 
 def _number_of_arms(n: object, names: Sequence[str] | None, rewards: Rewards) -> int:
+    if isinstance(rewards, Bounded) and rewards.own is not None:
+        found = len(rewards.own)
+        for given in (n, None if names is None else len(checks.listed(names))):
+            if given is not None and given != found:
+                raise InvalidProblem(
+                    f"there are bounds of {found} arms, but {checks.shortened(given)} arms; give one each."
+                )
+        return found
     if not isinstance(rewards, Bounded) and rewards.variances is not None:
         found = len(rewards.variances)
         if n is not None and n != found:
@@ -611,6 +641,8 @@ def _check_items(problem: Problem) -> None:
             "with `items`, `rewards` must have bounds: use shortlist.Bernoulli() if every score is 0 or 1, "
             "or shortlist.Bounded(low, high)."
         )
+    if problem.own_bounds is not None:
+        raise InvalidProblem("with `items`, all arms must have the same bounds; scale the scores.")
     if problem.guarantee != "pac":
         raise InvalidProblem("with `items`, `guarantee` must be 'pac'.")
     if problem.has_blocks and problem.pilot is not None:

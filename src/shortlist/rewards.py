@@ -1,8 +1,9 @@
 """What is known of the rewards: `Bounded`, `Bernoulli`, `SubGaussian`, or `Gaussian`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shortlist import checks
@@ -70,7 +71,7 @@ class Gaussian:
         return type(self), (self.variances, self.pilot)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Bounded:
     """Every reward lies between two numbers; nothing is known of their variances.
 
@@ -82,35 +83,43 @@ class Bounded:
     Parameters
     ----------
     low, high
-        The bounds, the same for all arms.
+        The bounds: two numbers, or lists with one number per arm. Rewards outside those of their arm are
+        refused; evidence uses the smallest and the largest of all. Where rewards of an arm vary less than
+        these would allow, the race finds out.
     step
         If every reward is `low` plus a multiple of a step, such as 1 for marks from 0 to 5: that step. With
         shared items it makes ties cheap; otherwise it has no effect but to refuse other rewards.
     """
 
-    low: float = 0.0
-    high: float = 1.0
-    step: float | None = None
+    low: float
+    high: float
+    step: float | None
+    own: tuple[tuple[float, float], ...] | None
 
-    def __post_init__(self) -> None:
-        low, high = checks.bounds((self.low, self.high))
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        if self.step is not None:
-            object.__setattr__(self, "step", checks.step(self.step, high - low))
+    def __init__(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, step: float | None = None) -> None:
+        own = checks.bounds_by_arm(low, high) if np.ndim(low) or np.ndim(high) else None
+        each = [checks.bounds((low, high))] if own is None else own
+        object.__setattr__(self, "low", min(pair[0] for pair in each))
+        object.__setattr__(self, "high", max(pair[1] for pair in each))
+        object.__setattr__(self, "own", own)
+        if step is not None:
+            step = checks.step(step, min(pair[1] - pair[0] for pair in each))
+        object.__setattr__(self, "step", step)
 
     def __repr__(self) -> str:
         step = "" if self.step is None else f", step={self.step}"
-        return f"Bounded(low={self.low}, high={self.high}{step})"
+        if self.own is None:
+            return f"Bounded(low={self.low}, high={self.high}{step})"
+        low, high = zip(*self.own, strict=True)
+        return f"Bounded(low={checks.shortened([*low])}, high={checks.shortened([*high])}{step})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Bernoulli(Bounded):
     """Every reward is 0 or 1: a failure or a success."""
 
-    low: float = field(default=0.0, init=False)
-    high: float = field(default=1.0, init=False)
-    step: float | None = field(default=1.0, init=False)
+    def __init__(self) -> None:
+        super().__init__(0.0, 1.0, 1.0)
 
     def __repr__(self) -> str:
         return "Bernoulli()"
@@ -132,6 +141,9 @@ def bounded_rewards(noise: str, bounds: Any, step: float | None = None) -> Bound
         return Bernoulli()
     if bounds is None:
         raise InvalidProblem('`noise` is "bounded": give the `bounds` of the rewards, such as [0, 1].')
+    if isinstance(bounds, list | tuple) and any(isinstance(one, list | tuple) for one in bounds):
+        pairs = [checks.bounds(one) for one in bounds]
+        return Bounded([low for low, _ in pairs], [high for _, high in pairs], step)
     return Bounded(*checks.bounds(bounds), step=step)
 
 

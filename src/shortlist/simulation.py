@@ -20,6 +20,7 @@ from shortlist.measure.simulated import (
     checked_means,
     default_rewards,
     drawing,
+    own_scales,
 )
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
@@ -164,7 +165,9 @@ def simulate(
         lanes = np.arange(start, min(start + size, replications))
         rngs = [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(lane),))) for lane in lanes]
         draw = drawing(truth, rewards)
-        arms = _Arms(true_means, truth.variances, draw, is_noisy=rewards != "noiseless")
+        scales = own_scales(truth, rewards)
+        drawn = true_means if scales is None else (true_means - scales[0]) / scales[1]
+        arms = _Arms(drawn, truth.variances, draw, is_noisy=rewards != "noiseless", scales=scales)
         _run(problem, rules, arms, _Running(lanes, rngs, outcome), budget, progress)
     return _outcomes(problem, rules, rewards, seed, outcome, true_means)
 
@@ -373,6 +376,7 @@ class _Arms:
     variances: FloatArray
     draw: Draw
     is_noisy: bool
+    scales: tuple[FloatArray, FloatArray] | None = None
 
     def sample_variances(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
         """Return the sample variances of Gaussian rewards, which are independent of their means."""
@@ -381,6 +385,10 @@ class _Arms:
             if self.is_noisy:
                 row[:] = self.variances[arms] * rng.chisquare(counts) / counts
         return drawn
+
+    def scaled(self, drawn: FloatArray, arms: IntArray) -> FloatArray:
+        """Return coins of 0 and 1 as those of each arm's own bounds."""
+        return drawn if self.scales is None else self.scales[0][arms] + self.scales[1][arms] * drawn
 
     def pull(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
         if not batch.counts.all():  # lanes ask for different numbers of arms: each draws only for its own
@@ -451,7 +459,7 @@ def _run(
             state = rules.take_lanes(state, is_open)
             continue
         outcome.pulls[running.lanes[is_open]] += costs[is_open]
-        means = problem.merits(arms.pull(running.rngs, batch))
+        means = problem.merits(arms.scaled(arms.pull(running.rngs, batch), batch.arms))
         variances = arms.sample_variances(running.rngs, batch) if is_pilot else None
         state = rules.tell(state, Moments(means, variances))
         is_pilot = False

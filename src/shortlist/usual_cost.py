@@ -10,6 +10,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.instances import ABOVE, slippage
 from shortlist.planning import Row, Usual, UsualPulls
 from shortlist.problem import Problem
+from shortlist.rewards import Bounded
 from shortlist.simulation import simulate
 
 _MOST_ARMS, _MOST_BOUNDED = 1000, 500  # beyond this nothing is simulated
@@ -33,6 +34,8 @@ def usual_cost(
     """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`."""
     if problem.items is not None and not problem.has_blocks:
         return _usual_share(problem, rate)
+    if problem.own_bounds is not None and problem.bounds is not None:
+        problem = problem.changed(rewards=Bounded(*problem.bounds))  # means need not fit into all of them
     means, words = _reference(problem, rate, scale)
     n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
     fixed = {row.strategy: row.worst_case_pulls for row in rows if row.rounds in {0, 1}}

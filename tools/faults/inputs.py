@@ -6,6 +6,48 @@ _OPEN = "measure/open_programs.py"
 
 FAULTS = (
     Fault(
+        "bounds by arm: rewards are checked against those of all arms",
+        "measure/bounded.py",
+        "values: FloatArray) -> BoolArray:\n    low, high = problem.limits(arms)",
+        "values: FloatArray) -> BoolArray:\n    low, high = problem.bounds or (0.0, 1.0)",
+    ),
+    Fault(
+        "bounds by arm: means are checked against those of the first arm",
+        "measure/bounded.py",
+        "counts: IntArray) -> BoolArray:\n    low, high = problem.limits(arms)",
+        "counts: IntArray) -> BoolArray:\n    low, high = problem.limits(0 * arms)",
+    ),
+    Fault(
+        "bounds by arm: the range of the evidence is that of one arm",
+        "rewards.py",
+        "max(pair[1] for pair in each)",
+        "each[0][1]",
+    ),
+    Fault(
+        "bounds by arm: they are not a part of the question",
+        "problem.py",
+        '            parts.update(b"\\0own" + self._own_limits.astype("<f8").tobytes())\n',
+        "            pass\n",
+    ),
+    Fault(
+        "bounds by arm: the score of failures need fit one arm only",
+        "measure/bounded.py",
+        "_are_rewards(problem, problem.arms, np.array([value])).all()",
+        "_are_rewards(problem, problem.arms, np.array([value])).any()",
+    ),
+    Fault(
+        "bounds by arm: they are not stored",
+        "store/codec.py",
+        '        head["problem"]["own_bounds"] = problem.own_bounds\n',
+        "        pass\n",
+    ),
+    Fault(
+        "bounds by arm: simulated coins have the width of all arms",
+        "measure/simulated.py",
+        "return low, high - low",
+        "return low, np.full(problem.n, problem.width)",
+    ),
+    Fault(
         "input: booleans are graded scores",
         "measure/function.py",
         'or ((has_boolean or rewards.dtype.kind == "b") and not is_binary):',

@@ -144,8 +144,8 @@ FAULTS = (
     Fault(
         "bounds: any single reward passes for 0 or 1",
         "measure/bounded.py",
-        "        return np.isin(values, (low, high))\n",
-        "        return (low <= values) & (values <= high)\n",
+        "        return np.asarray((values == low) | (values == high))\n",
+        "        return np.asarray((low <= values) & (values <= high))\n",
     ),
     Fault(
         "bounds: a mean may lie outside by a tenth of the range",

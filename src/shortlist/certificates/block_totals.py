@@ -217,6 +217,7 @@ def guarantee_by_blocks(problem: Problem) -> Guarantee:
     found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)
     low, high = problem.bounds or (0.0, 1.0)
     values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    values = values if problem.own_bounds is None else "lie within the bounds of their arms"
     return replace(found, assumption=f"rewards are independent and {values}")
 
 

@@ -123,6 +123,7 @@ def _within(problem: Problem) -> str:
     """Return the assumption about rewards of which only bounds are known."""
     low, high = problem.bounds or (0.0, 1.0)
     values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    values = values if problem.own_bounds is None else "lie within the bounds of their arms"
     return f"rewards are independent, have one mean for each arm, and {values}"
 
 

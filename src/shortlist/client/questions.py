@@ -22,7 +22,8 @@ def question_dict(problem: Problem) -> dict[str, Any]:
     asked = {part: getattr(problem, part) for part in _BOTH}
     asked["names"] = None if problem.names is None else list(problem.names)
     if problem.is_bounded:
-        asked |= {"n": problem.n, "noise": problem.noise, "bounds": problem.bounds}
+        asked |= {"n": problem.n, "noise": problem.noise}
+        asked["bounds"] = problem.own_bounds or problem.bounds
     elif problem.knows_variances:
         asked |= {"variances": problem.variances.tolist(), "noise": problem.noise}
         asked |= {"rewards": "bernoulli"} if problem.is_binary else {"bounds": problem.bounds}

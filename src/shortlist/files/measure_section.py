@@ -222,7 +222,7 @@ def _simulated(given: _Given) -> Measured:
         stated = "gaussian-unknown" if not given.problem.knows_variances else "gaussian"
         raise InvalidProblem(f'`noise` is "{stated}", but `rewards` are "{rewards}"; change one of them.')
     means = checked_means(truth, _listed(given, "means", "mean"), rewards)
-    if given.problem.bounds is not None:
+    if given.problem.bounds is not None and given.problem.own_bounds is None:
         _check_reach(given.problem.bounds, means, rewards)
     is_unknown = not given.problem.knows_variances
     source = FunctionSource(simulated_measure(truth, means, rewards, tells_spread=is_unknown))

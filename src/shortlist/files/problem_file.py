@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
@@ -264,9 +266,21 @@ def _bounded(asked: dict[str, Any], columns: Columns, noise: str, items: dict[st
         raise InvalidProblem(
             f'`noise` is "{noise}": the race finds out by itself how much rewards vary; omit `{stated[0]}`.'
         )
-    rewards = bounded_rewards(noise, asked.get("bounds"), asked.get("step"))
-    n, bounds = n_arms(asked, columns), asked.get("bounds")
+    bounds = _own_bounds(asked, columns) if noise == "bounded" else asked.get("bounds")
+    rewards = bounded_rewards(noise, bounds, asked.get("step"))
+    bounds = bounds if rewards.own is None else None
+    n = n_arms({"n": len(rewards.own or ())} | asked if rewards.own else asked, columns)
     return Problem(**_common(asked, columns), **items, n=n, rewards=rewards, bounds=bounds)
+
+
+def _own_bounds(asked: dict[str, Any], columns: Columns) -> Any:
+    """Return the bounds of the rewards, or those of each arm in the columns `low` and `high`."""
+    given = [name for name in ("low", "high") if name in columns.entries]
+    if not given:
+        return asked.get("bounds")
+    if len(given) < 2 or "bounds" in asked:
+        raise InvalidProblem("give the bounds once: in the columns `low` and `high`, or as `bounds`.")
+    return np.column_stack([columns.numbers(name) for name in given]).tolist()
 
 
 def _stated(asked: dict[str, Any], columns: Columns) -> list[str]:

@@ -78,12 +78,12 @@ class BoundedSource:
 
     def _check_scores(self, scores: FloatArray, call: Call) -> None:
         """Raise FinalFailure for a score on shared items that is not possible; it names the item."""
-        is_wrong = ~_are_rewards(self.problem, scores)
+        is_wrong = ~_are_rewards(self.problem, np.full(len(scores), call.arm), scores)
         if is_wrong.any() and self.problem.items is not None:
             place = int(np.argmax(is_wrong))
             item = items_words(self.problem.items, Call(call.seed, call.arm, 1, call.first_pull + place))
             arm = self.problem.name(call.arm)
-            raise _refused(self.problem, f"the score {scores[place]:.10g} of {arm} on {item}")
+            raise _refused(self.problem, call.arm, f"the score {scores[place]:.10g} of {arm} on {item}")
 
 
 def check_answer(problem: Problem, arm: int, answer: Any, summary: Summary) -> None:
@@ -112,26 +112,28 @@ def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
     if problem.bounds is None:
         return
     if given.rewards is not None:
-        is_wrong = ~_are_rewards(problem, given.rewards)
+        is_wrong = ~_are_rewards(problem, arms[:, None], given.rewards)
         if is_wrong.any():
             place = int(np.argmax(is_wrong.any(axis=-1)))
             value = float(given.rewards[place][is_wrong[place]][0])
-            raise _refused(problem, f"the reward {value:.10g} of {problem.name(int(arms[place]))}")
+            arm = int(arms[place])
+            raise _refused(problem, arm, f"the reward {value:.10g} of {problem.name(arm)}")
         return
-    is_wrong = ~_are_means(problem, given.means, given.counts)
+    is_wrong = ~_are_means(problem, arms, given.means, given.counts)
     if is_wrong.any():
         place = int(np.argmax(is_wrong))
         of = "" if given.counts[place] == 1 else f"{given.counts[place]:,} rewards of "
         what = "reward" if given.counts[place] == 1 else "mean"
-        of = f"{of}{problem.name(int(arms[place]))}"
-        raise _refused(problem, f"the {what} {given.means[place]:.10g} of {of}")
-    limits = _largest_variances(problem.bounds, given.counts)
+        arm = int(arms[place])
+        raise _refused(problem, arm, f"the {what} {given.means[place]:.10g} of {of}{problem.name(arm)}")
+    limits = _largest_variances(problem.limits(arms), given.counts)
     is_wrong = given.variances > limits  # false for an unknown variance, NaN
     if is_wrong.any():
         place = int(np.argmax(is_wrong))
         raise FinalFailure(
             f"the sample variance {given.variances[place]:.10g} of {problem.name(int(arms[place]))} is too "
-            f"large: {given.counts[place]:,} rewards {_between(problem)} have at most {limits[place]:.10g}. "
+            f"large: {given.counts[place]:,} rewards {_between(problem, int(arms[place]))} have at most "
+            f"{limits[place]:.10g}. "
             f"Give the variance of the rewards themselves, or start a run with wider bounds."
         )
 
@@ -143,26 +145,26 @@ def is_summary(answer: Any) -> bool:
 
 
 def is_reward(problem: Problem, value: float) -> bool:
-    """Return whether a number satisfies the declared bounds of rewards."""
-    return problem.bounds is None or bool(_are_rewards(problem, np.array([value])).all())
+    """Return whether a number satisfies the declared bounds of the rewards of every arm."""
+    return problem.bounds is None or bool(_are_rewards(problem, problem.arms, np.array([value])).all())
 
 
-def _are_rewards(problem: Problem, values: FloatArray) -> BoolArray:
-    low, high = problem.bounds or (-np.inf, np.inf)
+def _are_rewards(problem: Problem, arms: IntArray, values: FloatArray) -> BoolArray:
+    low, high = problem.limits(arms)
     if problem.is_binary:
-        return np.isin(values, (low, high))
+        return np.asarray((values == low) | (values == high))
     is_within: BoolArray = (low <= values) & (values <= high) & is_on_step(values, low, problem.step)
     return is_within
 
 
-def _are_means(problem: Problem, means: FloatArray, counts: IntArray) -> BoolArray:
-    low, high = problem.bounds or (-np.inf, np.inf)
+def _are_means(problem: Problem, arms: IntArray, means: FloatArray, counts: IntArray) -> BoolArray:
+    low, high = problem.limits(arms)
     slack = _ROUNDING * (high - low)
     is_within: BoolArray = (means >= low - slack) & (means <= high + slack)
-    return np.where(counts == 1, _are_rewards(problem, means), is_within)
+    return np.where(counts == 1, _are_rewards(problem, arms, means), is_within)
 
 
-def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatArray:
+def _largest_variances(bounds: tuple[FloatArray, FloatArray], counts: IntArray) -> FloatArray:
     """Return the largest sample variances that rewards within the bounds can have, with a small tolerance.
 
     The maximum is reached if half of the rewards lie at either bound.
@@ -173,23 +175,25 @@ def _largest_variances(bounds: tuple[float, float], counts: IntArray) -> FloatAr
     return limits + _ROUNDING * half
 
 
-def _refused(problem: Problem, what: str) -> FinalFailure:
+def _refused(problem: Problem, arm: int, what: str) -> FinalFailure:
     if problem.is_binary:
         advice = "Give 1 for a success and 0 for a failure, or start a run with bounds instead."
     else:
         advice = "Fix the measurement, or start a run with wider bounds."
     return FinalFailure(
-        f"{what} is refused: rewards were declared to {declared(problem)}, and the guarantee depends on "
+        f"{what} is refused: rewards were declared to {declared(problem, arm)}, and the guarantee depends on "
         f"that. {advice}"
     )
 
 
-def declared(problem: Problem) -> str:
-    """Return the declaration about rewards as text that follows "to"."""
+def declared(problem: Problem, arm: int | None = None) -> str:
+    """Return the declaration about rewards, of one arm or of all, as text that follows "to"."""
     steps = "" if problem.step is None else f", in steps of {problem.step:g}"
-    return "be 0 or 1" if problem.is_binary else f"lie {_between(problem)}{steps}"
+    return "be 0 or 1" if problem.is_binary else f"lie {_between(problem, arm)}{steps}"
 
 
-def _between(problem: Problem) -> str:
-    low, high = problem.bounds or (-np.inf, np.inf)
+def _between(problem: Problem, arm: int | None = None) -> str:
+    if arm is None and problem.own_bounds is not None:
+        return "within the bounds of each arm"
+    low, high = problem.limits(np.array(arm or 0))
     return f"between {low:g} and {high:g}"

@@ -122,9 +122,19 @@ def default_rewards(problem: Problem) -> str:
 def drawing(problem: Problem, rewards: str) -> Draw:
     """Return the function that draws means of rewards; coins of a bounded problem show one of its bounds."""
     draw = REWARDS[rewards].draw
+    if own_scales(problem, rewards) is not None:
+        return draw  # and then scaled for each arm
     if not problem.is_bounded or problem.bounds in {None, (0.0, 1.0)} or rewards != "bernoulli":
         return draw
     return ScaledDraw(draw, problem.bounds)
+
+
+def own_scales(problem: Problem, rewards: str) -> tuple[FloatArray, FloatArray] | None:
+    """Return the lower bounds and the widths of arms, if simulated coins show bounds of their own."""
+    if problem.own_bounds is None or rewards != "bernoulli":
+        return None
+    low, high = problem.limits(problem.arms)
+    return low, high - low
 
 
 @dataclass(frozen=True)
@@ -170,9 +180,14 @@ def _check_within(problem: Problem, means: FloatArray, rewards: str) -> None:
             f"{rewards} rewards may lie outside the bounds of this problem; simulate bernoulli or noiseless "
             f"ones."
         )
-    low, high = problem.bounds or (-np.inf, np.inf)
-    if not ((means >= low) & (means <= high)).all():
-        raise InvalidProblem(f"every true mean must lie between the bounds, {low:g} and {high:g}.")
+    low, high = problem.limits(problem.arms)
+    is_within = (means >= low) & (means <= high)
+    if not is_within.all():
+        arm = int(np.argmin(is_within))
+        raise InvalidProblem(
+            f"every true mean must lie between the bounds, {low[arm]:g} and {high[arm]:g}"
+            + ("." if problem.own_bounds is None else f" for {problem.name(arm)}.")
+        )
 
 
 def _check_proxies(
@@ -203,12 +218,16 @@ class SimulatedMeasure:
     rewards: str
     draw: Draw
     tells_spread: bool = False
+    scales: tuple[FloatArray, FloatArray] | None = None
     is_reproducible: ClassVar[bool] = True
 
     def __call__(self, arm: int, count: int, rng: np.random.Generator) -> Summary:
         """Return the number and the mean of a fresh batch of an arm's rewards."""
         mean = np.empty((1, 1))
-        self.draw(mean, [rng], self.means[[[arm]]], self.variances[[[arm]]], np.array([[count]]))
+        low, width = (0.0, 1.0) if self.scales is None else (self.scales[0][arm], self.scales[1][arm])
+        true = self.means[[[arm]]] if self.scales is None else (self.means[[[arm]]] - low) / width
+        self.draw(mean, [rng], true, self.variances[[[arm]]], np.array([[count]]))
+        mean = mean if self.scales is None else low + width * mean
         return Summary(count, float(mean[0, 0]), self._spread(arm, count, rng))
 
     def _spread(self, arm: int, count: int, rng: np.random.Generator) -> float | None:
@@ -279,4 +298,5 @@ def simulated_measure(
     true_means = np.array(
         checked_means(problem, means, rewards)
     )  # a copy: the caller may change the original
-    return SimulatedMeasure(true_means, problem.variances, rewards, drawing(problem, rewards), tells_spread)
+    draw, scales = drawing(problem, rewards), own_scales(problem, rewards)
+    return SimulatedMeasure(true_means, problem.variances, rewards, draw, tells_spread, scales)

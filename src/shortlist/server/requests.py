@@ -22,6 +22,8 @@ MOST = 2**53  # maximum number of pulls, and of everything that is counted
 _NUMBER = {"type": "number"}
 _IDS = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ITEMS}
 _NUMBERS = {"type": "array", "items": _NUMBER, "maxItems": _MOST_ARMS}
+_PAIR = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
+_BOUNDS = {"anyOf": [_PAIR, {"type": "array", "items": _PAIR, "maxItems": _MOST_ARMS}]}
 
 
 def _as(schema: dict[str, Any], words: str = "") -> WithJsonSchema:
@@ -63,9 +65,7 @@ class Asked(Strict):
     variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
     costs: Annotated[Any, _as(_NUMBERS, "The cost of a pull of each arm; 1 unless given.")] = None
     scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
-    bounds: Annotated[
-        Any, _as(_NUMBERS | {"minItems": 2, "maxItems": 2}, "Or: the bounds of all rewards.")
-    ] = None
+    bounds: Annotated[Any, _as(_BOUNDS, "Or: the bounds of all rewards, or two numbers for each arm.")] = None
     rewards: Annotated[Any, _as({"enum": ["bernoulli"]}, "Or: rewards are 0 or 1.")] = None
     at_least: Annotated[Any, _as(_NUMBER)] = None
     at_most: Annotated[Any, _as(_NUMBER)] = None

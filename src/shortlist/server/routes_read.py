@@ -159,6 +159,7 @@ def _question(run: OpenRun) -> dict[str, Any]:
     known = {"variances": problem.variances.tolist()} if problem.knows_variances else {}
     names = None if problem.names is None else list(problem.names)
     known["costs"] = None if problem.costs is None else problem.costs.tolist()
+    known |= {} if problem.own_bounds is None else {"bounds": problem.own_bounds}
     known |= items_entries(problem)
     return problem.to_dict() | known | {"names": names, "words": problem.words}
 

@@ -89,6 +89,10 @@ def _changes_of_problem(was: Problem, now: Problem) -> list[str]:
         found.append("the items, their ids or their order are others")
     if (was.known and was.known.digest) != (now.known and now.known.digest):
         found.append("the scores that are `known` are others")
+    if was.own_bounds != now.own_bounds:
+        every: list[list[Any]] = [one.own_bounds or [one.bounds for _ in one.arms] for one in (was, now)]
+        pairs = [*zip(*every, strict=True)]
+        return found + _change_of_list("bounds", pairs, [now.name(arm) for arm in range(now.n)])
     if was.knows_variances and now.knows_variances:
         variances = zip(was.variances.tolist(), now.variances.tolist(), strict=True)
         found += _change_of_list("variance", list(variances), [now.name(arm) for arm in range(now.n)])

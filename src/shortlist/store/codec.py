@@ -253,6 +253,8 @@ def _began(event: Began) -> bytes:
     head["problem"] = _words(problem, _PROBLEM_WORDS if problem.knows_variances else _UNKNOWN_WORDS)
     if problem.bounds is not None:
         head["problem"] |= {"bounds": problem.bounds, "rewards": problem.declared_rewards}
+    if problem.own_bounds is not None:
+        head["problem"]["own_bounds"] = problem.own_bounds
     if problem.has_own_step:
         head["problem"]["step"] = problem.step
     if problem.costs is not None:
@@ -291,7 +293,8 @@ def _known(parts: dict[str, Any], variances: FloatArray | None) -> Problem:
         raise ValueError("it has no variances")
     noise, declared = parts.pop("noise"), parts.pop("rewards", None)
     if noise in BOUNDED:
-        rewards = bounded_rewards(noise, parts["bounds"], parts.pop("step", None))
+        own = parts.pop("own_bounds", None)
+        rewards = bounded_rewards(noise, own or parts["bounds"], parts.pop("step", None))
         return Problem(**parts, n=len(variances), rewards=rewards)
     if declared is not None:
         return Problem(**parts, variances=variances, rewards=declared)
