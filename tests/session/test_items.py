@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import shortlist as sl
-from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.errors import ChangedRun, Contradiction, CorruptLog, InvalidProblem
 from shortlist.measure import Summaries
 from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
-from shortlist.store import MemoryStore, Told
+from shortlist.store import Limited, MemoryStore, Told
 from shortlist.tickets import Ticket
 
 N, ITEMS = 6, 90
@@ -213,7 +213,13 @@ def test_a_run_goes_on_after_its_budget(tmp_path: Path) -> None:
     assert first.n_pulls <= 100
     second = sl.select(scores, question(), seed=3, store=path, budget=150)
     assert first.n_pulls <= second.n_pulls <= 150
-    assert exact(sl.select(scores, question(), seed=3, store=path)) == expected
+    whole = sl.select(scores, question(), seed=3, store=path)
+    assert whole.selected == expected[0]
+    assert whole.is_answer
+    other = tmp_path / "other.db"
+    for budget in (100, 150):
+        sl.select(scores, question(), seed=3, store=other, budget=budget, concurrency=4)
+    assert exact(sl.select(scores, question(), seed=3, store=other)) == exact(whole)
 
 
 def test_costs_limit_the_budget() -> None:
@@ -289,3 +295,74 @@ def test_no_answers_and_scores_where_there_are_no_items() -> None:
     without = sl.Session(sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli()))
     with pytest.raises(sl.MeasurementFailed, match="shared items"):
         Answers.of_calls(without.problem, without.asked.take(nothing), given)
+
+
+# --- budgets that do not pay for a whole round --------------------------------------------------------------
+
+WIDE = (np.random.default_rng(4).random((20, 400)) < np.linspace(0.5, 0.7, 20)[:, None]).astype(float)
+WIDE_QUESTION = sl.Problem(1, 0.02, 0.05, n=20, rewards=sl.Bernoulli(), items=400)
+
+
+def wide(arm: int, items: list[int]) -> list[float]:
+    return WIDE[arm, items].tolist()  # type: ignore[no-any-return]
+
+
+def test_a_budget_is_spent_in_small_steps_and_the_run_can_be_read_again_and_go_on() -> None:
+    store, n_limits = MemoryStore(), 0
+    how: dict[str, Any] = {"seed": 3, "store": store, "turns": 1}
+    for budget in (450, 600, 900):
+        part = sl.select(wide, WIDE_QUESTION, name=str(budget), budget=budget, **how)
+        assert 0.9 * budget < part.n_pulls <= budget
+        assert part.stop is sl.Stop.BUDGET
+        again = sl.Session.resume(store, str(budget))
+        assert exact(again.result) == exact(part)
+        assert again.result.certified_epsilon == part.certified_epsilon
+        n_limits += sum(isinstance(one.event, Limited) for one in again.records)
+        more = sl.select(wide, WIDE_QUESTION, name=str(budget), budget=budget + 200, **how)
+        assert part.n_pulls <= more.n_pulls <= budget + 200
+        assert more.certified_epsilon <= 1.1 * part.certified_epsilon
+    assert n_limits >= 3
+    assert sl.select(wide, WIDE_QUESTION, name=str(budget), **how).is_answer
+
+
+def test_a_round_that_was_begun_is_not_made_smaller() -> None:
+    session = sl.Session(WIDE_QUESTION, seed=3)
+    for _ in range(2):
+        session.tell(session.asked, [wide(one.arm, session.items_of(one)) for one in session.asked])
+    asked, before = session.asked, session.n_pulls
+    session.keep_within(before + int(asked.counts.sum()))
+    assert session.asked is asked  # it pays for the round
+    session.keep_within(before + 2)
+    assert session.asked is asked  # it does not pay for a smaller one
+    session.tell(session.ask(1), [wide(asked[0].arm, session.items_of(asked[0]))])
+    session.keep_within(session.n_pulls + int(asked.counts[1:].sum()) - 1)
+    assert session.asked is asked
+    with pytest.raises(CorruptLog, match="limit at an invalid position"):
+        session.history.copy().take([Limited(1.0)])
+    other = sl.Session(sl.Problem(1, 0.5, 0.1, variances=[1.0, 1.0]), "race")
+    other.keep_within(1)
+    assert len(other.records) == 1
+
+
+def test_a_round_with_scores_that_were_measured_ahead_is_not_made_smaller() -> None:
+    def played(n_rounds: int) -> sl.Session:
+        session = sl.Session(WIDE_QUESTION, seed=3)
+        session.arrange({"pulls_per_call": 1, "together": 1, "on_failure": "suspend"})
+        for _ in range(n_rounds):
+            session.tell(session.asked, [wide(one.arm, session.items_of(one)) for one in session.asked])
+        return session
+
+    def is_limited(session: sl.Session) -> bool:
+        asked, known = session.asked, session.history.n_partial
+        session.keep_within(session.n_made + int(asked.counts.sum()) - known - 1)
+        return session.asked is not asked
+
+    n_rounds = next(n for n in range(1, 20) if is_limited(played(n)))
+    session = played(n_rounds - 1)
+    calls = session.ahead("me")[0].take(np.arange(5))
+    found = [np.array(wide(one.arm, session.items_of(one))) for one in calls]
+    given = Summaries(calls.counts, np.array([one[0] for one in found]), np.full(5, np.nan), scores=found)
+    session.answer(Answers.of_calls(session.problem, calls, given))
+    session.tell(session.asked, [wide(one.arm, session.items_of(one)) for one in session.asked])
+    assert session.history.n_partial + session.n_ahead == 5
+    assert not is_limited(session)

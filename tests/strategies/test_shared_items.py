@@ -514,6 +514,36 @@ def test_scores_are_shares_of_the_bounds_where_1_is_best() -> None:
         assert later.last.scores[1] == pytest.approx(shares, abs=1e-12)
 
 
+# --- budgets ---------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_costs_too_much_is_replaced_by_the_smallest_step_before_rows_are_complete() -> None:
+    n_joins = n_kept = 0
+    for seed in range(4):
+        table = difficult(20, 300, seed)
+        problem = question(table, 1, 0.02, 0.1)
+        for state in states(problem, table, np.random.default_rng(seed).permutation(300)):
+            if not isinstance(state, Open) or not len(state.incumbents):
+                continue
+            cost = int(state.counts.sum())
+            assert shared_items.within(state, cost) is state
+            smaller = shared_items.within(state, cost - 1)
+            assert isinstance(smaller, Open)
+            if state.is_full.any():
+                assert smaller is state
+                n_kept += 1
+            elif smaller is not state:
+                assert smaller.counts.sum() < cost
+                assert (smaller.seen == state.seen).all()
+                ends = smaller.seen[smaller.arms] + smaller.counts
+                following = [marks(300)[marks(300) > seen][0] for seen in smaller.seen[smaller.arms]]
+                assert ends.tolist() == following
+                assert (smaller.serves_from == 300).all()
+                n_joins += bool((state.serves_from < 300).any())
+    assert n_joins >= 3
+    assert n_kept > 5
+
+
 # --- at any moment ---------------------------------------------------------------------------------------
 
 

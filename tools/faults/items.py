@@ -403,6 +403,36 @@ FAULTS = (
         "math.log10(epsilon)",
     ),
     Fault(
+        "budgets: a round that was begun is made smaller",
+        "session/feeding.py",
+        "is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0",
+        "is_begun = history.n_partial > 0 or history.n_ahead > 0",
+    ),
+    Fault(
+        "budgets: a smaller round loses scores that were measured ahead",
+        "session/feeding.py",
+        "is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0",
+        "is_begun = round.is_given_out",
+    ),
+    Fault(
+        "budgets: who joins the panel depends on a budget",
+        _STRATEGY,
+        'if state.is_full.any() and state.problem.target == "pool":',
+        "if False:",
+    ),
+    Fault(
+        "budgets: arms that are not measured completely serve the panel",
+        _STRATEGY,
+        "serves_from = np.where(state.is_full, state.serves_from, state.n_items)",
+        "serves_from = state.serves_from",
+    ),
+    Fault(
+        "budgets: no smaller steps",
+        "execution/drive.py",
+        "            if budget is not None:\n                job",
+        "            if False:\n                job",
+    ),
+    Fault(
         "ahead: scores that were measured ahead are not used",
         "session/state.py",
         "        if not self.ahead or not len(self.round.tickets):\n",

@@ -194,6 +194,9 @@ class RemoteSession:
         """Return False: others may work on the server's run."""
         return False
 
+    def keep_within(self, budget: float) -> None:
+        """Leave the round as it is: a server does not make it smaller for the budget of one driver."""
+
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round, from the server's last response."""
         known = self._now["answered"]

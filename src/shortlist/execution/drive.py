@@ -297,6 +297,8 @@ def drive(
         interrupt.is_ordered = lambda: session.n_stops > n_stops
         interrupt.due = math.inf if deadline is None else started + deadline
         while len(session.asked):
+            if budget is not None:
+                job.patiently(partial(session.keep_within, budget))
             round = session.asked.round
             is_enough = job.measure(budget)
             if interrupt.is_wanted and not session.is_done:

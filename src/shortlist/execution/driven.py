@@ -95,6 +95,9 @@ class Driven(Protocol):
     def is_alone(self, worker: str) -> bool:
         """Return whether no other worker holds tickets of this round."""
 
+    def keep_within(self, budget: float) -> None:
+        """Ask for less in this round if a budget does not pay for it."""
+
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""
 

@@ -16,6 +16,7 @@ from shortlist.store import (
     Event,
     Fed,
     Leased,
+    Limited,
     Narrowed,
     Record,
     Released,
@@ -73,6 +74,8 @@ def _words(event: Event, history: RunState) -> str:
             return f"{worker_words(event.by)} asked all drivers to stop{why}"
         case Narrowed():
             return f"the run goes on with epsilon {event.epsilon:g}"
+        case Limited():
+            return f"the next round is smaller, since {event.left:,.6g} is left of the budget"
         case Fed():
             rows = counted(len(event.arms), "row")
             return f"{worker_words(event.worker)} fed {rows}, {_pulls(event.counts.sum())}"

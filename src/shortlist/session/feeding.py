@@ -12,7 +12,7 @@ from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, 
 from shortlist.problem import MOST_PULLS, Problem
 from shortlist.session.result_sheet import read_results
 from shortlist.session.state import FedRow, RunState, fed_rows
-from shortlist.store import Event, Fed, Narrowed, Withdrawn
+from shortlist.store import Event, Fed, Limited, Narrowed, Withdrawn
 from shortlist.totals import Totals
 
 if TYPE_CHECKING:
@@ -261,6 +261,19 @@ def narrowing(history: RunState, epsilon: float) -> list[Event]:
     if history.rules.anytime is None or epsilon >= history.problem.epsilon:
         return []
     return _tried(history, [Narrowed(epsilon)])
+
+
+def limiting(history: RunState, budget: float) -> list[Event]:
+    """Return the event with which a smaller round takes the place of one that a budget does not pay for.
+
+    None if that is not possible, somebody may have measured a part of it, or scores were measured ahead.
+    """
+    anytime, round = history.rules.anytime, history.round
+    is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0
+    if anytime is None or anytime.within is None or history.is_final or is_begun:
+        return []
+    left = budget - history.cost_made
+    return [Limited(left)] if anytime.within(history.state, left) is not history.state else []
 
 
 def _tried(history: RunState, events: list[Event]) -> list[Event]:

@@ -33,6 +33,7 @@ from shortlist.session.feeding import (
     counted_rows,
     events_for_rows,
     in_blocks,
+    limiting,
     narrowing,
     refuse_feeding,
     rows_taken_back,
@@ -676,6 +677,10 @@ class Session:
         """Return the answered parts of open tickets of this round."""
         with self._log.lock:
             return self._history.answered
+
+    def keep_within(self, budget: float) -> None:
+        """Ask for less in this round if a budget does not pay for it, and nobody has begun to measure it."""
+        self._log.append(lambda history, _: limiting(history, budget))
 
     def release(self, worker: str, *, by: str = "", begun: Tickets | None = None) -> None:
         """Release tickets that a worker holds and will not answer now.

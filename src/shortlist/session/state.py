@@ -32,6 +32,7 @@ from shortlist.store.events import (
     Event,
     Fed,
     Leased,
+    Limited,
     Narrowed,
     Released,
     Scored,
@@ -464,6 +465,8 @@ class RunState:
                 self.n_stops += 1
             case Narrowed():
                 self._narrow(event.epsilon)
+            case Limited():
+                self._limit(event.left)
             case Fed():
                 self._feed(event)
             case Withdrawn():
@@ -483,6 +486,12 @@ class RunState:
         self._ask_instead(self.problem.changed(epsilon=epsilon))
         if self.problem.m < self.problem.n:
             self._change_state(self.rules.anytime.narrow(self.state, epsilon))
+
+    def _limit(self, left: float) -> None:
+        """Ask for a smaller round, which the rest of a budget pays for."""
+        if self.rules.anytime is None or self.rules.anytime.within is None or self.round.is_given_out:
+            raise CorruptLog("the log contains a limit at an invalid position.")
+        self._change_state(self.rules.anytime.within(self.state, left))
 
     def _feed(self, fed: Fed) -> None:
         """Add results that were not asked for, at once or, if this round has begun, together with it."""

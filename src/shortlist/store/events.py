@@ -173,6 +173,13 @@ class Narrowed:
     epsilon: float
 
 
+@dataclass(frozen=True)
+class Limited:
+    """What was left of a budget did not pay for a round: a smaller one takes its place."""
+
+    left: float
+
+
 @dataclass(frozen=True, eq=False)
 class Fed:
     """Results that were not asked for: the numbers of rewards of some arms, and their means.
@@ -224,6 +231,7 @@ Event: TypeAlias = (
     | Suspended
     | Stopped
     | Narrowed
+    | Limited
     | Fed
     | Withdrawn
     | Ended

@@ -105,12 +105,16 @@ class Anytime(Generic[S]):
         ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
     by_block
         Whether arms are compared within blocks, so that means may change between them.
+    within
+        ``within(state, cost)`` returns the state that asks for a smaller batch, if the present one costs more
+        than that and a smaller one does not; otherwise the same state. None if there are no smaller batches.
     """
 
     certificate: Callable[[S], Certificate]
     add: Callable[[S, IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]], S]
     narrow: Callable[[S, float], S]
     by_block: bool = False
+    within: Callable[[S, float], S] | None = None
 
 
 @dataclass(frozen=True)

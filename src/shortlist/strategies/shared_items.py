@@ -342,7 +342,27 @@ def _last_position(state: Open) -> int:
     return int(max(state.seen[~state.is_full].max(), state.serves_from[state.is_full].max(initial=0)))
 
 
-def _advanced(state: Open, is_open: BoolArray) -> Open:
+def within(state: Open | Ended, cost: float) -> Open | Ended:
+    """Return the state with the smallest step in place of a batch that costs too much, if it costs less.
+
+    Not if rows are complete: who joins the panel must not depend on a budget that somebody chose after a look
+    at scores on later items.
+    """
+    if isinstance(state, Ended) or not len(state.incumbents) or _price(state) <= cost:
+        return state
+    if state.is_full.any() and state.problem.target == "pool":
+        return state
+    serves_from = np.where(state.is_full, state.serves_from, state.n_items)  # nobody joins the panel now
+    smaller = _advanced(replace(state, serves_from=serves_from), open_pairs(state), leap=0.0)
+    return smaller if _price(smaller) <= cost else state
+
+
+def _price(state: Open) -> float:
+    costs = state.problem.costs
+    return float(state.counts.sum() if costs is None else state.counts @ costs[state.arms])
+
+
+def _advanced(state: Open, is_open: BoolArray, leap: float = LEAP) -> Open:
     """Return the state in which the shorter prefixes of open pairs are about to be extended."""
     seen, n_items = state.seen, state.n_items
     is_moving = np.zeros(state.problem.n, dtype=np.bool_)
@@ -351,7 +371,7 @@ def _advanced(state: Open, is_open: BoolArray) -> Open:
         is_moving[others[seen[others] <= seen[arm]]] = True
         is_moving[arm] |= bool((seen[others] >= seen[arm]).any())
     arms = np.flatnonzero(is_moving & (seen < n_items))
-    ends = np.minimum(LEAP * forecast_ends(state, is_open, estimates(state))[arms], FURTHEST * seen[arms])
+    ends = np.minimum(leap * forecast_ends(state, is_open, estimates(state))[arms], FURTHEST * seen[arms])
     positions = marks(n_items)
     following = positions[np.searchsorted(positions, np.maximum(seen[arms], ends), side="right")]
     return replace(state, arms=arms, counts=following - seen[arms])
@@ -504,6 +524,6 @@ SHARED_ITEMS = lanes.strategy(
     n_rounds=lambda problem: None if problem.has_blocks else problem.n * len(marks(problem.n_items)),
     worst_case_cost=lambda problem: None if problem.has_blocks else problem.cost_of(problem.cells),
     unfit=unfit,
-    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, _refused, narrow, within=within),  # type: ignore[arg-type]
     likely_ends=likely_ends,
 )
