@@ -24,6 +24,7 @@ from shortlist.rewards import Bernoulli, Bounded, Gaussian, SubGaussian
 from shortlist.session import Session
 from shortlist.simulation import simulate
 from shortlist.store import open_store
+from shortlist.timings import time
 from shortlist.totals import certify
 from shortlist.variance_groups import entropy, heterogeneity
 
@@ -63,6 +64,7 @@ __all__ = [
     "simulate",
     "simulated_measure",
     "strategies",
+    "time",
     "vectorised",
 ]
 

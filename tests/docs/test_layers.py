@@ -30,6 +30,7 @@ LAYERS = [
     "execution",
     "files",
     "doctor",
+    "timings",
     "simulation",
     "usual_cost",
     "report",

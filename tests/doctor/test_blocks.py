@@ -112,3 +112,16 @@ def test_a_diagnosis_of_blocks_has_no_pilot() -> None:
     assert coins.items is not None
     fair = ItemsSource(lambda arm, blocks: [(block * (arm + 3)) // 7 % 2 for block in blocks], coins.items)
     assert "differences" not in {one.subject for one in examine(fair, coins).findings}
+
+
+def test_in_lockstep_one_block_after_the_other_is_tested() -> None:
+    order: list[int] = []
+    blocks = sl.Blocks(lockstep=True)
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.05, n=3, rewards=sl.Gaussian(), items=blocks)
+
+    def measure(arm: int, seeds: list[int]) -> list[float]:
+        order.extend([arm] * len(seeds))
+        return [float(np.random.default_rng([arm, seed]).normal()) for seed in seeds]
+
+    examine(ItemsSource(measure, blocks), problem, pulls=12)
+    assert order[:36] == [0, 1, 2] * 12

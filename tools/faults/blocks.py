@@ -7,6 +7,9 @@ _STRATEGY = "strategies/paired_race.py"
 _ITEMS = "items.py"
 _CALLS = "session/call_plan.py"
 _SCHEDULER = "execution/scheduler.py"
+_TIMING = "measure/timing.py"
+_TIMINGS = "timings.py"
+_CHECKS = "doctor/timing_notes.py"
 
 FAULTS = (
     Fault(
@@ -284,5 +287,131 @@ FAULTS = (
         "doctor/blocks.py",
         "apart[1:] @ apart[:-1] / (apart @ apart)",
         "apart[2:] @ apart[:-2] / (apart @ apart)",
+    ),
+    Fault(
+        "timings: times are compared, not their logarithms",
+        _TIMING,
+        "[[math.log(_seconds(",
+        "[[float(_seconds(",
+    ),
+    Fault(
+        "timings: a share is taken for a difference of logarithms",
+        _TIMING,
+        "return math.log1p(within)",
+        "return float(within)",
+    ),
+    Fault(
+        "timings: one warm-up run too few",
+        _TIMING,
+        "for _ in range(self.warmup):",
+        "for _ in range(self.warmup - 1):",
+    ),
+    Fault(
+        "timings: the warm-up is repeated before every timing",
+        _TIMING,
+        "        self._is_warm = True\n",
+        "        pass\n",
+    ),
+    Fault(
+        "timings: the slowest is sought",
+        _TIMINGS,
+        'goal="minimise",',
+        'goal="maximise",',
+    ),
+    Fault(
+        "timings: blocks are not in lockstep",
+        _TIMINGS,
+        "items=Blocks(lockstep=True)",
+        "items=Blocks()",
+    ),
+    Fault(
+        "timings: quick functions are called once",
+        _TIMING,
+        "if self._total(number) >= LEAST:",
+        "if self._total(number) > 0:",
+    ),
+    Fault(
+        "timings: the time of all calls is taken for that of one",
+        _TIMING,
+        "return self._total(self.number) / self.number",
+        "return self._total(self.number)",
+    ),
+    Fault(
+        "timings: garbage is collected while a function is timed",
+        _TIMING,
+        "        gc.disable()\n",
+        "",
+    ),
+    Fault(
+        "timings: programs that fail are timed",
+        _TIMING,
+        "if status and not self.ignore_failure:",
+        "if status < 0 and not self.ignore_failure:",
+    ),
+    Fault(
+        "timings: workers disturb each other",
+        "execution/drive.py",
+        'if executor is not None and getattr(source, "needs_this_thread", False):',
+        'if executor is not None and getattr(source, "needs_no_thread", False):',
+    ),
+    Fault(
+        "timings: ratios are upside down",
+        _TIMINGS,
+        "self.log_times[arm] - self.log_times[self._reference]",
+        "self.log_times[self._reference] - self.log_times[arm]",
+    ),
+    Fault(
+        "timings: what is certified is a difference of logarithms, not a share",
+        _TIMINGS,
+        "math.expm1(epsilon) if epsilon < 700",
+        "epsilon if epsilon < 700",
+    ),
+    Fault(
+        "timings: percentages are rounded down",
+        _TIMINGS,
+        "math.ceil(100 * share * 100 - 1e-6)",
+        "math.floor(100 * share * 100 + 1e-6)",
+    ),
+    Fault(
+        "timings: intervals are those of a known variance",
+        _TIMINGS,
+        "stdtrit(len(ratios) - 1, (1 + _CONFIDENCE) / 2)",
+        "stdtrit(1e9, (1 + _CONFIDENCE) / 2)",
+    ),
+    Fault(
+        "timings: times of a later round are put into the blocks of the first",
+        _TIMINGS,
+        "            n_told[event.arms] += counts\n",
+        "            n_told[event.arms] += 0\n",
+    ),
+    Fault(
+        "timings: an outlier is looked for among all values at the level of one",
+        _CHECKS,
+        "1 - level / (2 * k)",
+        "1 - level / 2",
+    ),
+    Fault(
+        "timings: checks of several arms are each at the full level",
+        _CHECKS,
+        "level = _ALARM / len(tested)",
+        "level = _ALARM",
+    ),
+    Fault(
+        "timings: outliers that hide each other are missed",
+        _CHECKS,
+        "range(max(1, len(values) // 10))",
+        "range(1)",
+    ),
+    Fault(
+        "timings: noise that shrinks is reported as noise that grows",
+        _CHECKS,
+        "np.abs(values - np.median(values))",
+        "-np.abs(values - np.median(values))",
+    ),
+    Fault(
+        "lockstep: the check-up tests one arm after the other",
+        "doctor/trials.py",
+        "n_calls = pulls if problem.is_lockstep else _CALLS",
+        "n_calls = _CALLS",
     ),
 )

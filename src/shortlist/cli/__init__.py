@@ -37,6 +37,7 @@ from shortlist.cli import (
     stop,
     strategies,
     tell,
+    time,
     withdraw,
 )
 from shortlist.cli.exits import INTERRUPTED, TROUBLE, WRONG, status_of
@@ -67,6 +68,7 @@ COMMANDS = [
     stop.command,
     strategies.command,
     tell.command,
+    time.command,
     withdraw.command,
 ]
 
@@ -96,6 +98,7 @@ def shortlist() -> None:
       shortlist begin FILE, then ask and tell      measure by hand, with CSV files
       shortlist begin FILE, then feed              add results as they come in
       shortlist certify results.csv ...            what results that you have prove
+      shortlist time 'cmd A' 'cmd B'               which command is the fastest
       shortlist serve                              use all of this in a browser
     """
 

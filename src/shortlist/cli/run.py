@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from shortlist.execution import Retries
     from shortlist.execution.driven import Driven
     from shortlist.files.problem_file import ProblemFile
+    from shortlist.measure import Source
     from shortlist.problem import Problem
+    from shortlist.result import Result
     from shortlist.session import Session
+    from shortlist.timings import Timings
 
 
 @click.command("run")
@@ -117,6 +120,8 @@ def command(
     3 the budget, the deadline or `shortlist stop` ended it first, or the answer is not proved, 4 a
     measurement, the store or the server failed, 130 interrupted.
     """
+    from rich.text import Text
+
     from shortlist.execution import drive
     from shortlist.files.problem_file import read_problem_file
     from shortlist.report.progress import pulls_shown
@@ -151,11 +156,12 @@ def command(
             how |= {"executor": executor, "progress": progress, "about": about}
             how |= {"reproducible": asked.reproducible, "retries": _retries(asked, retries, retry_pause)}
             result = drive(session, asked.source, budget=budget, deadline=deadline, **how)
+            timings = _timings(session, asked.source, result)
             ended(result)
     if as_json:
         print_json(result.to_dict())
     else:
-        show(result_text(result, asked.means))
+        show(result_text(result, asked.means) if timings is None else Text(str(timings)))
         if report_file is not None:
             show_plain(f"Report written to {report_file}.")
     if result.stop.name in LIMITS and not session.is_private:
@@ -171,6 +177,17 @@ def _in_store(problem: "Problem", where: str, **began: Any) -> "Iterator[Session
 
     with nullcontext() if where == NOWHERE else writing(where) as store:
         yield Session(problem, store=store, **began)
+
+
+def _timings(session: "Driven", source: "Source", result: "Result") -> "Timings | None":
+    """Return the times that were measured, if that is what the run is about, and they are stored here."""
+    from shortlist.measure.timing import TimingSource
+    from shortlist.session import Session
+    from shortlist.timings import Timings, log_times
+
+    if not isinstance(source, TimingSource) or not isinstance(session, Session):
+        return None
+    return Timings(result, log_times(session), source.warmup)
 
 
 def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "Retries | None":

@@ -72,7 +72,8 @@ def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
 
 def tried(source: Source, problem: Problem, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
     """Return the trials of some arms, measured in turn, so that the calls of each arm span the whole time."""
-    planned = {arm: _calls(source, arm, pulls, seed) for arm in arms}
+    n_calls = pulls if problem.is_lockstep else _CALLS  # in lockstep one block after the other
+    planned = {arm: _calls(source, arm, pulls, seed, n_calls) for arm in arms}
     made: dict[int, list[Trial]] = {arm: [] for arm in arms}
     failures: dict[int, str] = {}
     for place in range(max(map(len, planned.values()))):
@@ -96,11 +97,11 @@ def tried(source: Source, problem: Problem, arms: Sequence[int], pulls: int, see
     return found
 
 
-def _calls(source: Source, arm: int, pulls: int, seed: int) -> list[Call]:
+def _calls(source: Source, arm: int, pulls: int, seed: int, n_calls: int) -> list[Call]:
     """Return the calls for one arm: its first pulls, then the first call again, and with another seed."""
     if isinstance(source, TableSource):
         pulls = min(pulls, source.rows(arm))
-    ends = np.linspace(0, pulls, min(_CALLS, pulls) + 1).round().astype(int).tolist()
+    ends = np.linspace(0, pulls, min(n_calls, pulls) + 1).round().astype(int).tolist()
     calls = [Call(seed, arm, end - start, start) for start, end in pairwise(ends)]
     return [*calls, calls[0], Call(seed + 1, arm, calls[0].count, 0)]
 

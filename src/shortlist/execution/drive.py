@@ -269,6 +269,11 @@ def drive(
     policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
     if (session.items is not None and not _cannot_drift(source)) or own_size:  # each may cost money
         policy = replace(policy, is_one_by_one=True)
+    if executor is not None and getattr(source, "needs_this_thread", False):
+        raise InvalidProblem(
+            "times are measured in one thread, one after the other, since other workers would disturb them; "
+            "leave out workers, executors and `timeout`."
+        )
     if timeout is not None and executor is None:
         raise InvalidProblem(
             "`timeout` needs an `executor`, since a call in this thread cannot be stopped. Use Processes(1)."

@@ -35,7 +35,9 @@ from shortlist.measure.simulated import (
     checked_means,
     default_rewards,
 )
+from shortlist.measure.source import Call
 from shortlist.measure.table_file import read_csv, read_npy, read_npz, read_wide
+from shortlist.measure.timing import CommandTimer, TimingSource
 from shortlist.problem import Problem
 from shortlist.rewards import Gaussian
 from shortlist.session.state import REPRODUCIBLE
@@ -140,7 +142,7 @@ def _digest_of_words(words: Sequence[str]) -> str:
     return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-REISSUE, RETRIES = "reissue", "retries"
+REISSUE, RETRIES, TIMING = "reissue", "retries", "timing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,6 +317,26 @@ def _command(given: _Given) -> Measured:
     return Measured(source, about=about, turns=_turns(given))
 
 
+def _timing(given: _Given) -> Measured:
+    entries, problem = given.entries, given.problem
+    env = entries.get("env", {})
+    argv, folder = entries.get("command"), given.folder / word(entries, "folder", ".")
+    if not isinstance(argv, list) or not isinstance(env, dict):
+        raise InvalidProblem('[measure] needs `command`, such as command = ["./sort", "{name}"].')
+    made = CommandSource(problem, tuple(argv), folder=folder, columns=given.columns.entries, env=env)
+    if made.command_line(Call(0, 0, 1, 0)) != made.command_line(Call(1, 0, 2, 1)):
+        raise InvalidProblem(
+            "the command of a timing is the same in every block; leave out {seed} and {count}."
+        )
+    warmup = whole_number(entries.get("warmup", 1), "warmup", 0)
+    fails = flag(entries, "ignore_failure")
+    lines = [tuple(made.command_line(Call(0, arm, 1, 0))) for arm in range(problem.n)]
+    timers = [CommandTimer(line, folder, env, fails) for line in lines]
+    names = [problem.name(arm) for arm in range(problem.n)]
+    about = {"command": argv, "lines": _digest_of_words([word for line in lines for word in line])}
+    return Measured(TimingSource(timers, names, warmup), about=about | {"ignore_failure": fails})
+
+
 def _turns(given: _Given) -> int | None:
     return whole_number(given.entries["turns"], "turns", 1) if "turns" in given.entries else None
 
@@ -395,6 +417,7 @@ KINDS: dict[str, tuple[_Reader, tuple[str, ...]]] = {
         _command,
         ("command", "folder", "output", "timeout", "env", "persistent", "turns", REPRODUCIBLE),
     ),
+    TIMING: (_timing, ("command", "folder", "env", "warmup", "ignore_failure")),
     "table": (_table, ("file", "order", "layout", "arm", "reward", "axis", *_CHOICE)),
 }
 """The reader of each kind of [measure], and its valid entries."""

@@ -17,6 +17,7 @@ from shortlist.files.arms_file import declared_variances, n_arms, refuse_noise
 from shortlist.files.items_section import ITEM_KEYS, items_of, items_section
 from shortlist.files.measure_section import (
     REISSUE,
+    TIMING,
     Measured,
     check_keys,
     flag,
@@ -28,6 +29,7 @@ from shortlist.input_files import MOST_BYTES
 from shortlist.items import Blocks
 from shortlist.measure import Source, TableSource
 from shortlist.measure.csv_columns import Columns, text_of
+from shortlist.measure.timing import epsilon_of
 from shortlist.problem import Problem
 from shortlist.rewards import BOUNDED, NOISES, UNKNOWN, Gaussian, bounded_rewards, rewards_of
 from shortlist.session.settings import FOLLOWS
@@ -44,6 +46,7 @@ PROBLEM_KEYS = {
     *("variances", "scales", "bounds", "rewards", "at_least", "at_most"),
     *("noise", "pilot", "guarantee", "goal", "costs"),
     "step",
+    "within",
 }
 
 
@@ -192,11 +195,18 @@ def _asked(
 ) -> tuple[Problem, Columns]:
     check_keys(text, {"problem", "measure", "items"}, "the file")
     asked = section(text, "problem", PROBLEM_KEYS)
+    if is_timing := _kind(text) == TIMING:
+        asked = _about_times(asked, text)
+    elif "within" in asked:
+        raise InvalidProblem(f'`within` is for times, with `kind = "{TIMING}"`; write `epsilon`.')
     missing = _REQUIRED - asked.keys()
     if missing:
         lacking = ", ".join(sorted(missing))
         raise InvalidProblem(f"[problem] lacks {lacking}; add a line for each, such as m = 3.")
     columns = Columns.read(folder / str(asked["arms"])) if "arms" in asked else Columns()
+    if is_timing:
+        n, blocks = n_arms(asked, columns), Blocks(lockstep=True)
+        return Problem(**_common(asked, columns), n=n, rewards=Gaussian(), items=blocks), columns
     kind = one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES)
     if kind == "sub-gaussian" and _stated(asked, columns) == ["rewards"]:
         kind = one_of(asked["rewards"], "rewards", ("bernoulli",))
@@ -235,6 +245,21 @@ def _asked(
             )
         known = {"variances": variances, "rewards": asked["rewards"]}
     return Problem(**_common(asked, columns), **known, bounds=asked.get("bounds")), columns
+
+
+def _about_times(asked: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries of a question about times, with `epsilon` in place of `within`."""
+    allowed = {"m", "delta", "epsilon", "within", "arms", "names", "n", "costs"}
+    if "items" in text or (extra := sorted(asked.keys() - allowed)):
+        which = "[items]" if "items" in text else f"`{extra[0]}`"
+        raise InvalidProblem(f'with `kind = "{TIMING}"`, the noise and the goal are known; omit {which}.')
+    if ("within" in asked) == ("epsilon" in asked):
+        raise InvalidProblem(
+            "give either `within`, such as within = 0.02, or `epsilon`, a difference of logarithms of times."
+        )
+    rest = {key: value for key, value in asked.items() if key != "within"}
+    epsilon = asked["epsilon"] if "epsilon" in asked else epsilon_of(asked["within"])
+    return rest | {"epsilon": epsilon, "goal": "minimise"}
 
 
 def _common(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:

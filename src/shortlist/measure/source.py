@@ -36,7 +36,8 @@ Take: TypeAlias = Callable[[Mapping[int, Any]], bool]
 class Source(Protocol):
     """A source of rewards; it must be picklable to be used in other processes.
 
-    A source may have `is_reproducible` = True if its answers depend only on the call, including the seed.
+    A source may have `is_reproducible` = True if its answers depend only on the call, including the seed. It
+    may have `needs_this_thread` = True if other workers would disturb it.
 
     A source that measures many calls at once, but each by itself, may have a method
     ``answer_each(calls, take)``. It passes answers to `take` as soon as they are known, in any order, and
