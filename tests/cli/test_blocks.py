@@ -1,6 +1,7 @@
 """Blocks on the command line: by hand, in status and report, and as simulations."""
 
 import random
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,19 @@ def test_status_forecasts_the_blocks_that_are_needed(trial: Calls) -> None:
             row["reward"] = repr(reward(int(row["arm"]), int(row["seed"]), 0.1))
         trial.tell(rows)
     left = data["n_blocks_left"]
+    with closing(sl.open_store("shortlist.db")) as store, sl.Session.resume(store, "trial") as session:
+        history = session.history
+        assert history.rules.likely_ends is not None
+        assert left == np.ceil(history.rules.likely_ends(history.state).max() - data["n_blocks"])
     assert 1 < left < 300
     words = trial("status", "trial").words
     assert (
         f"{data['n_pulls']} pulls made in {data['n_blocks']} blocks; about {left} more blocks needed" in words
     )
     assert "scores" not in words
-    assert "scores" not in trial("report", "trial").words
+    report = trial("report", "trial").words
+    assert "scores" not in report
+    assert "in blocks that all arms share" in report
 
 
 def test_means_are_those_of_the_same_blocks(call: Calls) -> None:
@@ -133,6 +140,8 @@ def test_certify_is_what_a_run_would_certify() -> None:
     assert found.statuses == session.result.arms.statuses
     part[0, 5:] = np.nan  # an arm that stopped early
     assert sl.certify(problem, scores=part).epsilon >= found.epsilon
+    low = np.where(np.arange(40) < np.array([[8], [40], [40]]), table - 1000, np.nan)
+    assert sl.certify(problem, scores=low).selected == ("arm-2",)
     part[0] = np.nan
     assert "arm-0 was not measured at all" in str(sl.certify(problem, scores=part))
     passing = problem.changed(items=sl.Blocks(lockstep=True))

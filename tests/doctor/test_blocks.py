@@ -55,10 +55,9 @@ def in_blocks(trouble: str, rng: np.random.Generator) -> FloatArray:
     elif trouble == "noise":
         table[:, 2] += rng.normal(0, np.exp(rows / 12))
     elif trouble == "correlated":
-        steps = rng.normal(0, 10, len(table))
-        for row in range(1, len(table)):
-            steps[row] = 0.8 * steps[row - 1] + 0.6 * steps[row]
-        table[:, 2] += steps
+        table = shared(rng, 200)
+        steps = rng.normal(0, 10, 201)
+        table[:, 2] += steps[1:] + steps[:-1]  # each depends on the one before, but on none earlier
     elif trouble == "coarse":
         table = 100 * table[:, :1] // 100 + rng.integers(0, 2, table.shape) * np.array([0, 1, 0, 0, 0])
     return table

@@ -85,7 +85,7 @@ def test_every_kind_of_program_gets_the_same_blocks(tmp_path: Path, kind: str) -
     exec(PROGRAM, scope)
     file = written(tmp_path, KINDS[kind])
     alone = sl.select(scope["measure"], read_problem(file), seed=7)
-    result = found(file)
+    result = found(file, budget=2 * alone.n_pulls)
     assert result.is_answer
     assert result.selected == ("c",)
     assert result.arms.means.tolist() == alone.arms.means.tolist()

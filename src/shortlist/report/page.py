@@ -173,7 +173,7 @@ def _health(report: Report) -> str:
         body = "<p>No warnings: no conflicts between answers, no scored failures"
         body += (
             "."
-            if report.rounds is None
+            if report.rounds is None or not report.result.problem.knows_variances
             else f", and means that vary as {_expected(report)}, as far as that can be tested."
         )
         return _section("Health", body + "</p>")

@@ -61,6 +61,7 @@ def question_words(problem: Problem) -> str:
         "gaussian": "Gaussian rewards with exactly the stated variances",
         "sub-gaussian": "sub-Gaussian rewards with at most the stated variances",
     }.get(problem.noise, "rewards")
+    noise += " in blocks that all arms share" if problem.has_blocks else ""
     if problem.bounds is not None:
         noise += f"{'' if problem.is_bounded else ','} declared to {declared(problem)}"
     return (
