@@ -86,11 +86,15 @@ def test_no_smaller_variances_and_no_set_of_best_arms_break_the_promise(delta: f
     variances = [1.0, 3.0, 3.0, 0.2]
     problem = sl.Problem(m=m, epsilon=0.1, delta=delta, variances=variances)
     stated = np.sqrt(1 / (2 * allocation(problem).information(problem.variances)))
+    seen = set()  # arms 1 and 2 are alike
     for shares in product([0.0, 0.5, 1.0], repeat=4):
         deviations = stated * np.array(shares)
         for best in combinations(range(4), m):
             others = [arm for arm in range(4) if arm not in best]
-            assert exact(deviations[list(best)], deviations[others]) <= delta * (1 + 1e-3)
+            case = (*np.sort(deviations[list(best)]).tolist(), *np.sort(deviations[others]).tolist())
+            if case not in seen:
+                seen.add(case)
+                assert exact(deviations[list(best)], deviations[others]) <= delta * (1 + 1e-3)
 
 
 def test_without_positive_parts_a_quiet_best_arm_would_break_it() -> None:

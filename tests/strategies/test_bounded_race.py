@@ -101,7 +101,7 @@ TRAPS = {
 def test_errors_stay_below_delta_where_it_is_large(trap: str) -> None:
     (means, m, epsilon), delta = TRAPS[trap], 0.45
     problem = question(len(means), m, delta, epsilon)
-    outcome = sl.simulate(problem, means, "race", replications=150, seed=7)
+    outcome = sl.simulate(problem, means, "race", replications=100, seed=7)
     assert outcome.is_final.all()
     assert outcome.error_rate_interval(0.999)[0] <= delta
 
