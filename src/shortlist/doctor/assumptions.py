@@ -116,6 +116,9 @@ def dependence(problem: Problem, source: Source, tried: Sequence[ArmTrials], see
     The statistics are the sum of rank correlations over all pairs of arms, and the sum of their squares. If
     arms are independent, shuffling the rewards of each arm does not tend to make them smaller.
     """
+    if problem.has_blocks:
+        seen = "Arms are compared within blocks, so they may depend on each other."
+        return [Finding("ok", "blocks", seen)]
     if problem.items is not None:
         seen = "All arms take the same items and are compared item by item, so they may depend on each other."
         return [Finding("ok", "shared items", seen)]
