@@ -20,15 +20,15 @@ def drawn_variances(variances: Any, count: int, seed: int) -> FloatArray:
 def play_unknown(
     name: str, question: Problem, reward: Reward, shown: FloatArray, most_batches: int = 10**9
 ) -> Played:
-    """Play a strategy that is shown these sample variances after its pilot."""
+    """Play a strategy that is shown these sample variances after its pilot, or always if it needs them."""
     rules: Strategy[Any] = strategy_for(name, question)
     state, played = rules.init(question, ()), Played()
     while not rules.verdict(state).is_final and len(played.batches) < most_batches:
         batch = rules.ask(state)
         means = played.pull(dict(zip(batch.arms.tolist(), batch.counts.tolist(), strict=True)), reward)
         told = np.array([means[arm] for arm in batch.arms.tolist()])
-        is_pilot = len(played.batches) == 1
-        state = rules.tell(state, Moments(told, shown[batch.arms] if is_pilot else None))
+        is_shown = len(played.batches) == 1 or rules.needs_variances
+        state = rules.tell(state, Moments(told, shown[batch.arms] if is_shown else None))
     played.selected = set(rules.verdict(state).selected.tolist())
     return played
 

@@ -74,7 +74,7 @@ def test_known_variances_make_it_a_problem() -> None:
 
 
 def test_each_kind_of_question_has_strategies_of_its_own() -> None:
-    own = {"t-race", "dudewicz-dalal", "rinott", "kim-nelson"}
+    own = {"paired-race", "t-cut-race", "t-race", "dudewicz-dalal", "rinott", "kim-nelson"}
     assert set(sl.strategies.names("unknown")) == own | set(sl.strategies.names())
     assert not own & set(sl.strategies.names())
     with pytest.raises(
@@ -108,8 +108,14 @@ def test_what_is_not_proved_is_refused(name: str, m: int, reason: str) -> None:
 
 
 def test_the_plan_says_what_is_known_before_the_pilot() -> None:
-    plan = sl.plan(asked(100))
-    assert plan.best.strategy == sl.Session(asked(100)).strategy == "t-race"
+    for n, best, begin in (
+        (100, "t-cut-race", "starts with 6 pulls of each of 100 arms, 600 pulls in total"),
+        (10, "paired-race", "starts with 8 pulls of each of 10 arms, 80 pulls in total"),
+    ):
+        assert sl.plan(asked(n)).best.strategy == sl.Session(asked(n)).strategy == best
+        assert str(sl.plan(asked(n))).startswith(f"{best}: {begin}. How many more")
+    plan = sl.plan(asked(100, pilot=40))
+    assert plan.best.strategy == sl.Session(asked(100, pilot=40)).strategy == "t-race"
     assert plan.best.worst_case_pulls is None
     assert plan.best.guarantee is not None
     assert str(plan).startswith(
@@ -120,7 +126,7 @@ def test_the_plan_says_what_is_known_before_the_pilot() -> None:
     assert plan["rinott"].rounds == 2
     assert plan.to_dict()["gap"] is None
     assert sl.plan(asked(guarantee="indifference")).best.strategy == "kim-nelson"
-    assert sl.plan(asked(guarantee="indifference", m=2)).best.strategy == "t-race"
+    assert sl.plan(asked(guarantee="indifference", m=2)).best.strategy == "paired-race"
     assert "no measurement is needed" in str(sl.plan(asked(2, m=2)))
 
 
@@ -209,7 +215,7 @@ def test_rates_follow_scales() -> None:
 def test_select_knows_nothing_of_variances() -> None:
     question = unknown(m=2, epsilon=1.0, delta=0.05, names=list("abcde"))
     result = sl.select(lambda arm, count, rng: rng.normal(2.0 * arm, 0.5 + arm, count), question, seed=1)
-    assert result.strategy == "t-race"
+    assert result.strategy == "paired-race"
     assert sorted(result.selected) == ["d", "e"]
     assert "Gaussian with one variance for each arm" in str(result)
     assert "No algorithm" not in str(result)
@@ -218,7 +224,7 @@ def test_select_knows_nothing_of_variances() -> None:
 
 
 def test_the_cap_is_known_after_the_pilot() -> None:
-    session = sl.Session(asked(3, epsilon=1.0))
+    session = sl.Session(asked(3, epsilon=1.0), "t-race")
     assert session.worst_case_pulls is None
     tickets = session.ask()
     assert tickets.needs_variances
@@ -230,7 +236,7 @@ def test_the_cap_is_known_after_the_pilot() -> None:
 
 
 def test_a_pilot_needs_more_than_means() -> None:
-    session = sl.Session(asked(3))
+    session = sl.Session(asked(3), "t-race")
     tickets = session.ask()
     with pytest.raises(sl.MeasurementFailed, match="give `rewards`, or summaries with `variance`"):
         session.tell(tickets, means=np.zeros(3))
@@ -306,9 +312,11 @@ def test_a_resting_arm_is_compared_with_new_incumbents_where_it_stands() -> None
 def test_many_arms_take_little_memory_and_time() -> None:
     question = asked(100_000, m=3, epsilon=1.0)
     means = np.where(question.arms < 3, 4.0, 0.0)
-    outcome = sl.simulate(question, means, variances=np.linspace(1.0, 2.0, 100_000), replications=1, seed=1)
-    assert outcome.selected.tolist() == [[0, 1, 2]]
-    assert outcome.pulls[0] < 1.2 * 100_000 * pilot.size(question)
+    variances = np.linspace(1.0, 2.0, 100_000)
+    for strategy, most in (("t-race", 1.2 * pilot.size(question)), ("t-cut-race", 25)):
+        outcome = sl.simulate(question, means, strategy, variances=variances, replications=1, seed=1)
+        assert outcome.selected.tolist() == [[0, 1, 2]]
+        assert outcome.pulls[0] < 100_000 * most
 
 
 def test_answers_in_any_order_go_to_their_own_arms() -> None:

@@ -61,13 +61,14 @@ def build() -> str:
 
 ## For unknown variances
 
-For [unknown variances](unknown-variances.md): Gaussian rewards, a pilot first, a cap that is known after it.
+For [unknown variances](unknown-variances.md): Gaussian rewards. `paired-race` and `t-cut-race` have no
+cap; the others begin with a pilot, and their cap is known after it.
 
 | name | what it does | m | promise | source |
 |---|---|---|---|---|
 {chr(10).join(_row(name, _UNKNOWN) for name in own)}
 
-These work on upper bounds that the pilot gives for all variances at once, so they need more pulls:
+These work on upper bounds that a pilot gives for all variances at once, so they need more pulls:
 {_listed(others)}.
 
 ## For shared items
@@ -157,8 +158,8 @@ def _source(text: str) -> str:
     anchors = {found[1]: found[0] for found in re.findall(r"\]\(#((\d+)-[^)]*)\)", theory)}
     escaped = text.replace("[", r"\[").replace("]", r"\]")
     return re.sub(
-        r"docs/theory\.md, section (\d+)",
-        lambda found: f"[section {found[1]}](theory.md#{anchors[found[1]]})",
+        r"docs/theory\.md, (sections?) (\d+)",
+        lambda found: f"[{found[1]} {found[2]}](theory.md#{anchors[found[2]]})",
         escaped,
     )
 

@@ -17,6 +17,7 @@ from shortlist.rewards import Gaussian
 from shortlist.strategies import names, strategy_for, strategy_named
 from shortlist.strategies.pilot import size as pilot_size
 from shortlist.strategies.protocol import Strategy
+from shortlist.strategies.t_cut_race import pays as limits_pay
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,9 +190,10 @@ class Plan:
         pulls = best.worst_case_pulls or 0
         finds_variances = self.problem.is_bounded and best.strategy == "race"
         if self.problem.has_blocks:
-            return _before_the_blocks(best, self.problem)
+            return _before_the_first(best, self.problem)
         if not self.problem.knows_variances and self.problem.m < self.problem.n:
-            return _before_the_pilot(best, self.problem)
+            is_pilot = not strategy_for(best.strategy, self.problem).needs_variances
+            return (_before_the_pilot if is_pilot else _before_the_first)(best, self.problem)
         if pulls == 0:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if self.problem.items is not None:
@@ -323,8 +325,8 @@ def usual_cost(
 
     For unknown variances only those with a pilot of their own are considered.
     """
-    own = set(names()) if not problem.knows_variances else set()
-    chosen = [row for row in rows if row.is_certified and (problem.has_blocks or row.strategy not in own)]
+    own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
+    chosen = [row for row in rows if row.is_certified and row.strategy not in own]
     found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale)
     return found
 
@@ -377,7 +379,11 @@ def _resolve_unknown(name: str, problem: Problem) -> str:
         is_enough = problem.guarantee == "indifference" and not strategy_for("kim-nelson", problem).unfit(
             problem
         )
-        return "kim-nelson" if is_enough else "t-race"
+        if is_enough:
+            return "kim-nelson"
+        if problem.pilot is not None:
+            return "t-race"
+        return "t-cut-race" if problem.m < problem.n and limits_pay(problem) else "paired-race"
     if reason := strategy_for(name, problem).unfit(problem):
         raise InvalidProblem(f"strategy {name} cannot take this problem: {reason}.")
     return name
@@ -399,15 +405,18 @@ def _row_for_unknown(name: str, problem: Problem) -> Row:
     return Row(name, pulls, rounds, promise, "" if is_answer else "only with an indifference zone")
 
 
-def _before_the_blocks(best: Row, problem: Problem) -> str:
+def _before_the_first(best: Row, problem: Problem) -> str:
+    """Return what is known before the first batch of a strategy without a pilot."""
     if problem.m == problem.n:
         return f"{best.strategy}: all arms are selected, so no measurement is needed."
     rules = strategy_for(best.strategy, problem)
     counts = rules.ask(rules.init(problem, ())).counts
+    unit = "blocks of all" if problem.has_blocks else "pulls of each of"
+    depends = "the differences of arms vary between blocks" if problem.has_blocks else "rewards vary"
     return (
-        f"{best.strategy}: starts with {counts[0]} blocks of all {problem.n:,} arms, {counts.sum():,} pulls "
-        f"in total. How many more are needed depends on how much the differences of arms vary between "
-        f"blocks, and can be forecast after these."
+        f"{best.strategy}: starts with {counts[0]} {unit} {problem.n:,} arms, {counts.sum():,} pulls in "
+        f"total. How many more are needed depends on how much {depends}; what is certified is known at any "
+        f"moment."
     )
 
 

@@ -381,9 +381,11 @@ class _Arms:
     def sample_variances(self, rngs: list[np.random.Generator], batch: Batch) -> FloatArray:
         """Return the sample variances of Gaussian rewards, which are independent of their means."""
         drawn = np.zeros(batch.arms.shape)
-        for row, rng, arms, counts in zip(drawn, rngs, batch.arms, batch.counts - 1, strict=True):
+        for row, rng, arms, counts in zip(drawn, rngs, batch.arms, batch.counts, strict=True):
+            asked = counts > 1  # lanes that ask for fewer arms are padded
             if self.is_noisy:
-                row[:] = self.variances[arms] * rng.chisquare(counts) / counts
+                freedom = counts[asked] - 1
+                row[asked] = self.variances[arms[asked]] * rng.chisquare(freedom) / freedom
         return drawn
 
     def scaled(self, drawn: FloatArray, arms: IntArray) -> FloatArray:
@@ -438,7 +440,7 @@ def _run(
     outcome = running.outcome
     state = rules.init(problem, (len(running.lanes),))
     is_within = np.ones(len(running.lanes), dtype=np.bool_)  # has not used up its budget
-    is_pilot = not problem.knows_variances
+    has_variances = not problem.knows_variances  # in a pilot, or always
     while True:
         verdict = rules.verdict(state)
         if verdict.is_final.any():
@@ -460,9 +462,9 @@ def _run(
             continue
         outcome.pulls[running.lanes[is_open]] += costs[is_open]
         means = problem.merits(arms.scaled(arms.pull(running.rngs, batch), batch.arms))
-        variances = arms.sample_variances(running.rngs, batch) if is_pilot else None
+        variances = arms.sample_variances(running.rngs, batch) if has_variances else None
         state = rules.tell(state, Moments(means, variances))
-        is_pilot = False
+        has_variances = rules.needs_variances
 
 
 def is_bad(problem: Problem, means: FloatArray) -> BoolArray:

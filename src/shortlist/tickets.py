@@ -25,18 +25,28 @@ class Ticket:
 
 @dataclass(frozen=True, eq=False)
 class Tickets(Sequence[Ticket]):
-    """The requests of one round, as arrays and as a sequence of `Ticket`."""
+    """The requests of one round, as arrays and as a sequence of `Ticket`.
+
+    `always_vary` is whether the strategy needs sample variances in every round.
+    """
 
     problem: Problem
     round: int
     arms: IntArray
     counts: IntArray
     first_pulls: IntArray
+    always_vary: bool = False
+
+    @property
+    def is_pilot(self) -> bool:
+        """Whether this is a pilot for unknown variances."""
+        is_unknown = not self.problem.knows_variances and self.problem.items is None
+        return is_unknown and self.round == 0 and not self.always_vary
 
     @property
     def needs_variances(self) -> bool:
-        """Whether this is a pilot for unknown variances, so that answers must include sample variances."""
-        return self.round == 0 and not self.problem.knows_variances and self.problem.items is None
+        """Whether answers must include sample variances, as those to a pilot must."""
+        return self.always_vary or self.is_pilot
 
     @property
     def takes_variances(self) -> bool:
@@ -49,7 +59,7 @@ class Tickets(Sequence[Ticket]):
     def take(self, places: "IntArray | slice") -> "Tickets":
         """Return some of the tickets, by position."""
         arrays = (self.arms[places], self.counts[places], self.first_pulls[places])
-        return Tickets(self.problem, self.round, *arrays)
+        return Tickets(self.problem, self.round, *arrays, self.always_vary)
 
     @overload
     def __getitem__(self, place: int) -> Ticket: ...

@@ -53,7 +53,7 @@ def states(name: str, case: str, most: int = 8) -> list[tuple[Any, Moments]]:
     while not rules.verdict(state).is_final and len(found) < most:
         batch = rules.ask(state)
         told = [reward(int(arm), len(found), int(n)) for arm, n in zip(batch.arms, batch.counts, strict=True)]
-        given = Moments(np.array(told), None if found else shown)
+        given = Moments(np.array(told), None if found and not rules.needs_variances else shown[batch.arms])
         found.append((state, given))
         state = after(name, question, state, given)
     return found
@@ -107,23 +107,26 @@ def test_replay_of_the_log_is_the_live_run(name: str, case: str) -> None:
     assert live.worst_case_pulls == again.worst_case_pulls
     assert len(result.indices) == question.m
     assert live.events[0].variances is not None
-    assert all(event.variances is None for event in live.events if event.round > 0)
+    is_needed = strategy_for(name, question).needs_variances
+    assert all((event.variances is not None) == is_needed for event in live.events if event.round > 0)
     if live.worst_case_pulls is not None:
         assert result.n_pulls <= live.worst_case_pulls
 
 
 def test_partial_tells_in_any_order_are_one_tell(name: str) -> None:
     question, _, shown = setting(name, "three of ten")
+    is_needed = strategy_for(name, question).needs_variances
     whole, parts = sl.Session(question, name), sl.Session(question, name)
     rng = np.random.default_rng(0)
     while tickets := whole.ask():
         means = rng.standard_normal(len(tickets)) + means_of(question)[tickets.arms]
-        variances = shown if tickets.round == 0 else [None] * len(tickets)
+        is_shown = tickets.round == 0 or is_needed
+        variances = shown[tickets.arms] if is_shown else [None] * len(tickets)
         told = [
             sl.Summary(ticket.count, mean, variance)
             for ticket, mean, variance in zip(tickets, means.tolist(), variances, strict=True)
         ]
-        assert tickets.needs_variances == (tickets.round == 0)
+        assert tickets.needs_variances == is_shown
         whole.tell(tickets, told)
         for place in rng.permutation(len(tickets)).tolist():
             parts.tell(tickets[place], told[place])
@@ -140,7 +143,8 @@ def test_permuting_the_arms_permutes_the_answer(name: str, case: str) -> None:
         name, question, lambda arm, number, count: reward(int(order[arm]), number, count), shown[order]
     )
     assert {int(order[arm]) for arm in moved.selected} == plain.selected
-    assert {int(order[arm]): pulls for arm, pulls in moved.pulls.items()} == plain.pulls
+    if name != "paired-race":  # there, rewards that were not told depend on the number of the arm
+        assert {int(order[arm]): pulls for arm, pulls in moved.pulls.items()} == plain.pulls
 
 
 @pytest.mark.parametrize("power", [-9, 4])
@@ -173,7 +177,7 @@ def test_a_lane_is_what_it_would_be_alone(name: str, case: str) -> None:
             noise = rng.standard_normal(len(batch.arms))
             told = noise * np.sqrt(variances[batch.arms] / batch.counts) + means[batch.arms]
             shown = None
-            if not pulls:
+            if not pulls or rules.needs_variances:
                 freedom = batch.counts - 1
                 shown = variances[batch.arms] * rng.chisquare(freedom) / freedom
             state = after(name, question, state, Moments(told, shown))
@@ -188,6 +192,9 @@ def test_pulls_stay_below_the_cap_that_the_pilot_gives(name: str, case: str) -> 
     question, _, shown = setting(name, case)
     rules = strategy_for(name, question)
     assert rules.worst_case_pulls(question) is None
+    if rules.needs_variances:
+        assert rules.cap_from is None  # there is no pilot
+        return
     assert rules.cap_from is not None
     assert rules.cap_from(rules.init(question, ())) is None
     told = 1e-9 * shown[question.arms]

@@ -454,10 +454,14 @@ def test_trial_calls_are_those_that_a_run_would_make() -> None:
 
 # --- unknown variances ----------------------------------------------------------------------------
 
-UNKNOWN = unknown(m=2, epsilon=0.5, delta=0.05, n=20)
+UNKNOWN = unknown(m=2, epsilon=0.5, delta=0.05, n=20, pilot=35)
 
 
 def test_the_pilot_is_announced_where_variances_are_unknown() -> None:
+    begun = examine(FunctionSource(sound), unknown(m=2, epsilon=0.5, delta=0.05, n=20))
+    assert begun.is_healthy
+    assert "starts with a first batch of 6 pulls per arm, 120 in total" in seen(begun, "first batch")
+    assert (begun.strategy, begun.pilot_pulls) == ("t-cut-race", None)
     found = examine(FunctionSource(sound), UNKNOWN)
     assert found.is_healthy
     assert "variance" not in severities(found)

@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -226,10 +227,13 @@ def test_it_is_resumed_from_a_store(tmp_path: Path) -> None:
     assert not part.result.is_answer
     assert study.user_attrs[ATTRIBUTE]["stop"] == "budget"
     assert not study.user_attrs[ATTRIBUTE]["is_certified"]
+    assert 0.2 < part.result.certified_epsilon < math.inf
+    begun = confirm(study_of(TRUE), counting, epsilon=0.2, top=4, budget=8)
+    calls -= 8
     with pytest.raises(
         sl.InvalidProblem, match=r"no trial is selected.*Call `confirm` with a larger `budget`"
     ):
-        _ = part.best_params
+        _ = begun.best_params
     done = confirm(study, counting, epsilon=0.2, top=4, **where)
     assert calls == needed
     assert done.result.to_dict() == whole.result.to_dict()

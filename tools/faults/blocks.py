@@ -5,6 +5,8 @@ from tools.faults.fault import Fault
 _EVIDENCE = "certificates/paired_t.py"
 _STRATEGY = "strategies/paired_race.py"
 _ITEMS = "items.py"
+_LIMITS = "strategies/t_cut_race.py"
+_STREAMS = "strategies/paired_streams.py"
 _CALLS = "session/call_plan.py"
 _SCHEDULER = "execution/scheduler.py"
 _TIMING = "measure/timing.py"
@@ -51,14 +53,14 @@ FAULTS = (
     Fault(
         "blocks: the union over outsiders forgotten",
         _STRATEGY,
-        "math.log(problem.m * (problem.n - problem.m) / delta)",
-        "math.log(problem.m / delta)",
+        "return math.log(problem.m * (problem.n - problem.m) / delta)",
+        "return math.log(problem.m / delta)",
     ),
     Fault(
         "blocks: the union over the best forgotten",
         _STRATEGY,
-        "math.log(problem.m * (problem.n - problem.m) / delta)",
-        "math.log((problem.n - problem.m) / delta)",
+        "return math.log(problem.m * (problem.n - problem.m) / delta)",
+        "return math.log((problem.n - problem.m) / delta)",
     ),
     Fault(
         "blocks: deviations are not from the mean",
@@ -413,5 +415,83 @@ FAULTS = (
         "doctor/trials.py",
         "n_calls = pulls if problem.is_lockstep else _CALLS",
         "n_calls = _CALLS",
+    ),
+    Fault(
+        "limits: the union over the best forgotten",
+        _LIMITS,
+        "upper = math.log(problem.m / (UPPER * problem.delta))",
+        "upper = math.log(1 / (UPPER * problem.delta))",
+    ),
+    Fault(
+        "limits: upper limits have all of delta",
+        _LIMITS,
+        "upper = math.log(problem.m / (UPPER * problem.delta))",
+        "upper = math.log(problem.m / problem.delta)",
+    ),
+    Fault(
+        "limits: the union over other arms forgotten",
+        _LIMITS,
+        "lower = math.log((problem.n - problem.m) / ((1 - UPPER) * problem.delta))",
+        "lower = math.log(1 / ((1 - UPPER) * problem.delta))",
+    ),
+    Fault(
+        "limits: deviations between batches forgotten",
+        _LIMITS,
+        "deviations[arms] += variances * (counts - 1) + shifts**2 * (pulls[arms] * counts / totals)",
+        "deviations[arms] += variances * (counts - 1)",
+    ),
+    Fault(
+        "limits: sample variances with one reward too many",
+        _LIMITS,
+        "deviations[arms] += variances * (counts - 1) +",
+        "deviations[arms] += variances * counts +",
+    ),
+    Fault(
+        "limits: they may get wider",
+        _LIMITS,
+        "uppers[arms] = np.minimum(uppers[arms], pooled[arms] + reaches[0])",
+        "uppers[arms] = pooled[arms] + reaches[0]",
+    ),
+    Fault(
+        "limits: the worst incumbent does not count",
+        _LIMITS,
+        "if state.uppers[others].max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:",
+        "if state.uppers[others].max() <= state.lowers[state.incumbents].max() + state.problem.epsilon:",
+    ),
+    Fault(
+        "limits: all incumbents have the epsilon of the best",
+        _LIMITS,
+        "exact = np.maximum(state.uppers[others].max() - state.lowers[inside], 0.0)",
+        "exact = np.maximum(state.uppers[others].max() - state.lowers[inside].max() + 0 * inside, 0.0)",
+    ),
+    Fault(
+        "limits: too few equal rewards are a limit",
+        _LIMITS,
+        "np.where(np.isinf(ratios), np.inf, np.sqrt(ratios * deviations / pulls))",
+        "np.nan_to_num(np.sqrt(ratios * deviations / pulls), posinf=np.inf)",
+    ),
+    Fault(
+        "streams: restored rewards have the variance of the population",
+        _STREAMS,
+        "np.sqrt(variances * (counts - 1) / np.add.reduceat(noise**2, starts))",
+        "np.sqrt(variances * counts / np.add.reduceat(noise**2, starts))",
+    ),
+    Fault(
+        "streams: all arms are restored with the same numbers",
+        _STREAMS,
+        "keys = (arms.astype(np.uint64) << np.uint64(40)) + ",
+        "keys = 0 * (arms.astype(np.uint64) << np.uint64(40)) + ",
+    ),
+    Fault(
+        "streams: all batches are restored with the same numbers",
+        _STREAMS,
+        "np.repeat(ends - counts - first_pulls, counts)",
+        "np.repeat(ends - counts, counts)",
+    ),
+    Fault(
+        "streams: variances are needed in the first round only",
+        "tickets.py",
+        "return self.always_vary or self.is_pilot",
+        "return self.round == 0 and (self.always_vary or self.is_pilot)",
     ),
 )

@@ -338,7 +338,7 @@ FAULTS = (
     Fault(
         "simulation: sample variances with a degree of freedom too many",
         "simulation.py",
-        "batch.counts - 1, strict=True",
-        "batch.counts, strict=True",
+        "freedom = counts[asked] - 1",
+        "freedom = counts[asked]",
     ),
 )

@@ -23,6 +23,7 @@ GAINS = (0.1, 1.0)
 """The variances of the mean difference in units of the standard deviation, each with the same weight."""
 
 _BISECTIONS = 60
+_TABLE = 4096  # ratios for fewer blocks are kept
 _MOST_LOG = 27.0  # ratios are looked for up to the exponential of this
 
 
@@ -53,23 +54,28 @@ def sufficient_ratios(n_blocks: IntArray, threshold: float) -> FloatArray:
 
     The threshold is that of the logarithm of evidence. Where a ratio is returned, a slightly larger one is.
     """
-    if not len(n_blocks):
-        return np.empty(0)
-    return _all_ratios(1 << max(6, int(n_blocks.max()).bit_length()), threshold)[n_blocks]
+    found, is_common = np.empty(len(n_blocks)), n_blocks < _TABLE
+    found[is_common] = _first_ratios(threshold)[n_blocks[is_common]]
+    if not is_common.all():
+        rare, places = np.unique(n_blocks[~is_common], return_inverse=True)
+        found[~is_common] = _ratios(rare, threshold)[places]
+    return found
 
 
 @lru_cache(maxsize=64)
-def _all_ratios(size: int, threshold: float) -> FloatArray:
-    """Return the ratios for all numbers of blocks below `size`."""
-    n_blocks = np.arange(size)
-    low, high = np.full(size, -_MOST_LOG), np.full(size, _MOST_LOG)
+def _first_ratios(threshold: float) -> FloatArray:
+    return _ratios(np.arange(_TABLE), threshold)
+
+
+def _ratios(n_blocks: IntArray, threshold: float) -> FloatArray:
+    """Return the same for different numbers of blocks, by bisection."""
+    low, high = np.full(len(n_blocks), -_MOST_LOG), np.full(len(n_blocks), _MOST_LOG)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         is_enough = log_evidence(n_blocks, np.exp(middle)) >= threshold
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
     is_possible = log_evidence(n_blocks, np.exp(high)) >= threshold
     found: FloatArray = np.where(is_possible, np.exp(high), np.inf)
-    found.flags.writeable = False
     return found
 
 

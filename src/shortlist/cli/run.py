@@ -213,10 +213,11 @@ def _called(file: Path) -> str:
 def _announced(file: Path, session: "Driven", budget: float | None) -> str:
     problem, worst = session.problem, session.worst_case_pulls
     cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
-    if session.asked.needs_variances:
+    if session.asked.needs_variances and session.asked.round == 0:
         n_pulls = session.asked.counts
         worst = int(n_pulls.sum())
-        cap = f"starts with a pilot of {n_pulls[0]:,} pulls per arm, {worst:,} in total"
+        pilot = "a pilot of " if session.asked.is_pilot else ""
+        cap = f"starts with {pilot}{n_pulls[0]:,} pulls per arm, {worst:,} in total"
     said = f"{file}: {problem.words}\n{session.strategy}: {cap}"
     most = None if worst is None else worst * problem.highest_cost
     if budget is not None and most is not None and most > budget and not session.is_done:

@@ -138,10 +138,13 @@ def examine(
             *findings.supply(source, most),
             *findings.travel(source),
         ),
-        pilot_pulls=pilot_size(problem) * problem.n
-        if not problem.knows_variances and problem.m < problem.n and not problem.has_blocks
-        else None,
+        pilot_pulls=pilot_size(problem) * problem.n if _has_pilot(problem, rules) else None,
     )
+
+
+def _has_pilot(problem: Problem, rules: Strategy[Any]) -> bool:
+    is_unknown = not problem.knows_variances and problem.items is None
+    return is_unknown and problem.m < problem.n and not rules.needs_variances
 
 
 def _usual(problem: Problem, made: list[ArmTrials], strategy: str, most: int) -> float | None:
@@ -168,7 +171,7 @@ def _rewards(
     Repeated rewards have no distribution to test, and a drift that all arms share correlates them.
     """
     fresh = findings.freshness(problem, made)
-    found = [*fresh, *findings.ranges(problem, made), *_noise(source, problem, made)]
+    found = [*fresh, *findings.ranges(problem, made), *_noise(source, problem, made, rules)]
     if _has(fresh, "error"):
         return found
     if problem.has_blocks and not problem.is_bounded:
@@ -182,10 +185,13 @@ def _has(found: list[Finding], severity: str) -> bool:
     return any(finding.severity == severity for finding in found)
 
 
-def _noise(source: Source, problem: Problem, made: list[ArmTrials]) -> list[Finding]:
-    """Return findings on the variances as declared or, if they are unknown, on the pilot."""
+def _noise(source: Source, problem: Problem, made: list[ArmTrials], rules: Strategy[Any]) -> list[Finding]:
+    """Return findings on the variances as declared or, if they are unknown, on the first batch."""
     if problem.knows_variances:
         return spread(problem, made)
-    if problem.has_blocks:
+    if problem.has_blocks or problem.m == problem.n:
         return []
-    return findings.pilot(problem, source, made, pilot_size(problem)) if problem.m < problem.n else []
+    if _has_pilot(problem, rules):
+        return findings.first_batch(problem, source, made, pilot_size(problem), "pilot")
+    counts = rules.ask(rules.init(problem, ())).counts
+    return findings.first_batch(problem, source, made, int(counts[0]), "first batch")

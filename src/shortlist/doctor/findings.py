@@ -219,25 +219,28 @@ def _shortest(source: Source, n: int) -> int | None:
     return min(source.rows(arm) for arm in range(n)) if isinstance(source, TableSource) else None
 
 
-def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: int) -> list[Finding]:
-    """Describe the pilot, and check whether the measurement is suitable for it."""
+def first_batch(
+    question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: int, what: str
+) -> list[Finding]:
+    """Describe the first batch, a pilot or not, and check whether the measurement is suitable for it."""
     each = f"{pulls:,} pulls per arm"
     rows = _shortest(source, question.n)
     if rows is not None and rows < pulls:
+        smaller = ", or set a smaller `pilot`" if what == "pilot" else ""
         return [
             Finding(
                 "error",
-                "pilot",
-                f"The pilot takes {each}, but an arm has only {rows:,} rows.",
-                "Record more rows, or set a smaller `pilot`.",
+                what,
+                f"The {what} takes {each}, but an arm has only {rows:,} rows.",
+                f"Record more rows{smaller}.",
             )
         ]
     if any(trial.summary.variance is None for trial in _all(tried) if trial.call.count > 1):
         return [
             Finding(
                 "error",
-                "pilot",
-                "The measurement returns only means, but the pilot needs sample variances.",
+                what,
+                f"The measurement returns only means, but the {what} needs sample variances.",
                 "Return all rewards, or their sample variance with their mean.",
             )
         ]
@@ -246,14 +249,14 @@ def pilot(question: Problem, source: Source, tried: Sequence[ArmTrials], pulls: 
         return [
             Finding(
                 "error",
-                "pilot",
+                what,
                 f"Rewards of {named(question, few)} have only two values, so they are not Gaussian.",
                 'State their `bounds`, or `rewards = "bernoulli"`, instead of `noise`; or let each pull be '
                 "an average of many such rewards.",
             )
         ]
-    seen = f"Variances are unknown, so a run starts with a pilot of {each}, {pulls * question.n:,} in total."
-    return [Finding("ok", "pilot", seen)]
+    begins = f"a run starts with a {what} of {each}, {pulls * question.n:,} in total."
+    return [Finding("ok", what, f"Variances are unknown, so {begins}")]
 
 
 def _is_coarse(one: ArmTrials) -> bool:

@@ -297,7 +297,7 @@ def _round(history: RunState, now: float) -> list[str]:
     round, n = history.round, len(history.round.tickets)
     held = holdings(round, now)
     n_held = sum(holding.n_tickets for holding in held)
-    pilot = ", the pilot" if round.tickets.needs_variances else ""
+    pilot = ", the pilot" if round.tickets.is_pilot else ""
     said = f"Round {round.number}{pilot}: {round.n_missing:,} of {counted(n, 'ticket')} open"
     if n_held:
         said += f", {n_held:,} of them reserved"

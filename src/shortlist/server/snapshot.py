@@ -311,7 +311,7 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
         rounds = counted(history.n_rounds, "round")
         return f"{said[0]}; {rounds}" if history.problem.items is not None else f"{said[0]} in {rounds}"
     round = history.round
-    pilot = ", the pilot" if round.tickets.needs_variances else ""
+    pilot = ", the pilot" if round.tickets.is_pilot else ""
     said.append(f"{counted(len(round.tickets), 'arm')} open in round {round.number}{pilot}")
     said.append(f"{round.n_missing:,} of its {counted(len(round.tickets), 'ticket')} not answered")
     if history.suspended is None and pace["seconds_left_at_most"] is not None:

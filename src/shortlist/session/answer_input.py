@@ -22,7 +22,8 @@ from shortlist.session.worker_names import checked_worker
 from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 
-_PILOT = "variances are unknown, and this round is the pilot that estimates them"
+_FEW = 10  # rewards that may be equal although they are nearly Gaussian
+_PILOT = "variances are unknown, and answers to this round must include sample variances"
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +227,12 @@ def _check_length(tickets: Tickets, given: Any) -> None:
 
 
 def check_variances(tickets: Tickets, variances: FloatArray) -> None:
-    """Refuse sample variances that a pilot cannot use; NaN means unknown."""
-    is_wrong = ~((variances > 0) & np.isfinite(variances))
+    """Refuse sample variances that a strategy cannot use; NaN means unknown.
+
+    Few rewards may be equal because they are rounded, unless all that is known of an arm is their variance.
+    """
+    is_few = (tickets.counts < _FEW) & (tickets.round > 0)
+    is_wrong = ~((variances > 0) & np.isfinite(variances)) & ~(is_few & (variances == 0))
     if not is_wrong.any():
         return
     place = int(np.argmax(is_wrong))

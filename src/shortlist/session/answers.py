@@ -53,6 +53,8 @@ def _told(
     """Return the events for answers to whole tickets of a round, by their positions."""
     _check_bounds(history, given)
     _refuse_replaced(round)
+    if round.tickets.needs_variances:
+        check_variances(round.tickets.take(places), given.variances)
     arms, means, variances = round.tickets.arms[places], given.means, given.variances
     known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
     is_new = np.isnan(known)
@@ -172,8 +174,6 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     places = parts.call_plan.places(numbers)
     if parts.call_plan.ends is None:
         _check_scored(history, round.tickets.take(places), given.scored)
-        if round.tickets.needs_variances:
-            check_variances(calls, given.variances)
         return _told(history, round, places, given, np.isin(calls.arms, given.again))
     _check_scored_calls(history, calls, given.scored)
     _check_bounds(history, given)

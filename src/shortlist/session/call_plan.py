@@ -135,7 +135,8 @@ class CallPlan:
             return of
         turn = numbers - (self.ends[places] - self.n_by_ticket[places])
         start, stop = self._starts(places, turn), self._starts(places, turn + 1)
-        return Tickets(of.problem, of.round, of.arms, stop - start, of.first_pulls + start)
+        first_pulls = of.first_pulls + start
+        return Tickets(of.problem, of.round, of.arms, stop - start, first_pulls, of.always_vary)
 
     def find(self, parts: Tickets) -> IntArray:
         """Return the numbers of calls that are given as parts of tickets; -1 for parts that are not calls."""

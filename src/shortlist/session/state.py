@@ -713,7 +713,9 @@ class RunState:
         number, first_pulls = len(self.rounds), self._pulls[batch.arms]
         self.rounds.append(
             Round(
-                Tickets(self.problem, number, batch.arms, batch.counts, first_pulls),
+                Tickets(
+                    self.problem, number, batch.arms, batch.counts, first_pulls, self.rules.needs_variances
+                ),
                 reissue=self.began.reissue,
             )
         )

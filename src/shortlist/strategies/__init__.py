@@ -23,6 +23,7 @@ from shortlist.strategies.lucb_mixture import LUCB_MIXTURE
 from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.paired_race import PAIRED_RACE
+from shortlist.strategies.paired_streams import PAIRED_STREAMS
 from shortlist.strategies.piloted import with_pilot
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
@@ -30,6 +31,7 @@ from shortlist.strategies.racing import RACING
 from shortlist.strategies.rinott import RINOTT
 from shortlist.strategies.shared_items import SHARED_ITEMS
 from shortlist.strategies.single_stage import SINGLE_STAGE
+from shortlist.strategies.t_cut_race import T_CUT_RACE
 from shortlist.strategies.t_race import T_RACE
 from shortlist.strategies.top_two import TOP_TWO
 from shortlist.strategies.ugape import UGAPE
@@ -61,11 +63,18 @@ _ALL: tuple[Strategy[Any], ...] = (
     LUCB_MIXTURE,
     TOP_TWO,
 )
-_WITH_PILOT: tuple[Strategy[Any], ...] = (T_RACE, DUDEWICZ_DALAL, RINOTT, KIM_NELSON)
+_UNKNOWN_ONLY: tuple[Strategy[Any], ...] = (
+    PAIRED_STREAMS,
+    T_CUT_RACE,
+    T_RACE,
+    DUDEWICZ_DALAL,
+    RINOTT,
+    KIM_NELSON,
+)
 _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 _FOR_ITEMS = {strategy.name: strategy for strategy in (SHARED_ITEMS, PAIRED_RACE)}
 _FOR_CHANGING = {BLOCK_RACE.name: BLOCK_RACE}
-_FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_WITH_PILOT, *map(with_pilot, _ALL))}
+_FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_UNKNOWN_ONLY, *map(with_pilot, _ALL))}
 
 
 def names(variances: str = "known") -> tuple[str, ...]:
@@ -88,7 +97,7 @@ def strategy_named(name: str) -> Strategy[Any]:
             f"strategy {name} is for rewards of 0 or 1, or within bounds; use a `Problem` with "
             f"`rewards=shortlist.Bernoulli()` or `shortlist.Bounded(low, high)`."
         )
-    if isinstance(name, str) and name in {strategy.name for strategy in _WITH_PILOT}:
+    if isinstance(name, str) and name in {strategy.name for strategy in _UNKNOWN_ONLY}:
         raise InvalidProblem(
             f"strategy {name} is for unknown variances; use a `Problem` with `rewards=shortlist.Gaussian()`."
         )

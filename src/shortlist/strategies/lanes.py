@@ -59,6 +59,7 @@ def strategy(
     cap_from: Callable[[S], int | None] | None = None,
     worst_case_cost: Callable[[Any], float | None] | None = None,
     anytime: Anytime[S | Done] | None = None,
+    needs_variances: bool = False,
     likely_ends: Callable[[S], FloatArray] | None = None,
     estimates: Callable[[Any], FloatArray] | None = None,
 ) -> Strategy[Any]:
@@ -118,6 +119,7 @@ def strategy(
         cap_from=None if cap_from is None else cap_of,
         worst_case_cost=worst_case_cost,
         anytime=anytime,
+        needs_variances=needs_variances,
         likely_ends=likely_ends,
         estimates=estimates,
     )

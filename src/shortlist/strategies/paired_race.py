@@ -116,6 +116,8 @@ class Open:
         The m arms that look best.
     arms, counts
         The batch awaited.
+    least
+        The fewest blocks of a batch, for each arm.
     """
 
     problem: Problem
@@ -126,6 +128,7 @@ class Open:
     incumbents: IntArray
     arms: IntArray
     counts: IntArray
+    least: int = 1
 
     @property
     def outsiders(self) -> IntArray:
@@ -148,12 +151,7 @@ class Ended(Done):
 
 def init(problem: Problem) -> Open:
     """Return the first state: every arm awaits as many blocks as the clearest answer would need."""
-    return first_state(problem, problem.delta)
-
-
-def first_state(problem: Problem, delta: float) -> Open:
-    """Return the first state of a run that may fail with this probability."""
-    threshold = threshold_of(problem, delta)
+    threshold = threshold_of(problem, problem.delta)
     nothing = np.zeros(problem.n, dtype=np.int64)
     counts = np.full(problem.n, _mark_from(fewest_blocks(threshold)))
     scores = np.empty((problem.n, 0))
@@ -215,16 +213,20 @@ def decided(state: Open, means: FloatArray) -> Open | Ended:
     return _advanced(state, is_open, forecast_ends(state, is_open, means))
 
 
-def _with_pairs(state: Open, *, is_all: bool = False) -> Open:
-    """Return the state with the evidence of open pairs, or of all, up to their common blocks."""
+def _with_pairs(state: Open) -> Open:
+    """Return the state with the evidence of open pairs up to their common blocks."""
     pairs = dict(state.pairs)
     for arm in state.incumbents.tolist():
-        known = pairs.get(arm) or Pairs.none(state.problem.n)
-        others = state.outsiders
-        if not is_all:
-            own = known.epsilons[others]
-            others = others[own >= 0 if state.problem.is_lockstep else own > state.problem.epsilon]
+        known, others = pairs.get(arm) or Pairs.none(state.problem.n), state.outsiders
+        own = known.epsilons[others]
+        others = others[own >= 0 if state.problem.is_lockstep else own > state.problem.epsilon]
         pairs[arm] = _extended(state, arm, others, known)
+    return replace(state, pairs=pairs)
+
+
+def with_all_pairs(state: Open) -> Open:
+    """Return the state with the evidence of settled pairs, too, up to their common blocks."""
+    pairs = {arm: _extended(state, arm, state.outsiders, known) for arm, known in state.pairs.items()}
     return replace(state, pairs=pairs)
 
 
@@ -305,7 +307,7 @@ def _advanced(state: Open, is_open: BoolArray, ends: FloatArray) -> Open:
         is_moving[arm] |= bool((seen[others] >= seen[arm]).any())
     arms = np.flatnonzero(is_moving & (seen < _MARKS[-1]))
     targets = np.minimum(LEAP * ends[arms], FURTHEST * seen[arms])
-    following = _MARKS[np.searchsorted(_MARKS, np.maximum(seen[arms] + 1, targets))]
+    following = _MARKS[np.searchsorted(_MARKS, np.maximum(seen[arms] + state.least, targets))]
     return replace(state, arms=arms, counts=following - seen[arms])
 
 
@@ -326,7 +328,7 @@ def certified(state: Open | Ended) -> Certificate:
     state = state.last if isinstance(state, Ended) else state
     if not len(state.incumbents):
         return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
-    return certificate_of_pairs(_with_pairs(state, is_all=True), estimates(state), guarantee(state.problem))
+    return certificate_of_pairs(with_all_pairs(state), estimates(state), guarantee(state.problem))
 
 
 def certificate_of_table(problem: Problem, scores: FloatArray, seen: IntArray) -> Certificate:

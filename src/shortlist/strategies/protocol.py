@@ -151,6 +151,8 @@ class Strategy(Generic[S]):
         cost.
     anytime
         What it can do at any moment, if it certifies something before its end; otherwise None.
+    needs_variances
+        Whether sample variances must be told with every batch; otherwise with a pilot only.
     likely_ends
         ``likely_ends(state)`` returns for each arm how many pulls it will probably have in the end; None if
         nothing is measured before it is asked for.
@@ -178,6 +180,7 @@ class Strategy(Generic[S]):
     cap_from: Callable[[S], int | None] | None = None
     worst_case_cost: Callable[[Asked], float | None] | None = None
     anytime: Anytime[S] | None = None
+    needs_variances: bool = False
     likely_ends: Callable[[S], FloatArray] | None = None
     estimates: Callable[[S], FloatArray] | None = None
 

@@ -1,0 +1,108 @@
+"""The paired race for independent streams: pull j of every arm forms block j; for few arms.
+
+Only the mean and the sample variance of each batch are told, but pairs need single rewards. For Gaussian
+rewards the deviations from the mean, divided by the sample standard deviation, are distributed uniformly over
+a sphere, independently of both, so others of the same distribution serve as well: `restored` draws them. A
+run with them is a run with rewards, and all that is said of blocks holds (docs/theory.md, section 44).
+
+The numbers are a fixed function of the arm and the pull, so that a run can be replayed.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates import Certificate, Guarantee
+from shortlist.problem import Problem
+from shortlist.strategies import lanes, paired_race, pilot
+from shortlist.strategies.paired_race import Ended, Open
+from shortlist.strategies.protocol import Anytime, Moments
+
+_STEP, _MIXERS = 0x9E3779B97F4A7C15, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of a 64-bit counter hash
+
+
+def init(problem: Problem) -> Open:
+    """Return the first state: every arm awaits its first pulls."""
+    return replace(paired_race.init(problem), least=2)  # a single pull has no sample variance
+
+
+def tell(state: Open, told: Moments) -> Open | Ended:
+    """Return the state after the means and variances of a batch."""
+    if told.variances is None:
+        raise TypeError("sample variances must be told as well")
+    rewards = restored(state.arms, state.seen[state.arms], state.counts, told)
+    state = paired_race.with_scores(state, rewards)
+    return paired_race.decided(state, _means(state))
+
+
+def _means(state: Open) -> FloatArray:
+    found: FloatArray = state.scores.sum(axis=1) / state.seen
+    return found
+
+
+def restored(arms: IntArray, first_pulls: IntArray, counts: IntArray, told: Moments) -> FloatArray:
+    """Return rewards with the means and sample variances told, arm after arm."""
+    ends = np.cumsum(counts)
+    pulls = np.arange(ends[-1]) - np.repeat(ends - counts - first_pulls, counts)
+    noise, starts = normals(np.repeat(arms, counts), pulls), ends - counts
+    noise -= np.repeat(np.add.reduceat(noise, starts) / counts, counts)
+    variances = told.variances if told.variances is not None else np.zeros(len(arms))
+    scales = np.sqrt(variances * (counts - 1) / np.add.reduceat(noise**2, starts))
+    found: FloatArray = np.repeat(told.means, counts) + np.repeat(scales, counts) * noise
+    return found
+
+
+def normals(arms: IntArray, pulls: IntArray) -> FloatArray:
+    """Return a number for each pull of an arm, as if drawn from the standard normal distribution."""
+    from scipy.special import ndtri  # noqa: PLC0415  (scipy is slow to import)
+
+    keys = (arms.astype(np.uint64) << np.uint64(40)) + pulls.astype(np.uint64) + np.uint64(1)
+    with np.errstate(over="ignore"):
+        mixed = keys * np.uint64(_STEP)
+        for shift, odd in zip((30, 27), _MIXERS, strict=True):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(odd)
+    mixed ^= mixed >> np.uint64(31)
+    found: FloatArray = ndtri(((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
+    return found
+
+
+def certified(state: Open | Ended) -> Certificate:
+    """Return what is certified by the rewards so far, for the arms that look best."""
+    state = state.last if isinstance(state, Ended) else state
+    if not len(state.incumbents):
+        return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
+    every = paired_race.with_all_pairs(state)
+    return paired_race.certificate_of_pairs(every, _means(state), guarantee(state.problem))
+
+
+def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
+    """Return the state of a run that goes on with a smaller epsilon; an open batch stays as it is."""
+    last = state.last if isinstance(state, Ended) else state
+    finer = replace(last, problem=last.problem.changed(epsilon=epsilon))
+    return paired_race.decided(finer, _means(finer)) if isinstance(state, Ended) else finer
+
+
+def guarantee(problem: Problem) -> Guarantee:
+    """Return the guarantee of whoever stops when all pairs are settled."""
+    found = paired_race.guarantee(problem)
+    return replace(found, source="docs/theory.md, sections 41 and 44", assumption=pilot.GAUSSIAN)
+
+
+def _refused(*_: object) -> Open:
+    raise ValueError("results measured elsewhere cannot be added if variances are unknown")
+
+
+PAIRED_STREAMS = lanes.strategy(
+    paired_race.PAIRED_RACE.name,
+    "For few arms: compares them pull by pull, without a pilot; arms that are settled stop.",
+    "docs/theory.md, sections 41 and 44",
+    init=init,
+    ask=paired_race.ask,
+    tell=tell,
+    guarantee=guarantee,
+    worst_case_pulls=lambda _: None,
+    n_rounds=lambda _: None,
+    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    needs_variances=True,
+)

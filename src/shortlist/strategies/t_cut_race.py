@@ -1,0 +1,272 @@
+"""A race for unknown variances with a limit for every mean: for many arms, in independent streams.
+
+A whole run, of three arms:
+
+>>> import numpy as np
+>>> from shortlist.problem import Problem
+>>> from shortlist.rewards import Gaussian
+>>> problem = Problem(m=1, epsilon=0.5, delta=0.05, n=3, rewards=Gaussian())
+>>> state = init(problem)                  # every arm awaits its first batch
+>>> while not isinstance(state, Ended):
+...     batch = ask(state)                 # which arms are pulled how often
+...     state = tell(state, Moments(np.array([0.0, 1.0, 0.2])[batch.arms], np.ones(len(batch.arms))))
+>>> state.selected, state.last.pulls.tolist()
+(array([1]), [14, 29, 22])
+
+Every arm has an upper and a lower limit of its mean, from the evidence of `certificates/paired_t.py`, in
+which its rewards take the place of differences. The upper limits of the m best arms hold at all times, and
+the lower limits of all others, except with probability delta. So no incumbent lies more than epsilon below
+the m-th best once no upper limit of an outsider exceeds a lower limit of an incumbent by more
+(docs/theory.md, section 43). Upper limits, on which most pulls are spent, do not depend on the number of
+outsiders: a thousand arms take hardly more pulls each than ten.
+
+One call of `tell`:
+
+1. `_pooled` updates means, deviations and limits. Limits never get wider.
+2. The m arms with the largest means are the *incumbents*. If all limits are apart, the run ends.
+3. `_aims` looks for the cut, between incumbents and outsiders, that all limits are expected to reach with the
+   fewest pulls. The arms whose limits have not reached it go on.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.certificates import Certificate, Guarantee, Ledger, Share
+from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
+from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
+from shortlist.problem import Problem
+from shortlist.strategies import lanes, pilot
+from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
+from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+
+UPPER = 0.7  # the share of delta for upper limits
+FIRST = 6  # pulls of the first batch, at least
+GROWTH = 0.06  # a batch is at least this share of the pulls before
+SHARES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99])
+"""Where cuts are tried, between the best outsider and the worst incumbent raised by epsilon."""
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """Some arms await a batch each.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    pulls, means, deviations
+        Per arm, so far; deviations are sums of squared deviations from the mean.
+    uppers, lowers
+        Limits of the means.
+    incumbents
+        The m arms that look best.
+    arms, counts
+        The batch awaited.
+    """
+
+    problem: Problem
+    pulls: IntArray
+    means: FloatArray
+    deviations: FloatArray
+    uppers: FloatArray
+    lowers: FloatArray
+    incumbents: IntArray
+    arms: IntArray
+    counts: IntArray
+
+    @property
+    def outsiders(self) -> IntArray:
+        """All arms but the incumbents."""
+        is_outside = np.ones(self.problem.n, dtype=np.bool_)
+        is_outside[self.incumbents] = False
+        return np.flatnonzero(is_outside)
+
+    @property
+    def variances(self) -> FloatArray:
+        """The sample variances."""
+        return self.deviations / np.maximum(self.pulls - 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ended(Done):
+    """No limits overlap by more than epsilon; `last` is the state in which the run ended."""
+
+    last: Open
+
+
+def thresholds(problem: Problem) -> tuple[float, float]:
+    """Return what the logarithms of evidence must reach, for an upper and for a lower limit."""
+    upper = math.log(problem.m / (UPPER * problem.delta))
+    lower = math.log((problem.n - problem.m) / ((1 - UPPER) * problem.delta))
+    return upper, lower
+
+
+def init(problem: Problem) -> Open:
+    """Return the first state: every arm awaits its first batch."""
+    nothing, zeros = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
+    counts = np.full(problem.n, max(FIRST, fewest_blocks(thresholds(problem)[0])))
+    limits = zeros + np.inf, zeros - np.inf
+    return Open(problem, nothing, zeros, zeros, *limits, nothing[:0], problem.arms, counts)
+
+
+def ask(state: Open) -> Batch:
+    """Return the batch awaited."""
+    return Batch(state.arms, state.counts)
+
+
+def tell(state: Open, told: Moments) -> Open | Ended:
+    """Return the next state: arms whose limits are not apart go on, or all are."""
+    if told.variances is None:
+        raise TypeError("sample variances must be told as well")
+    return _decided(_pooled(state, told.means, told.variances))
+
+
+def _pooled(state: Open, means: FloatArray, variances: FloatArray) -> Open:
+    """Return the state with the rewards of the batch awaited."""
+    arms, counts = state.arms, state.counts
+    pulls, pooled, deviations = state.pulls.copy(), state.means.copy(), state.deviations.copy()
+    uppers, lowers = state.uppers.copy(), state.lowers.copy()
+    totals, shifts = pulls[arms] + counts, means - pooled[arms]
+    deviations[arms] += variances * (counts - 1) + shifts**2 * (pulls[arms] * counts / totals)
+    pooled[arms] += shifts * (counts / totals)
+    pulls[arms] = totals
+    reaches = limits(state.problem, totals, deviations[arms])
+    uppers[arms] = np.minimum(uppers[arms], pooled[arms] + reaches[0])
+    lowers[arms] = np.maximum(lowers[arms], pooled[arms] - reaches[1])
+    return replace(state, pulls=pulls, means=pooled, deviations=deviations, uppers=uppers, lowers=lowers)
+
+
+def limits(problem: Problem, pulls: IntArray, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far the upper limits of arms lie above, and the lower ones below, their sample means."""
+    ratios = np.stack([sufficient_ratios(pulls, threshold) for threshold in thresholds(problem)])
+    with np.errstate(invalid="ignore"):  # equal rewards, too few to be enough evidence
+        upper, lower = np.where(np.isinf(ratios), np.inf, np.sqrt(ratios * deviations / pulls))
+    return upper, lower
+
+
+def _decided(state: Open) -> Open | Ended:
+    """Return the state with its next batch, or the end of the race."""
+    state = replace(state, incumbents=np.sort(largest(state.means, state.problem.m)))
+    others = state.outsiders
+    if state.uppers[others].max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:
+        return Ended(state.incumbents, state)
+    arms, ends = _aims(state)
+    pulls = state.pulls[arms]
+    targets = np.maximum(np.minimum(LEAP * ends, FURTHEST * pulls), (1 + GROWTH) * pulls)
+    counts = np.maximum(np.ceil(targets).astype(np.int64) - pulls, 2)  # sample variances need two
+    return replace(state, arms=arms, counts=counts)
+
+
+def _aims(state: Open) -> tuple[IntArray, FloatArray]:
+    """Return the arms that go on, and how many pulls they will probably need in all.
+
+    Of all cuts that are tried, it is the one which the limits of all arms will probably reach with the lowest
+    cost.
+    """
+    problem, inside = state.problem, state.incumbents
+    floor, ceiling = float(state.means[inside].min()), float(state.means[state.outsiders].max())
+    cuts = ceiling + SHARES * (floor + problem.epsilon - ceiling)
+    outside = state.outsiders
+    outside = outside[state.uppers[outside] > cuts[0]]  # the others have reached all of them
+    costs = np.ones(problem.n) if problem.costs is None else problem.costs
+    best, found = math.inf, (inside, np.zeros(len(inside)))
+    for cut in cuts.tolist():
+        arms, ends = _needed(state, inside, outside, cut)
+        cost = float(costs[arms] @ (ends - state.pulls[arms]))
+        if cost < best:
+            best, found = cost, (arms, ends)
+    return found
+
+
+def _needed(state: Open, inside: IntArray, outside: IntArray, cut: float) -> tuple[IntArray, FloatArray]:
+    """Return the arms whose limits have not reached a cut, and how many pulls they will probably need."""
+    upper, lower = thresholds(state.problem)
+    below, variances = cut - state.problem.epsilon, state.variances
+    outside = outside[state.uppers[outside] > cut]
+    inside = inside[state.lowers[inside] < below]
+    ends = np.concatenate(
+        [
+            blocks_needed(upper, variances[outside], np.maximum(cut - state.means[outside], 0.0)),
+            blocks_needed(lower, variances[inside], np.maximum(state.means[inside] - below, 0.0)),
+        ]
+    )
+    arms = np.concatenate([outside, inside])
+    order = np.argsort(arms)
+    return arms[order], np.maximum(ends[order], (1 + GROWTH / 2) * state.pulls[arms[order]])
+
+
+def pays(problem: Problem) -> bool:
+    """Return whether limits are expected to take fewer pulls than pairs (`paired_race`): for many arms.
+
+    It is a forecast for arms of equal variances, all but the best with equal means. A pair takes as many
+    pulls of each arm as twice the variance asks for, and more if there are several incumbents, of which the
+    worst decides; limits share the gap of an outsider and an incumbent.
+    """
+    upper, lower = (threshold + EXTRA for threshold in thresholds(problem))
+    n_outside = problem.n - problem.m
+    pairs = 2 * problem.n * (math.log(problem.m * n_outside / problem.delta) + EXTRA) * problem.m**0.25
+    limits = n_outside * upper / SHARES**2 + problem.m * lower / (1 - SHARES) ** 2
+    return bool(limits.min() < pairs)
+
+
+# --- what is certified at any moment ----------------------------------------------------------------------
+
+
+def certified(state: Open | Ended) -> Certificate:
+    """Return what is certified by the rewards so far, for the arms that look best."""
+    state = state.last if isinstance(state, Ended) else state
+    problem = state.problem
+    if not len(state.incumbents):
+        return Certificate.of_nothing(problem, "Nothing is certified yet.")
+    others, inside = state.outsiders, state.incumbents
+    exact = np.maximum(state.uppers[others].max() - state.lowers[inside], 0.0)
+    own = np.array([rounded_up(one) for one in exact.tolist()])
+    own = np.where(exact <= problem.epsilon, np.minimum(own, problem.epsilon), own)
+    epsilon = float(own.max())
+    if math.isinf(epsilon):
+        return Certificate.of_nothing(problem, "Nothing is certified yet.")
+    statuses = np.full(problem.n, OPEN)
+    statuses[others[state.uppers[others] <= state.lowers[inside].min() + problem.epsilon]] = OUT
+    statuses[inside[own <= problem.epsilon]] = IN
+    order = np.argsort(-state.means[inside], kind="stable")
+    promise = replace(guarantee(problem), epsilon=epsilon)
+    return Certificate(problem, inside[order], epsilon, own[order], tuple(statuses.tolist()), promise)
+
+
+def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
+    """Return the state of a run that goes on with a smaller epsilon; an open batch stays as it is."""
+    last = state.last if isinstance(state, Ended) else state
+    finer = replace(last, problem=last.problem.changed(epsilon=epsilon))
+    return _decided(finer) if isinstance(state, Ended) else finer
+
+
+def guarantee(problem: Problem) -> Guarantee:
+    """Return the guarantee of whoever stops when the limits are apart."""
+    upper = "the true mean of one of the m best arms exceeds its upper limit at some time"
+    lower = "the true mean of another arm is below its lower limit at some time"
+    shares = Share(upper, UPPER * problem.delta), Share(lower, (1 - UPPER) * problem.delta)
+    return replace(
+        Guarantee.of(problem, "docs/theory.md, section 43", Ledger(shares)), assumption=pilot.GAUSSIAN
+    )
+
+
+def _refused(*_: object) -> Open:
+    raise ValueError("results measured elsewhere cannot be added if variances are unknown")
+
+
+T_CUT_RACE = lanes.strategy(
+    "t-cut-race",
+    "For many arms: pulls those whose limits are not apart yet, without a pilot.",
+    "docs/theory.md, section 43",
+    init=init,
+    ask=ask,
+    tell=tell,
+    guarantee=guarantee,
+    worst_case_pulls=lambda _: None,
+    n_rounds=lambda _: None,
+    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    needs_variances=True,
+)
