@@ -776,6 +776,20 @@ def test_a_run_goes_on_only_with_what_it_was_made_with(
     assert other.best_params_
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_failed_fits_are_recorded_too(tmp_path: Path) -> None:
+    grid = {"max_depth": [2, 3], "min_samples_leaf": [1, -1]}  # -1 fails
+    given: dict[str, Any] = {"cv": MANY, "error_score": 0, "store": tmp_path / "runs.db", "epsilon": 0.05}
+    first = RaceSearchCV(TREE, grid, **given).fit(*IRIS)
+    again = RaceSearchCV(TREE, grid, **given).fit(*IRIS)
+    assert again.best_params_ == first.best_params_
+    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"])
+    only = {"min_samples_leaf": [-1, -2]}
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"All the .* fits failed"):
+            RaceSearchCV(TREE, only, **given, name="only").fit(*IRIS)
+
+
 def test_a_budget_ends_a_search_with_what_is_certain() -> None:
     options: dict[str, Any] = {"cv": MANY, "epsilon": 0.0, "random_state": 0}
     whole = RaceSearchCV(TREE, GRID, **options).fit(*IRIS)

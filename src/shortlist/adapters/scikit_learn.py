@@ -292,10 +292,11 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
                 )
             self._fit_block(evaluate_candidates, selected, every)
             selected.sort(key=lambda arm: -math.fsum(fits.scores_of(arm, every)))
+        if fits.recalled and not any(fits.outcomes.values()):  # a fit shows what scores look like
+            arm, place = max(fits.recalled, key=lambda cell: fits.recalled[cell])
+            self._fit_block(evaluate_candidates, [arm], [place])
         if fits.error is not None and not any(fits.outcomes.values()):
             raise fits.error
-        if not fits.outcomes:  # all are recorded; scikit-learn needs one fit to see what a score is
-            self._fit_block(evaluate_candidates, *next(([arm], [place]) for arm, place in fits.recalled))
         self.selected_ = [fits.candidates[arm] for arm in selected]
         self.result_, self.certificate_, self.n_fits_ = (
             result,
