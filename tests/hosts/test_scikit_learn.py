@@ -3,6 +3,7 @@
 import doctest
 import itertools
 import pickle
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ from shortlist.adapters import scikit_learn
 from shortlist.adapters.scikit_learn import BOUNDS, RaceSearchCV
 from shortlist.errors import FinalFailure
 from shortlist.measure.shared_items import RecordedScores
+from shortlist.result import Stop
 
 IRIS = load_iris(return_X_y=True)
 MANY = RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=0)  # 40 splits of 30
@@ -794,7 +796,7 @@ def test_a_budget_ends_a_search_with_what_is_certain() -> None:
     options: dict[str, Any] = {"cv": MANY, "epsilon": 0.0, "random_state": 0}
     whole = RaceSearchCV(TREE, GRID, **options).fit(*IRIS)
     budget = whole.n_fits_ - 1
-    with pytest.warns(UserWarning, match=r"The budget was used up .*With probability at least 95 %"):
+    with pytest.warns(UserWarning, match=rf"{re.escape(Stop.BUDGET.value)} With probability at least 95 %"):
         search = RaceSearchCV(TREE, GRID, **options, budget=budget).fit(*IRIS)
     assert search.n_fits_ <= budget
     assert 0 < search.result_.certified_epsilon < 1
