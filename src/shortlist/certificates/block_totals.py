@@ -8,7 +8,7 @@ supermartingale that starts at 1, and so is a mixture over pairs of tilts (docs/
 
 The tilts of a block may depend on how many rewards of either arm it has, which was decided before. They are
 chosen such that the least product is that at a given *reference* rate: the loss is small if the true rates
-are near it, and five references serve all rates.
+are near it, and five references serve all rates ([TLG24] has the evidence for one).
 """
 
 import math

@@ -226,8 +226,11 @@ def _with_pairs(state: Open) -> Open:
 
 def with_all_pairs(state: Open) -> Open:
     """Return the state with the evidence of settled pairs, too, up to their common blocks."""
-    pairs = {arm: _extended(state, arm, state.outsiders, known) for arm, known in state.pairs.items()}
-    return replace(state, pairs=pairs)
+    pairs = {
+        arm: _extended(state, arm, state.outsiders, state.pairs.get(arm) or Pairs.none(state.problem.n))
+        for arm in state.incumbents.tolist()
+    }
+    return replace(state, pairs=state.pairs | pairs)
 
 
 def _extended(state: Open, arm: int, others: IntArray, known: Pairs) -> Pairs:
