@@ -27,7 +27,7 @@ class Stop(Enum):
 
     CERTIFIED = "The strategy ended by its own rule, and its guarantee holds."
     UNPROVED = "The strategy ended by its own rule, but it has no guarantee. Use another strategy."
-    BUDGET = "The strategy has not ended: what is left of the budget does not pay for its next pulls."
+    BUDGET = "Stopped early: the remaining budget is too small for the next batch of pulls."
     DEADLINE = "The deadline passed before the strategy ended."
     PERSON = "The run was stopped before the strategy ended."
     ITEMS = (

@@ -19,14 +19,14 @@ from shortlist.strategies.paired_race import certificate_of_table
 from shortlist.strategies.shared_items import certificate_of_prefixes
 
 MEASURED_ELSEWHERE = (
-    "all results that were measured are in, none is still to come for what is counted, what was measured "
-    "next was chosen by what was seen before, and no arm's mean has changed"
+    "all results are included, no counted outcome is still pending, the choice of what to measure next used "
+    "earlier results only, and each arm's mean is constant"
 )
 """What is assumed of results that Shortlist did not ask for."""
 
 MEASURED_IN_BLOCKS = (
-    "all results that were measured are in, none is still to come for what is counted, and how many rewards "
-    "of each arm are in a block was decided before its results were seen"
+    "all results are included, no counted outcome is still pending, and the number of rewards of each arm in "
+    "a block was decided before its results were seen"
 )
 """The same if arms are compared within blocks."""
 
@@ -236,7 +236,7 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
         return ""
     said = (
         f"The mean of {problem.name(arm)} changes between blocks by more than chance explains (chi-square "
-        f"test, p = {p_value:.1g}; a description, not a part of the proof)."
+        f"test, p = {p_value:.1g}; diagnostic only; the guarantee does not depend on it)."
     )
     if is_by_block:
         return f"{said} Arms are compared within blocks, so that this does no harm."

@@ -107,7 +107,7 @@ def test_run_ends_with_status_3_when_the_budget_ends_first() -> None:
     done = call("run", DRILLING, "--budget", "1000")
     assert done.status == 3
     assert "No guarantee" in done.out
-    assert "the budget does not pay for its next pulls" in " ".join(done.out.split())
+    assert "the remaining budget is too small for the next batch of pulls" in " ".join(done.out.split())
     assert "probability" not in done.out
 
 

@@ -75,7 +75,7 @@ def test_a_week_of_a_team_with_two_files_sent_twice_and_one_corrected(call: Call
     assert "no more results are needed" in last.words
     report = call("report", "page").words
     assert "1 fed row corrected: short, wed.csv" in report
-    assert "no arm's mean has changed" in report
+    assert "each arm's mean is constant" in report
     assert call("report", "page", "-o", "page.html").status == 0
     assert call("replay", "page").status == 0
     assert f"{data['n_fed']:,}" in call("list").words
@@ -131,7 +131,7 @@ def test_a_slip_of_the_hand_asks_for_a_second_look(call: Calls) -> None:
     sheet(call, "tue", {"control": (3000, 1200), "short": (3000, 135), "video": (3000, 175)})
     done = call("feed", "page", "tue.csv")
     assert done.status == 2
-    assert "control: the mean 0.4 is far from 0.04" in done.err
+    assert "control: the mean 0.4 differs from the earlier mean 0.04" in done.err
     assert "--yes" in done.err
     assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added under the label tue.csv.")
 
@@ -144,7 +144,7 @@ def test_so_does_an_answer_by_hand(call: Calls) -> None:
     rows[0]["mean"] = 100.0
     done = call.tell(rows)
     assert done.status == 2
-    assert "slip of the hand" in done.err
+    assert "data-entry error" in done.err
     assert call("status", "trial", "--json").data["n_open"] == len(rows)
     assert call.tell(rows, "--yes").status == 0
 

@@ -38,7 +38,10 @@ def test_a_table_of_candidates() -> None:
         ({"m": 2}, " below the 2nd largest."),
         ({"goal": "minimise"}, " above the smallest."),
         ({"target": "population", "epsilon": 0.6}, "over all such splits"),
-        ({"budget": 2}, "the budget does not pay for its next pulls. Nothing is certified."),
+        (
+            {"budget": 2},
+            "the remaining budget is too small for the next batch of pulls. Nothing is certified.",
+        ),
     ],
 )
 def test_what_is_promised(asked: dict[str, object], words: str) -> None:

@@ -241,7 +241,7 @@ def test_results_are_fed_corrected_and_certified() -> None:
         assert again["n_fed"] == 10_000
         slip: dict[str, Any] = {"sheet": sheet.replace("5000,110", "5000,1100"), "label": "tuesday"}
         refused = client.post("/runs/page/feed", json=slip)
-        assert "slip of the hand" in trouble_of(refused, 422)["message"]
+        assert "data-entry error" in trouble_of(refused, 422)["message"]
         assert client.post("/runs/page/feed", json=slip | {"insist": True}).json()["rows"]["new"] == 2
         both = {"rows": [rows[0] | {"mean": 0.02}]}
         for wrong in ({}, {"rows": rows, "sheet": sheet}, both, {"sheet": "x"}):

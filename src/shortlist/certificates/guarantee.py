@@ -18,7 +18,8 @@ class Scope(Enum):
         "{worse} the true {ordinal}{best}."
     )
     EVERY_BLOCK = (
-        "With probability at least {confidence}, {not_beaten} by more than {epsilon:g} in every block."
+        "With probability at least {confidence}, {not_beaten} by more than {epsilon:g} in every block. In "
+        "single blocks, or on average, another arm may be better."
     )
     CORRECT = (
         "With probability at least {confidence}, {wanted} selected, provided that the true "

@@ -178,8 +178,9 @@ class CommandTimer:
         if status and not self.ignore_failure:
             how = f"ended with exit status {status}" if status > 0 else f"was killed by signal {-status}"
             raise FinalFailure(
-                f"the program {how}, so its time says nothing: {shlex.join(self.argv)}. Run it by hand to "
-                f"see why, or let failures be ignored."
+                f"the program {how}, so it was not timed: {shlex.join(self.argv)}. Run it by hand to see "
+                f"why. For pipes and other shell syntax use --shell (shell=True); to time programs that "
+                f"fail, --ignore-failure (ignore_failure=True)."
             )
         return max(elapsed, 1) * _NANO
 

@@ -1,4 +1,4 @@
-"""Slips of the hand: answers that are far from all earlier ones of the same arm ask for a second look."""
+"""Data-entry errors: answers that are far from all earlier ones of the same arm ask for a second look."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.session.feeding import FedRows, same_as_other_label
 from shortlist.session.state import RunState
 
-SLIP = "Is that a slip of the hand?"
+SLIP = "Is this a data-entry error?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
 
 
@@ -88,8 +88,8 @@ def unusual(
     name = problem.name(int(arms[place]))
     times = abs(means[place] - known[place]) / errors[place]
     return (
-        f"{name}: the mean {means[place]:g} is far from {known[place]:g}, that of its {earlier[place]:,} "
-        f"earlier rewards, by {times:.0f} standard errors. Either may be wrong."
+        f"{name}: the mean {means[place]:g} differs from the earlier mean {known[place]:g} (of "
+        f"{earlier[place]:,} rewards) by {times:.0f} standard errors; one of them may be wrong."
     )
 
 

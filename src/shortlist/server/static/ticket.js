@@ -5,7 +5,7 @@ import { counted, name, sentence } from "./forms.js";
 import { isUnclear, number, rewards } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
-const SLIP = /slip of the hand/;
+const SLIP = /data-entry error/;
 
 /** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[], seeds?: number[]}} Ticket */
 
