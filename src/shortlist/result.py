@@ -31,7 +31,8 @@ class Stop(Enum):
     DEADLINE = "The deadline passed before the strategy ended."
     PERSON = "The run was stopped before the strategy ended."
     ITEMS = (
-        "All items were used before what was asked for was certified. Use more items, or a larger epsilon."
+        "No items or blocks are left, and what was asked for is not certified. Use more items, or a larger "
+        "epsilon."
     )
     OPEN = "The run has not ended: some of its pulls have no results yet."
 

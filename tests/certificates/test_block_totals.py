@@ -237,7 +237,7 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     found = certify(problem, [[900, 900, 900], [900, 0, 900]], successes=[[90, 100, 270], [500, 0, 700]])
     assert found.sentence == (
         "With probability at least 95 %, no other arm is better than the selected one by more than 0 in "
-        "every block."
+        "every block. In single blocks, or on average, another arm may be better."
     )
     assert found.statuses == ("out", "out", "in")
     assert found.notes == ()  # B is out: nobody needs it

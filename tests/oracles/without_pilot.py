@@ -5,6 +5,7 @@ and returns the answer.
 """
 
 import math
+import struct
 from collections.abc import Generator
 from typing import TypeAlias
 
@@ -93,13 +94,19 @@ def t_cut_race(problem: Problem) -> Plan:
             counts[arm] = max(math.ceil(target) - pulls[arm], 2)
 
 
-def normal(arm: int, pull: int) -> float:
+def mixed(key: int) -> int:
     mask = 2**64 - 1
-    mixed = ((arm << 40) + pull + 1) * 0x9E3779B97F4A7C15 & mask
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & mask
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & mask
-    mixed ^= mixed >> 31
-    return float(ndtri(((mixed >> 11) + 0.5) / 2**53))
+    key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9 & mask
+    key = (key ^ key >> 27) * 0x94D049BB133111EB & mask
+    return key ^ key >> 31
+
+
+def normals(arm: int, first: int, mean: float, variance: float, count: int) -> list[float]:
+    key = mixed((arm << 40) + first)
+    for one in (mean, variance):
+        key = mixed(key ^ struct.unpack("<Q", struct.pack("<d", math.frexp(one)[0]))[0])
+    drawn = (mixed((key + (place + 1) * 0x9E3779B97F4A7C15) % 2**64) for place in range(count))
+    return [float(ndtri(((one >> 11) + 0.5) / 2**53)) for one in drawn]
 
 
 def paired_race(problem: Problem) -> Plan:
@@ -112,7 +119,7 @@ def paired_race(problem: Problem) -> Plan:
     counts = dict.fromkeys(range(n), next(mark for mark in marks if mark >= fewest(threshold)))
     while True:
         for arm, (mean, variance) in (yield counts).items():
-            noise = [normal(arm, len(rewards[arm]) + pull) for pull in range(counts[arm])]
+            noise = normals(arm, len(rewards[arm]), mean, variance, counts[arm])
             centre = math.fsum(noise) / len(noise)
             length = math.sqrt(math.fsum((one - centre) ** 2 for one in noise))
             scale = math.sqrt(variance * (len(noise) - 1)) / length

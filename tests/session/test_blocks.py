@@ -260,3 +260,34 @@ def test_what_does_not_go_with_lockstep_is_refused() -> None:
         in_lockstep(rewards=sl.Bernoulli())
     with pytest.raises(sl.InvalidProblem, match="True or False"):
         sl.Blocks(lockstep=2)  # type: ignore[arg-type]
+
+
+def test_in_lockstep_a_block_with_a_failure_is_measured_again_as_a_whole() -> None:
+    """Conditions pass: an arm that failed must not be measured later than the other arms of its block."""
+    clock, made, rng = 0, [], np.random.default_rng(0)
+
+    def drifting(arm: int, blocks: list[int]) -> list[float]:
+        nonlocal clock
+        clock += 1
+        made.append((blocks[0], arm))
+        if arm == 0 and made.count((blocks[0], 0)) == 1:
+            raise OSError("busy")
+        return [0.3 * clock - (arm == 0) + rng.normal(0, 0.3)]
+
+    problem = question(n=2, epsilon=0.5, items=sl.Blocks(lockstep=True))
+    found = sl.select(drifting, problem, retries=sl.Retries(first=0.0))
+    assert found.selected == ("arm-1",)
+    kept = {(block, arm): place for place, (block, arm) in enumerate(made)}  # the last call of each
+    for block in {block for block, _ in made}:
+        assert abs(kept[block, 0] - kept[block, 1]) == 1
+
+
+def test_rewards_that_would_overflow_are_refused() -> None:
+    session = sl.Session(question(n=2), seed=3)
+    tickets = session.ask()
+    huge = [1e200, -1e200] + [0.0] * (tickets[0].count - 2)
+    with pytest.raises(sl.MeasurementFailed, match="too large"):
+        session.tell(tickets, [huge, [0.0] * tickets[1].count])
+    streams = sl.Session(question(n=2, items=None), "paired-race")
+    with pytest.raises(sl.MeasurementFailed, match="too large"):
+        streams.tell(streams.ask(), [sl.Summary(8, 0.0, 1e307), sl.Summary(8, 5.0, 1.0)])

@@ -190,8 +190,8 @@ def test_drift_is_noted_as_the_test_of_a_table_says() -> None:
     note = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
     p = chi2_contingency(np.array([[41, 959], [60, 940], [85, 915]])).pvalue
     assert note.startswith(
-        f"The mean of B changes between blocks by more than chance explains (chi-square test, p = {p:.1g}; a "
-        f"description, not a part of the proof)."
+        f"The mean of B changes between blocks by more than chance explains (chi-square test, p = {p:.1g}; "
+        f"diagnostic only; the guarantee does not depend on it)."
     )
     assert "begin the next run with the strategy block-race" in note
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)

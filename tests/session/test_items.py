@@ -283,7 +283,7 @@ def test_a_population_may_need_more_items_than_there_are() -> None:
     assert result.guarantee is None
     assert result.n_pulls == 120
     assert result.certified_epsilon > 0.01
-    assert "All items were used" in str(result)
+    assert "No items or blocks are left" in str(result)
 
 
 def test_no_answers_and_scores_where_there_are_no_items() -> None:

@@ -5,19 +5,20 @@ import pytest
 from scipy import stats
 
 import shortlist as sl
-from shortlist.strategies.paired_streams import normals, restored
+from shortlist.strategies.paired_streams import mixed, normals, restored
 from shortlist.strategies.protocol import Moments
 
 
 def test_normal_numbers_look_normal_and_independent() -> None:
     arms, pulls = np.divmod(np.arange(200_000), 400)
-    found = normals(arms, pulls)
+    keys = mixed(arms.astype(np.uint64))
+    found = normals(keys, pulls)
     assert stats.kstest(found, "norm").pvalue > 0.01
     table = found.reshape(500, 400)
     for one, other in ((table[:, :-1], table[:, 1:]), (table[:-1], table[1:])):
         assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.01
     assert len(np.unique(found)) == len(found)
-    assert normals(arms[777:778], pulls[777:778])[0] == found[777]
+    assert normals(keys[777:778], pulls[777:778])[0] == found[777]
 
 
 def test_restored_rewards_have_the_moments_told() -> None:
@@ -42,6 +43,27 @@ def test_restored_rewards_are_gaussian_if_the_rewards_are() -> None:
     )
     spread = ((one - other).var(axis=1, ddof=1) * (k - 1)) / 2
     assert stats.kstest(spread, stats.chi2(k - 1).cdf).pvalue > 0.01
+
+
+def test_the_numbers_differ_from_run_to_run() -> None:
+    arms, first, counts = np.array([1]), np.array([0]), np.array([8])
+    one, other = (
+        restored(arms, first, counts, Moments(np.array([mean]), np.array([1.0]))) - mean
+        for mean in (0.5, 0.5000001)
+    )
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.9
+    scaled = restored(arms, first, counts, Moments(np.array([4.0]), np.array([64.0])))
+    assert scaled == pytest.approx(
+        8 * restored(arms, first, counts, Moments(np.array([0.5]), np.array([1.0])))
+    )
+
+
+def test_a_noisy_arm_beside_a_quiet_one_is_not_judged_by_the_same_numbers_always() -> None:
+    problem = sl.Problem(m=1, epsilon=0.001, delta=0.45, n=2, rewards=sl.Gaussian())
+    run = sl.simulate(
+        problem, [0.0, 0.002], "paired-race", variances=[1e-4, 1.0], replications=150, budget=4000
+    )
+    assert run.errors / 150 <= 0.45
 
 
 @pytest.mark.parametrize(("delta", "seed"), [(0.2, 1), (0.45, 2)])

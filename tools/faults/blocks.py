@@ -71,8 +71,8 @@ FAULTS = (
     Fault(
         "blocks: too few equal differences settle a pair",
         _STRATEGY,
-        "np.where(np.isinf(ratios), np.inf, leads)",
-        "np.where(np.isnan(leads), 0.0, leads)",
+        "is_nothing = np.isinf(ratios) | ((deviations == 0) & (n_blocks < EQUAL))",
+        "is_nothing = np.isinf(ratios)",
     ),
     Fault(
         "blocks: differences are squared before a common level is taken off",
@@ -479,19 +479,43 @@ FAULTS = (
     Fault(
         "streams: all arms are restored with the same numbers",
         _STREAMS,
-        "keys = (arms.astype(np.uint64) << np.uint64(40)) + ",
-        "keys = 0 * (arms.astype(np.uint64) << np.uint64(40)) + ",
+        "keys = mixed(keys ^ np.frexp(moments)[0].view(np.uint64))",
+        "keys = mixed(0 * keys)",
     ),
     Fault(
-        "streams: all batches are restored with the same numbers",
+        "streams: all runs are restored with the same numbers",
         _STREAMS,
-        "np.repeat(ends - counts - first_pulls, counts)",
-        "np.repeat(ends - counts, counts)",
+        "for moments in (told.means, variances):",
+        "for moments in (told.means, variances)[:0]:",
     ),
     Fault(
         "streams: variances are needed in the first round only",
         "tickets.py",
         "return self.always_vary or self.is_pilot",
         "return self.round == 0 and (self.always_vary or self.is_pilot)",
+    ),
+    Fault(
+        "lockstep: an arm that failed is measured after other blocks",
+        _SCHEDULER,
+        "self.whole[block] = blocks",
+        "self.whole[block] = range(block, block + 1)",
+    ),
+    Fault(
+        "blocks: rewards that overflow are taken",
+        "session/answer_input.py",
+        '        for scores in about.get("scores") or ():\n            check_rounding(problem, scores)\n',
+        "",
+    ),
+    Fault(
+        "streams: variances that overflow are taken",
+        "session/answer_input.py",
+        "(variances > 0) & (variances <= largest)",
+        "(variances > 0) & np.isfinite(variances)",
+    ),
+    Fault(
+        "sqlite: a fork between a commit and the look at the file is taken for a removed file",
+        "store/sqlite.py",
+        "        with self._guard.use():\n",
+        "        if True:\n",
     ),
 )

@@ -228,7 +228,7 @@ FAULTS = (
     Fault(
         "pilot: a variance may be infinite",
         "session/answer_input.py",
-        "is_wrong = ~((variances > 0) & np.isfinite(variances))",
+        "is_wrong = ~((variances > 0) & (variances <= largest))",
         "is_wrong = ~(variances > 0)",
     ),
     Fault(

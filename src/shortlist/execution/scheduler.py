@@ -273,6 +273,7 @@ class _RoundScheduler:
         self.put_off: dict[int, list[float]] = {}  # by block: the delays in seconds
         self.wrong: dict[int, list[str]] = {}  # by block: what was wrong with the last output
         self.waiting: list[tuple[float, int]] = []  # times of retries, the next first
+        self.whole: dict[int, range] = {}  # by block that waits: those to be measured together with it
         self.again: set[int] = set()  # calls that were started and must be repeated
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
         self.error: MeasurementFailed | None = None
@@ -343,7 +344,7 @@ class _RoundScheduler:
         """Make blocks pending again whose pause is over."""
         while self.waiting and self.waiting[0][0] <= time.monotonic():
             _, block = heapq.heappop(self.waiting)
-            self._do_again(range(block, block + 1))
+            self._do_again(self.whole.pop(block, range(block, block + 1)))
 
     def _issue(self) -> None:
         """Submit tasks while there is room; a suspect block only when nothing else is running."""
@@ -568,6 +569,9 @@ class _RoundScheduler:
         if not outcome.errors:
             self._tell(first, outcome)
             return
+        if self.job.session.problem.is_lockstep and self.call_plan.together == 1:
+            self._take_broken_block(blocks, outcome)
+            return
         n_good = (n_calls - 1) // self.call_plan.together
         n_told = n_good * self.call_plan.together
         if n_told:
@@ -579,6 +583,20 @@ class _RoundScheduler:
             is_good[list(errors)] = False
             self._tell(first, outcome, is_good)
         self._failed(blocks[n_good], outcome.after(n_told), errors)
+
+    def _take_broken_block(self, blocks: range, outcome: Outcome) -> None:
+        """In lockstep, measure all arms of a block again if one failed, since its conditions have passed."""
+        first, _ = self.call_plan.bounds(blocks)
+        place = len(outcome.means) - 1
+        block, n_waiting = blocks[place], len(self.waiting)
+        self._failed(block, outcome.after(place), {0: outcome.errors[place]})
+        if len(self.waiting) > n_waiting:
+            self.whole[block] = blocks
+            self.again.update(self._calls_of(blocks[:place]))
+        elif self.error is None:  # the failure was scored
+            if place:
+                self._tell(first, outcome.first(place))
+            self._do_again(blocks[place + 1 :])
 
     def _failed(self, block: int, outcome: Outcome, errors: dict[int, BaseException]) -> None:
         """Retry a block; after the last retry score it, or end the run.

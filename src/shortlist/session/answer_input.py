@@ -94,6 +94,8 @@ class Answers:
             found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
         answers = cls(problem, several, found, spreads, rewards, worker, **about)
         check_rounding(problem, found)
+        for scores in about.get("scores") or ():
+            check_rounding(problem, scores)
         if several.needs_variances:
             if means is not None:
                 raise MeasurementFailed(
@@ -123,6 +125,8 @@ class Answers:
             spreads = given.variances[is_lot]
             check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
         _check_scores(problem, calls, given.scores)
+        for scores in given.scores or ():
+            check_rounding(problem, scores)
         answers = cls(
             problem, calls, given.means, given.variances, None, worker, scores=given.scores, **about
         )
@@ -232,7 +236,8 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
     Few rewards may be equal because they are rounded, unless all that is known of an arm is their variance.
     """
     is_few = (tickets.counts < _FEW) & (tickets.round > 0)
-    is_wrong = ~((variances > 0) & np.isfinite(variances)) & ~(is_few & (variances == 0))
+    largest = (tickets.problem.epsilon * MOST_EPSILONS) ** 2
+    is_wrong = ~((variances > 0) & (variances <= largest)) & ~(is_few & (variances == 0))
     if not is_wrong.any():
         return
     place = int(np.argmax(is_wrong))
@@ -245,7 +250,7 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
     if variances[place] != 0:
         raise MeasurementFailed(
             f"the sample variance of {ticket.name} is {variances[place]:g}; "
-            f"it must be a finite positive number."
+            f"it must be a positive number, and not too large compared with epsilon."
         )
     raise MeasurementFailed(
         f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
@@ -260,6 +265,7 @@ def check_rounding(problem: Problem, means: FloatArray) -> None:
         return
     if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
         raise MeasurementFailed(
-            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = {problem.epsilon:g}: "
-            f"rounding errors would hide differences. Subtract a constant from all rewards."
+            f"a reward or mean of {np.abs(means).max():g} is too large compared with epsilon = "
+            f"{problem.epsilon:g}: rounding errors would hide differences. Subtract a constant from all "
+            f"rewards."
         )

@@ -240,7 +240,9 @@ def refuse_feeding(history: RunState) -> None:
         raise InvalidProblem(
             "with shared items, only scores that the run asked for can be used; `tell` them."
         )
-    if history.rules.anytime is None or not history.problem.knows_variances:
+    if not history.problem.knows_variances:
+        raise InvalidProblem("with unknown variances, only results that the run asked for can be used.")
+    if history.rules.anytime is None:
         raise InvalidProblem(
             f"the strategy {history.began.strategy} certifies nothing for results that it did not ask for. "
             f"Start a run with the strategy race, which does."

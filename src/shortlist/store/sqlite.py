@@ -93,14 +93,16 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:
         file = None
-        try:
-            with super()._writing() as connection:
-                file = connection.connection.dbapi_connection
-                yield connection
-        except StoreTrouble:  # possibly caused by that
+        # No fork before the end: it closes connections, and with the last one SQLite removes the -wal file.
+        with self._guard.use():
+            try:
+                with super()._writing() as connection:
+                    file = connection.connection.dbapi_connection
+                    yield connection
+            except StoreTrouble:  # possibly caused by that
+                self._refuse_moved(file)
+                raise
             self._refuse_moved(file)
-            raise
-        self._refuse_moved(file)
 
     def _refuse_moved(self, connection: Any) -> None:
         """Raise StoreTrouble if the file of a connection was removed or replaced."""

@@ -49,6 +49,7 @@ from shortlist.strategies.shared_items import marks
 LEAP = 0.7  # a batch brings arms to this share of the blocks that they are expected to need,
 FURTHEST = 1.5  # but to no more than this multiple of the blocks that they have seen; at least to a mark
 EXTRA = 1.0  # what the lower bound of one-sided evidence costs, in its logarithm
+EQUAL = 50  # differences that are all equal count only from so many on: Gaussian ones never are
 _AT_ONCE = 1 << 20  # numbers in working arrays
 _MARKS = marks(MOST_ITEMS)
 
@@ -164,7 +165,7 @@ def threshold_of(problem: Problem, delta: float) -> float:
 
 
 def _mark_from(position: float) -> int:
-    return int(_MARKS[np.searchsorted(_MARKS, position)])
+    return int(_MARKS[min(int(np.searchsorted(_MARKS, position)), len(_MARKS) - 1)])
 
 
 def ask(state: Open) -> Batch:
@@ -252,7 +253,8 @@ def _extended(state: Open, arm: int, others: IntArray, known: Pairs) -> Pairs:
             deviations = np.maximum(squares - sums**2 / n_blocks, 0.0)
             with np.errstate(invalid="ignore"):  # equal differences, too few to be enough evidence
                 leads = np.sqrt(ratios * deviations / n_blocks)
-            leads = np.where(np.isinf(ratios), np.inf, leads) - (found.origins[chunk, None] + sums / n_blocks)
+            is_nothing = np.isinf(ratios) | ((deviations == 0) & (n_blocks < EQUAL))
+            leads = np.where(is_nothing, np.inf, leads) - (found.origins[chunk, None] + sums / n_blocks)
             found.epsilons[chunk] = np.minimum(found.epsilons[chunk], leads.min(axis=1))
             found.sums[chunk], found.squares[chunk], found.seen[chunk] = sums[:, -1], squares[:, -1], end
     return found
@@ -261,7 +263,7 @@ def _extended(state: Open, arm: int, others: IntArray, known: Pairs) -> Pairs:
 def open_pairs(state: Open) -> BoolArray:
     """Return which pairs are open; rows are incumbents, columns all arms."""
     epsilons = np.array([state.pairs[arm].epsilons for arm in state.incumbents.tolist()])
-    is_open: BoolArray = epsilons > state.problem.epsilon
+    is_open: BoolArray = ~(epsilons <= state.problem.epsilon)
     is_open[:, state.incumbents] = False
     is_open[:, state.is_out] = False
     return is_open
@@ -308,9 +310,10 @@ def _advanced(state: Open, is_open: BoolArray, ends: FloatArray) -> Open:
         others = np.flatnonzero(is_open_with)
         is_moving[others[seen[others] <= seen[arm]]] = True
         is_moving[arm] |= bool((seen[others] >= seen[arm]).any())
-    arms = np.flatnonzero(is_moving & (seen < _MARKS[-1]))
+    arms = np.flatnonzero(is_moving & (seen + state.least <= _MARKS[-1]))
     targets = np.minimum(LEAP * ends[arms], FURTHEST * seen[arms])
-    following = _MARKS[np.searchsorted(_MARKS, np.maximum(seen[arms] + state.least, targets))]
+    places = np.searchsorted(_MARKS, np.fmax(seen[arms] + state.least, targets))
+    following = _MARKS[np.minimum(places, len(_MARKS) - 1)]
     return replace(state, arms=arms, counts=following - seen[arms])
 
 

@@ -5,12 +5,16 @@ rewards the deviations from the mean, divided by the sample standard deviation, 
 a sphere, independently of both, so others of the same distribution serve as well: `restored` draws them. A
 run with them is a run with rewards, and all that is said of blocks holds (docs/theory.md, section 44).
 
-The numbers are a fixed function of the arm and the pull, so that a run can be replayed.
+The numbers come from a hash of the arm, the pull, and the mean and variance told. So a run can be replayed,
+and they differ from run to run, as the proof requires: if they were the same in all runs, unlucky numbers
+could make most runs wrong.
 """
 
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Certificate, Guarantee
@@ -18,6 +22,8 @@ from shortlist.problem import Problem
 from shortlist.strategies import lanes, paired_race, pilot
 from shortlist.strategies.paired_race import Ended, Open
 from shortlist.strategies.protocol import Anytime, Moments
+
+Keys: TypeAlias = NDArray[np.uint64]
 
 _STEP, _MIXERS = 0x9E3779B97F4A7C15, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # of a 64-bit counter hash
 
@@ -44,27 +50,33 @@ def _means(state: Open) -> FloatArray:
 def restored(arms: IntArray, first_pulls: IntArray, counts: IntArray, told: Moments) -> FloatArray:
     """Return rewards with the means and sample variances told, arm after arm."""
     ends = np.cumsum(counts)
-    pulls = np.arange(ends[-1]) - np.repeat(ends - counts - first_pulls, counts)
-    noise, starts = normals(np.repeat(arms, counts), pulls), ends - counts
+    starts, variances = ends - counts, np.zeros(len(arms)) if told.variances is None else told.variances
+    keys = mixed((arms.astype(np.uint64) << np.uint64(40)) + first_pulls.astype(np.uint64))
+    for moments in (told.means, variances):  # significands: a power of two as the unit does not matter
+        keys = mixed(keys ^ np.frexp(moments)[0].view(np.uint64))
+    noise = normals(np.repeat(keys, counts), np.arange(ends[-1]) - np.repeat(starts, counts))
     noise -= np.repeat(np.add.reduceat(noise, starts) / counts, counts)
-    variances = told.variances if told.variances is not None else np.zeros(len(arms))
     scales = np.sqrt(variances * (counts - 1) / np.add.reduceat(noise**2, starts))
     found: FloatArray = np.repeat(told.means, counts) + np.repeat(scales, counts) * noise
     return found
 
 
-def normals(arms: IntArray, pulls: IntArray) -> FloatArray:
-    """Return a number for each pull of an arm, as if drawn from the standard normal distribution."""
+def normals(keys: Keys, places: IntArray) -> FloatArray:
+    """Return a number for each place of a key, as if drawn from the standard normal distribution."""
     from scipy.special import ndtri  # noqa: PLC0415  (scipy is slow to import)
 
-    keys = (arms.astype(np.uint64) << np.uint64(40)) + pulls.astype(np.uint64) + np.uint64(1)
     with np.errstate(over="ignore"):
-        mixed = keys * np.uint64(_STEP)
-        for shift, odd in zip((30, 27), _MIXERS, strict=True):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(odd)
-    mixed ^= mixed >> np.uint64(31)
-    found: FloatArray = ndtri(((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
+        drawn = mixed(keys + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(_STEP))
+    found: FloatArray = ndtri(((drawn >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53)
     return found
+
+
+def mixed(keys: Keys) -> Keys:
+    """Return a hash of 64-bit keys."""
+    with np.errstate(over="ignore"):
+        for shift, odd in zip((30, 27), _MIXERS, strict=True):
+            keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(odd)
+    return keys ^ (keys >> np.uint64(31))
 
 
 def certified(state: Open | Ended) -> Certificate:
