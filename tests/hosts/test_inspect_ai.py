@@ -490,7 +490,7 @@ def test_tasks_are_named_by_their_arguments_and_a_run_may_end_early(tmp_path: Pa
     tasks = [asked(prompt) for prompt in ("Be brief.", "Think.")]
     found = select(tasks, epsilon=0.01, budget=8, store=tmp_path / "runs.db", **given)
     assert found.result.n_pulls <= 8
-    assert "the budget does not pay" in str(found)
+    assert "the remaining budget is too small" in str(found)
     again = select(tasks, epsilon=0.01, store=tmp_path / "runs.db", **given)
     assert set(again.result.problem.names or ()) == {"prompt=Be brief.", "prompt=Think."}
     assert again.result.n_pulls == 80  # both are always right

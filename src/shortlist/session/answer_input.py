@@ -265,7 +265,7 @@ def check_rounding(problem: Problem, means: FloatArray) -> None:
         return
     if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
         raise MeasurementFailed(
-            f"a reward or mean of {np.abs(means).max():g} is too large compared with epsilon = "
+            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = "
             f"{problem.epsilon:g}: rounding errors would hide differences. Subtract a constant from all "
             f"rewards."
         )
