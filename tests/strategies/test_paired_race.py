@@ -1,6 +1,7 @@
 """The paired race: right whenever one looks, and a function of the rewards alone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,17 @@ def test_in_lockstep_an_arm_that_has_stopped_never_is_an_incumbent() -> None:
     state = after_a_change({1: -900.0, 2: -900.0}, m=2)
     assert int(np.argmax(paired_race.estimates(state)[1:])) == 2  # the last one looks better than two others
     assert 3 not in state.incumbents
+
+
+def test_a_large_difference_does_not_hide_its_variance() -> None:
+    rewards = drawn([0.0, 0.0], 8, 8)
+    near, far = (
+        paired_race.with_all_pairs(led(rewards + np.array([[level], [0.0]]))) for level in (0.0, 2.0**40)
+    )
+    assert far.pairs[0].variances[1] == pytest.approx(near.pairs[0].variances[1], rel=1e-3)
+
+
+def led(rewards: FloatArray) -> Open:
+    """Return the state in which arm 0 leads after the first blocks."""
+    state = paired_race.with_scores(paired_race.init(question(2)), rewards.ravel())
+    return replace(state, incumbents=np.array([0]))

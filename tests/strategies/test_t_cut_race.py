@@ -181,3 +181,15 @@ def test_a_summary_is_as_good_as_its_rewards(strategy: str) -> None:
     one, other = (sl.select(measure, question(4), strategy, turns=1) for measure in (rewards, summary))
     assert one.n_pulls == other.n_pulls
     assert one.selected == other.selected == ("arm-3",)
+
+
+def test_few_equal_rewards_are_no_limit() -> None:
+    upper, lower = t_cut_race.limits(question(5), np.array([2, 500]), np.zeros(2))
+    assert upper.tolist() == lower.tolist() == [np.inf, 0.0]
+
+
+def test_every_incumbent_has_an_epsilon_of_its_own() -> None:
+    state = end(question(4, m=2), np.array([3.0, 1.0, 0.0, 0.0]), np.ones(4), 8)
+    found = t_cut_race.certified(Ended(state.incumbents, state))
+    assert found.indices.tolist() == [0, 1]
+    assert found.epsilons[0] < found.epsilons[1]
