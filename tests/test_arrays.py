@@ -12,6 +12,7 @@ from shortlist.arrays import (
     BLOCK,
     FloatArray,
     IntArray,
+    all_but,
     as_slice,
     at,
     at_largest,
@@ -214,3 +215,10 @@ def test_items_at_the_largest_values_are_those_that_largest_names(kind: str, k: 
         found = at_largest(items.reshape(shape), values.reshape(shape), taken)
         expected = at(items.reshape(shape), largest(values.reshape(shape), taken))
         assert found.tolist() == expected.tolist()
+
+
+@given(st.integers(1, 30), seeds)
+def test_all_but_the_chosen(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(n)[: rng.integers(0, n + 1)]
+    assert all_but(n, chosen).tolist() == [number for number in range(n) if number not in chosen]

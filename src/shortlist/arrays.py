@@ -56,6 +56,13 @@ def at_largest(items: IntArray, values: FloatArray, k: int) -> IntArray:
     return found.reshape(*values.shape[:-1], k)
 
 
+def all_but(n: int, chosen: IntArray) -> IntArray:
+    """Return the numbers from 0 to n - 1 that are not among the chosen ones, in increasing order."""
+    is_left = np.ones(n, dtype=np.bool_)
+    is_left[chosen] = False
+    return np.flatnonzero(is_left)
+
+
 def kth_largest(values: FloatArray, k: int) -> FloatArray:
     """Return the k-th largest value along the last axis, which is kept with length 1."""
     n = values.shape[-1]

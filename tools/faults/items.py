@@ -267,7 +267,7 @@ FAULTS = (
     Fault(
         "items: what is certified for earlier incumbents forgets some outsiders",
         _STRATEGY,
-        "others = np.setdiff1d(problem.arms, chosen)",
+        "others = all_but(problem.n, chosen)",
         "others = state.outsiders",
     ),
     Fault(

@@ -500,8 +500,8 @@ FAULTS = (
     Fault(
         "certified epsilon: the luckiest incumbent speaks for all",
         "certificates/certificate.py",
-        "    epsilon = float(own.max())",
-        "    epsilon = float(own.min())",
+        "        epsilon = float(epsilons.max())",
+        "        epsilon = float(epsilons.min())",
     ),
     Fault(
         "certified epsilon: in units of the evidence",
@@ -512,8 +512,8 @@ FAULTS = (
     Fault(
         "certified epsilon: an incumbent is in before its own epsilon is",
         "certificates/certificate.py",
-        "np.where(own <= problem.epsilon, IN, OPEN)",
-        "np.where(own <= 2 * problem.epsilon, IN, OPEN)",
+        "np.where(epsilons <= problem.epsilon, IN, OPEN)",
+        "np.where(epsilons <= 2 * problem.epsilon, IN, OPEN)",
     ),
     Fault(
         "cut: of arms with as many pulls the lowest speaks for all",
@@ -644,8 +644,8 @@ FAULTS = (
     Fault(
         "block totals: an arm is out if it is settled with one selected arm",
         "certificates/block_totals.py",
-        "[is_settled.all(axis=1)]] = OUT",
-        "[is_settled.any(axis=1)]] = OUT",
+        "[is_settled.all(axis=1)]] = True",
+        "[is_settled.any(axis=1)]] = True",
     ),
     Fault(
         "block totals: rewards that were taken back stay",

@@ -17,8 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
-from shortlist.certificates.certificate import IN, OPEN, OUT, Certificate, rounded_up
+from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
+from shortlist.certificates.certificate import Certificate, rounded_up
 from shortlist.certificates.guarantee import Guarantee, Scope
 from shortlist.certificates.ledger import Ledger, Share
 from shortlist.problem import Problem
@@ -203,7 +203,7 @@ def _block_evidence(n: int, m: int, delta: float, scale: float, /) -> BlockEvide
 
 def _pairs(blocks: BlockTotals, selected: IntArray) -> tuple[IntArray, IntArray]:
     """Return all pairs of an outsider and a selected arm, the outsiders one after the other."""
-    others = np.setdiff1d(np.arange(blocks.counts.shape[1]), selected)
+    others = all_but(blocks.counts.shape[1], selected)
     return np.repeat(others, len(selected)), np.tile(selected, len(others))
 
 
@@ -261,19 +261,16 @@ def certificate_of_blocks(
         return replace(Certificate.of_nothing(problem, "Nothing is certified yet."), notes=notes)
     own = np.array([rounded_up(problem.width * epsilon) for epsilon in epsilons.tolist()])
     is_settled = evidence.are_settled(blocks, chosen, problem.epsilon / problem.width)
-    statuses = np.full(problem.n, OPEN)
-    statuses[np.setdiff1d(problem.arms, chosen)[is_settled.all(axis=1)]] = OUT
-    statuses[chosen[own <= problem.epsilon]] = IN
-    order = np.argsort(-blocks.levels[chosen], kind="stable")
-    epsilon = float(own.max())
-    return Certificate(
+    is_out = np.zeros(problem.n, dtype=np.bool_)
+    is_out[all_but(problem.n, chosen)[is_settled.all(axis=1)]] = True
+    return Certificate.of_epsilons(
         problem,
-        chosen[order],
-        epsilon,
-        own[order],
-        tuple(statuses.tolist()),
-        replace(promise, epsilon=epsilon),
-        notes=blocks.lacking(problem, statuses != OUT),
+        chosen,
+        own,
+        is_out=is_out,
+        merits=blocks.levels,
+        promise=promise,
+        notes=blocks.lacking(problem, ~is_out),
     )
 
 

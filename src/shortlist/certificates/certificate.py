@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates.bounded import BoundedEvidence
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Prices
 from shortlist.certificates.guarantee import Guarantee, Scope
@@ -75,6 +75,36 @@ class Certificate:
         epsilon = promise.epsilon if promise.scope in {Scope.TOP_M, Scope.EVERY_BLOCK} else math.inf
         epsilons = np.full(len(selected), epsilon)
         return cls(problem, selected, epsilon, epsilons, tuple(statuses.tolist()), promise)
+
+    @classmethod
+    def of_epsilons(
+        cls,
+        problem: Problem,
+        selected: IntArray,
+        epsilons: FloatArray,
+        *,
+        is_out: BoolArray,
+        merits: FloatArray,
+        promise: Guarantee,
+        notes: tuple[str, ...] = (),
+    ) -> "Certificate":
+        """Return the certificate of selected arms, each of which has an epsilon of its own.
+
+        `is_out` and `merits` are of all arms. Arms that are not selected are out where it says so.
+        """
+        epsilon = float(epsilons.max())
+        statuses = np.where(is_out, OUT, OPEN)
+        statuses[selected] = np.where(epsilons <= problem.epsilon, IN, OPEN)
+        order = np.argsort(-merits[selected], kind="stable")
+        return cls(
+            problem,
+            selected[order],
+            epsilon,
+            epsilons[order],
+            tuple(statuses.tolist()),
+            replace(promise, epsilon=epsilon),
+            notes=notes,
+        )
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -174,18 +204,8 @@ def certificate_of(
     if np.isinf(epsilons).any() or (problem.is_bounded and epsilons.max() >= 1):
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
     own = np.array([rounded_up(unit * epsilon) for epsilon in epsilons.tolist()])
-    statuses = np.where(open_outsiders(evidence, chosen, problem.epsilon / unit), OPEN, OUT)
-    statuses[chosen] = np.where(own <= problem.epsilon, IN, OPEN)
-    order = np.argsort(-merits[chosen], kind="stable")
-    epsilon = float(own.max())
-    return Certificate(
-        problem,
-        chosen[order],
-        epsilon,
-        own[order],
-        tuple(statuses.tolist()),
-        replace(promise, epsilon=epsilon),
-    )
+    is_out = ~open_outsiders(evidence, chosen, problem.epsilon / unit)
+    return Certificate.of_epsilons(problem, chosen, own, is_out=is_out, merits=merits, promise=promise)
 
 
 def _evidence(

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but
 from shortlist.certificates.cut import Prices
 
 _N_CUTS = 49  # a grid of cuts, to see which outsiders are open
@@ -116,7 +116,7 @@ def _least_shifts(evidence: Evidence, arms: IntArray, cuts: FloatArray, needed: 
 
 
 def _others(evidence: Evidence, incumbents: IntArray) -> IntArray:
-    return np.setdiff1d(np.arange(evidence.n), incumbents)
+    return all_but(evidence.n, incumbents)
 
 
 def _end_of_doubt(evidence: Evidence, outsiders: IntArray, low: float) -> float:

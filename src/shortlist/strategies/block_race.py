@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray, all_but
 from shortlist.certificates.block_totals import (
     UNNAMED,
     BlockTotals,
@@ -117,7 +117,7 @@ def _decided(state: Open) -> Open | Ended:
         is_settled = evidence.are_settled(blocks, selected, problem.epsilon / problem.width)
         if is_settled.all():
             return Ended(np.sort(selected), state)
-        others = np.setdiff1d(problem.arms, selected)
+        others = all_but(problem.n, selected)
         found.append(np.union1d(others[~is_settled.all(axis=1)], selected[~is_settled.all(axis=0)]))
     arms = min(found, key=len)
     size = max(first_pulls(problem), math.ceil(GROWTH * int(blocks.pulls.max())))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but
 from shortlist.certificates.shared_items import BETS, Controls, Hypothesis, Thresholds
 from shortlist.problem import Problem
 from shortlist.strategies.protocol import Done
@@ -128,7 +128,7 @@ class Open:
     @property
     def outsiders(self) -> IntArray:
         """All arms but the incumbents."""
-        return np.setdiff1d(self.problem.arms, self.incumbents)
+        return all_but(self.problem.n, self.incumbents)
 
 
 @dataclass(frozen=True, eq=False)

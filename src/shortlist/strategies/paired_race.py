@@ -36,9 +36,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
+from shortlist.certificates.certificate import rounded_up
 from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_ratios
 from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
@@ -134,7 +134,7 @@ class Open:
     @property
     def outsiders(self) -> IntArray:
         """All arms but the incumbents."""
-        return np.setdiff1d(self.problem.arms, self.incumbents)
+        return all_but(self.problem.n, self.incumbents)
 
     @property
     def is_out(self) -> BoolArray:
@@ -363,19 +363,11 @@ def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> 
     own = np.array([rounded_up(known.epsilons[others].max(initial=0.0)) for known in pairs])
     is_answer = not open_pairs(state).any()
     own = np.minimum(own, problem.epsilon) if is_answer else own  # it is rounded up
-    epsilon = float(own.max())
-    if math.isinf(epsilon):
+    if np.isinf(own).any():
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    statuses = np.where(open_pairs(state).any(axis=0), OPEN, OUT)
-    statuses[state.incumbents] = np.where(own <= problem.epsilon, IN, OPEN)
-    order = np.argsort(-means[state.incumbents], kind="stable")
-    return Certificate(
-        problem,
-        state.incumbents[order],
-        epsilon,
-        own[order],
-        tuple(statuses.tolist()),
-        replace(promise, epsilon=epsilon),
+    is_out = np.all(~open_pairs(state), axis=0)
+    return Certificate.of_epsilons(
+        problem, state.incumbents, own, is_out=is_out, merits=means, promise=promise
     )
 
 

@@ -37,9 +37,9 @@ from typing import cast
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
+from shortlist.certificates.certificate import rounded_up
 from shortlist.certificates.shared_items import (
     BETS,
     TINY,
@@ -399,24 +399,16 @@ def certified(state: Open | Ended) -> Certificate:
 def _certified_for(state: Open, chosen: IntArray, below: float = math.inf) -> Certificate:
     """Return what is certified for m arms; nothing if that is not below some epsilon."""
     problem, promise = state.problem, guarantee(state.problem)
-    others = np.setdiff1d(problem.arms, chosen)
+    others = all_but(problem.n, chosen)
     nothing = Certificate.of_nothing(problem, "Nothing is certified yet.")
     if below < math.inf and any(_is_open_at(state, arm, others, below).any() for arm in chosen.tolist()):
         return nothing
     own = np.array([_smallest_epsilon(state, arm, others) for arm in chosen.tolist()])
-    epsilon = float(own.max())
-    if epsilon >= problem.width:
+    if own.max() >= problem.width:
         return nothing
-    statuses = np.where(open_pairs(state, chosen).any(axis=0), OPEN, OUT)
-    statuses[chosen] = np.where(own <= problem.epsilon, IN, OPEN)
-    order = np.argsort(-estimates(state)[chosen], kind="stable")
-    return Certificate(
-        problem,
-        chosen[order],
-        epsilon,
-        own[order],
-        tuple(statuses.tolist()),
-        replace(promise, epsilon=epsilon),
+    is_out = np.all(~open_pairs(state, chosen), axis=0)
+    return Certificate.of_epsilons(
+        problem, chosen, own, is_out=is_out, merits=estimates(state), promise=promise
     )
 
 

@@ -33,9 +33,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, largest
+from shortlist.arrays import FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import IN, OPEN, OUT, rounded_up
+from shortlist.certificates.certificate import rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
 from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
@@ -80,9 +80,7 @@ class Open:
     @property
     def outsiders(self) -> IntArray:
         """All arms but the incumbents."""
-        is_outside = np.ones(self.problem.n, dtype=np.bool_)
-        is_outside[self.incumbents] = False
-        return np.flatnonzero(is_outside)
+        return all_but(self.problem.n, self.incumbents)
 
     @property
     def variances(self) -> FloatArray:
@@ -225,15 +223,12 @@ def certified(state: Open | Ended) -> Certificate:
     exact = np.maximum(state.uppers[others].max() - state.lowers[inside], 0.0)
     own = np.array([rounded_up(one) for one in exact.tolist()])
     own = np.where(exact <= problem.epsilon, np.minimum(own, problem.epsilon), own)
-    epsilon = float(own.max())
-    if math.isinf(epsilon):
+    if np.isinf(own).any():
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    statuses = np.full(problem.n, OPEN)
-    statuses[others[state.uppers[others] <= state.lowers[inside].min() + problem.epsilon]] = OUT
-    statuses[inside[own <= problem.epsilon]] = IN
-    order = np.argsort(-state.means[inside], kind="stable")
-    promise = replace(guarantee(problem), epsilon=epsilon)
-    return Certificate(problem, inside[order], epsilon, own[order], tuple(statuses.tolist()), promise)
+    is_out = state.uppers <= state.lowers[inside].min() + problem.epsilon
+    return Certificate.of_epsilons(
+        problem, inside, own, is_out=is_out, merits=state.means, promise=guarantee(problem)
+    )
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
