@@ -29,6 +29,7 @@ WITH_COMMANDS = [page for page in PAGES if any(map(steps, blocks(page)))]
 
 @pytest.mark.parametrize(("program", "printed"), PROGRAMS)
 def test_programs_print_what_is_shown(program: str, printed: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     status, out, err = outcome_of(program, tmp_path)
     assert status == 0, err
     assert out == printed
@@ -49,8 +50,8 @@ def test_commands_print_what_is_shown(page: str, tmp_path: Path) -> None:
 
 def test_there_are_programs_and_commands() -> None:
     assert {"README.md", "docs/start.md", "docs/measurements.md", "docs/clusters.md"} <= set(WITH_COMMANDS)
-    assert len(PROGRAMS) >= 15
-    assert sum(len(steps(block)) for page in PAGES for block in blocks(page)) >= 25
+    assert len(PROGRAMS) >= 20
+    assert sum(len(steps(block)) for page in PAGES for block in blocks(page)) >= 50
 
 
 def test_pages_tested_elsewhere_exist_and_have_blocks() -> None:
