@@ -347,10 +347,12 @@ def best_strategy(problem: Problem) -> str:
 
 def is_within(problem: Problem, budget: int) -> bool:
     """Return whether some strategy is certified never to need more pulls than a budget."""
-    return any(
-        row.is_certified and (row.worst_case_cost or 0) <= budget
-        for row in (row_of(name, problem) for name in names())
-    )
+    return any(_is_certified_within(name, problem, budget) for name in names())
+
+
+def _is_certified_within(name: str, problem: Problem, budget: int) -> bool:
+    row = row_of(name, problem)
+    return row.is_certified and (row.worst_case_cost or 0) <= budget
 
 
 def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
@@ -552,12 +554,13 @@ def _least_epsilon(problem: Problem, budget: int) -> Problem:
     def asked(epsilon: float) -> Problem:
         return problem.changed(epsilon=epsilon)
 
-    if not _is_enough(asked, _EPSILONS[1], budget):
+    is_enough = _Enough(asked, budget)
+    if not is_enough(_EPSILONS[1]):
         raise NoGuarantee(
             f"a budget of {budget:,} pulls certifies nothing, however large epsilon is: every strategy pulls "
             f"each of the {problem.n:,} arms at least once. Allow more pulls, or leave arms out."
         )
-    return asked(_least(lambda epsilon: _is_enough(asked, epsilon, budget), *_EPSILONS))
+    return asked(_least(is_enough, *_EPSILONS))
 
 
 def _least_delta(problem: Problem, budget: int) -> Problem:
@@ -565,12 +568,13 @@ def _least_delta(problem: Problem, budget: int) -> Problem:
         return problem.changed(delta=delta)
 
     most = max(0.5, problem.delta)
-    if not _is_enough(asked, most, budget):
+    is_enough = _Enough(asked, budget)
+    if not is_enough(most):
         raise NoGuarantee(
             f"a budget of {budget:,} pulls cannot certify epsilon = {problem.epsilon:g} for any delta up to "
             f"{most:g}. Allow more pulls or a larger epsilon."
         )
-    return asked(_least(lambda delta: _is_enough(asked, delta, budget), _LEAST_DELTA, most))
+    return asked(_least(is_enough, _LEAST_DELTA, most))
 
 
 def _largest_m(problem: Problem, budget: int) -> Problem:
@@ -597,6 +601,28 @@ def _falling(last: int) -> list[int]:
     if last < _FEW:
         return list(range(last, 0, -1))
     return sorted({last, *(2**power for power in range(last.bit_length()))}, reverse=True)
+
+
+class _Enough:
+    """Whether a budget is enough for a value of epsilon or delta, for searching the smallest one.
+
+    A strategy that needs more than the budget for some value needs more for all smaller ones. So once a value
+    is enough, only the strategies for which it is are tried again.
+    """
+
+    def __init__(self, asked: Callable[[float], Problem], budget: int) -> None:
+        self._asked, self._budget, self._candidates = asked, budget, list(names())
+
+    def __call__(self, value: float) -> bool:
+        enough = [name for name in self._candidates if self._is_enough(name, value)]
+        self._candidates = enough or self._candidates
+        return bool(enough)
+
+    def _is_enough(self, name: str, value: float) -> bool:
+        try:
+            return _is_certified_within(name, self._asked(value), self._budget)
+        except InvalidProblem:  # too many pulls to count
+            return False
 
 
 def _is_enough(asked: Callable[[float], Problem], value: float, budget: int) -> bool:

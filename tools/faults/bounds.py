@@ -113,5 +113,11 @@ FAULTS = (
         "elif guarantee.scope is Scope.SCREENING:",
         "elif not guarantee.scope:",
     ),
+    Fault(
+        "budget: only the first strategy that suffices is tried again",
+        "planning.py",
+        "enough or self._candidates",
+        "enough[:1] or self._candidates",
+    ),
     Fault("budget: one step too small", "planning.py", "float(enough * unit)", "float(short * unit)"),
 )
