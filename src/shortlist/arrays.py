@@ -81,6 +81,16 @@ def as_slice(indices: IntArray) -> slice | None:
     return slice(first, last + 1)
 
 
+def is_increasing(numbers: IntArray) -> bool:
+    """Return whether each number is larger than the one before it, so that none occurs twice."""
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def has_repeats(numbers: IntArray) -> bool:
+    """Return whether a number occurs twice."""
+    return not is_increasing(numbers) and len(np.unique(numbers)) < len(numbers)
+
+
 def flat_index(shape: tuple[int, ...], indices: Any) -> Any:
     """Return the positions of `indices` along the last axis in the flattened array of this shape."""
     if math.prod(shape[:-1]) == 1:

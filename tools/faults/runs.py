@@ -412,9 +412,33 @@ FAULTS = (
         "pass",
     ),
     Fault(
+        "calls: those of another round are found by their numbers",
+        "session/call_plan.py",
+        "parts.plan is self",
+        "parts.plan is not None",
+    ),
+    Fault(
+        "calls: a plan is shared by runs with other turns",
+        "session/call_plan.py",
+        "key = id(tickets), seed, together, pulls_per_call, turns\n",
+        "key = id(tickets), seed, together, pulls_per_call\n",
+    ),
+    Fault(
+        "calls: parts that were answered before are forgotten when a ticket is pooled",
+        "session/call_plan.py",
+        "if is_all_new[of].all():",
+        "if is_all_new[of].any():",
+    ),
+    Fault(
+        "calls: a driver loops over the calls of a round",
+        "execution/scheduler.py",
+        "known = self.again.intersection(numbers.tolist()) if self.again else ()",
+        "known = [number for number in numbers.tolist() if number in self.again]",
+    ),
+    Fault(
         "history: an answer is counted twice",
         "session/state.py",
-        "if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):",
+        "if np.isnan(round.means[places]).all() and not has_repeats(places):",
         "if True:",
     ),
     Fault(
@@ -444,7 +468,7 @@ FAULTS = (
     Fault(
         "history: an arm twice in one answer",
         "session/state.py",
-        "        if len(np.unique(places)) < len(places):\n            raise _unfit(told)\n",
+        "        if has_repeats(places):\n            raise _unfit(told)\n",
         "",
     ),
     Fault(
@@ -576,8 +600,8 @@ FAULTS = (
     Fault(
         "calls: a ticket is told before all its calls are answered",
         "session/call_plan.py",
-        "places = places[n_new == self._n_missing[places]]",
-        "places = places[n_new >= 1]",
+        "is_whole = n_new == self._n_missing[places]",
+        "is_whole = n_new >= 1",
     ),
     Fault(
         "calls: copies share what is known of calls",

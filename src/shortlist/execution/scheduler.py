@@ -677,7 +677,8 @@ class _RoundScheduler:
         if self.job.failed_ahead:
             is_failed = [key in self.job.failed_ahead for key in _keys(calls)]
             self.again.update(numbers[is_failed].tolist())
-        again = np.array(sorted(self.again.intersection(numbers.tolist())), dtype=np.int64)
+        known = self.again.intersection(numbers.tolist()) if self.again else ()
+        again = np.array(sorted(known), dtype=np.int64)
         about: dict[str, Any] = {"worker": self.job.worker}
         about |= {"again": self.call_plan.parts(again).arms.tolist()}
         session, patiently = self.job.session, self.job.patiently

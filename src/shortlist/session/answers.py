@@ -6,7 +6,7 @@ from itertools import compress
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats
 from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import declared, is_reward
 from shortlist.session.answer_input import Answers, check_variances
@@ -166,7 +166,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     numbers = parts.call_plan.find(calls)
     if given.scores is not None and (numbers < 0).any():
         return _ahead(history, given, numbers < 0)
-    if (numbers < 0).any() or len(np.unique(numbers)) < len(numbers):
+    if (numbers < 0).any() or has_repeats(numbers):
         raise NotAsked(
             "some calls occur twice or do not belong to this run, which splits its tickets into different "
             "calls."
@@ -206,7 +206,9 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
             check_variances(round.tickets.take(whole), pooled[1])
         flat = None if scores is None else parts.whole_scores(whole, numbers, scores)
         events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms), flat))
-    is_part = ~np.isin(places, whole)
+    is_whole = np.zeros(len(round.tickets), dtype=np.bool_)
+    is_whole[whole] = True
+    is_part = ~is_whole[places]
     if is_part.any():
         kept = new.take(np.flatnonzero(is_part))
         spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
@@ -255,7 +257,7 @@ def _tried(history: RunState, events: list[Event]) -> list[Event]:
     """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
     round = history.round
     told = [event for event in events if isinstance(event, Told) and event.round == round.number]
-    if not round.tickets.needs_variances or sum(len(event.arms) for event in told) < round.n_missing:
+    if not round.tickets.is_pilot or sum(len(event.arms) for event in told) < round.n_missing:
         return events
     try:
         history.copy().take(events)

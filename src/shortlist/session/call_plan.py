@@ -18,9 +18,10 @@ after the other, each with its arms in random order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,6 +39,7 @@ the jump divided by this number, relative to all other arms."""
 _MOST_CALLS = (
     1 << 21
 )  # maximum number of calls in a round with very many arms; there are always at least two turns
+_FEW = 0.03  # if fewer calls than this share of a round are looked at, arrays of all calls are not worth it
 _ORDER = 1  # separates the random numbers of the order from those of the rewards
 
 
@@ -73,7 +75,20 @@ class CallPlan:
     def of(
         cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
     ) -> "CallPlan":
-        """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm."""
+        """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm.
+
+        A driver and its session get the same plan, so that its arrays are computed once.
+        """
+        key = id(tickets), seed, together, pulls_per_call, turns
+        known = _PLANS.get(key)
+        if known is None:
+            known = _PLANS[key] = cls._split(tickets, seed, together, pulls_per_call, turns)
+        return known
+
+    @classmethod
+    def _split(
+        cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
+    ) -> "CallPlan":
         if tickets.problem.items is not None:
             return cls._at_cuts(tickets, seed, together, pulls_per_call, turns)
         counts = tickets.counts
@@ -125,21 +140,43 @@ class CallPlan:
 
     def places(self, numbers: IntArray) -> IntArray:
         """Return the position of the ticket that each call belongs to."""
-        return numbers if self.ends is None else np.searchsorted(self.ends, numbers, side="right")
+        if self.ends is None:
+            return numbers
+        if len(numbers) < _FEW * self.n_calls:
+            return np.searchsorted(self.ends, numbers, side="right")
+        return self._places[numbers]
 
-    def parts(self, numbers: IntArray) -> Tickets:
+    @cached_property
+    def _places(self) -> IntArray:
+        return np.repeat(np.arange(len(self.tickets)), self.n_by_ticket)
+
+    def parts(self, numbers: IntArray) -> "Parts":
         """Return calls as tickets for only their own pulls."""
-        places = self.places(numbers)
+        of = self.tickets
+        if self.ends is None or len(numbers) < _FEW * self.n_calls:
+            arms, counts, first_pulls = self._pulls_of(self.places(numbers), numbers)
+        else:
+            arms, counts, first_pulls = (column[numbers] for column in self._columns)
+        return Parts(of.problem, of.round, arms, counts, first_pulls, of.always_vary, self, numbers)
+
+    def _pulls_of(self, places: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return arms, counts and first pulls of calls, given the positions of their tickets."""
         of = self.tickets.take(places)
         if self.ends is None:
-            return of
+            return of.arms, of.counts, of.first_pulls
         turn = numbers - (self.ends[places] - self.n_by_ticket[places])
         start, stop = self._starts(places, turn), self._starts(places, turn + 1)
-        first_pulls = of.first_pulls + start
-        return Tickets(of.problem, of.round, of.arms, stop - start, first_pulls, of.always_vary)
+        return of.arms, stop - start, of.first_pulls + start
+
+    @cached_property
+    def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Arms, counts and first pulls of all calls."""
+        return self._pulls_of(self._places, np.arange(self.n_calls))
 
     def find(self, parts: Tickets) -> IntArray:
         """Return the numbers of calls that are given as parts of tickets; -1 for parts that are not calls."""
+        if isinstance(parts, Parts) and parts.plan is self:
+            return parts.numbers
         if not self.n_calls:
             return np.full(len(parts), -1)
         arms = self.tickets.arms
@@ -211,7 +248,15 @@ class CallPlan:
 
     def calls(self, first: int, stop: int) -> Calls:
         """Return the calls at some positions of the order."""
-        parts = self.parts(self.numbers(first, stop))
+        if stop - first < _FEW * self.n_calls:
+            parts = self.parts(self.numbers(first, stop))
+            return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
+        return self._in_order[first:stop]
+
+    @cached_property
+    def _in_order(self) -> Calls:
+        """All calls, in the order in which they are made."""
+        parts = self.parts(self.numbers(0, self.n_calls))
         return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
 
     @property
@@ -238,6 +283,18 @@ class CallPlan:
     def bounds(self, blocks: range) -> tuple[int, int]:
         """Return where a range of blocks starts and ends in the order of calls."""
         return blocks.start * self.together, min(blocks.stop * self.together, self.n_calls)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Tickets):
+    """Calls of a round as tickets for only their own pulls; `plan` and `numbers` say which calls they are."""
+
+    plan: CallPlan | None = None
+    numbers: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+_PLANS: "WeakValueDictionary[tuple[object, ...], CallPlan]" = WeakValueDictionary()
+"""The plans in use, by the identity of their tickets and by what else they depend on."""
 
 
 def _reach(problem: Problem, positions: IntArray) -> int:
@@ -320,11 +377,10 @@ class PartialAnswers:
     ) -> None:
         """Add answers to calls that had none; scores are given call after call."""
         self.means[numbers], self.variances[numbers] = means, variances
+        places, counts = self.call_plan.places(numbers), self.call_plan.parts(numbers).counts
         if scores is not None:
-            ends = np.cumsum(self.call_plan.parts(numbers).counts)
-            self.scores |= zip(numbers.tolist(), np.split(scores, ends[:-1]), strict=True)
-        places = self.call_plan.places(numbers)
-        np.add.at(self.n_pulls, places, self.call_plan.parts(numbers).counts)
+            self.scores |= zip(numbers.tolist(), np.split(scores, np.cumsum(counts)[:-1]), strict=True)
+        np.add.at(self.n_pulls, places, counts)
         np.subtract.at(self._n_missing, places, 1)
 
     def forget(self, places: IntArray) -> None:
@@ -350,20 +406,28 @@ class PartialAnswers:
 
         The calls must be unanswered and in ascending order. Nothing is changed.
         """
-        places, n_new = np.unique(self.call_plan.places(numbers), return_counts=True)
-        places = places[n_new == self._n_missing[places]]
+        of_new = self.call_plan.places(numbers)  # ascending, like the calls
+        starts = np.flatnonzero(np.diff(of_new, prepend=-1))
+        places, n_new = of_new[starts], np.diff(starts, append=len(of_new))
+        is_whole = n_new == self._n_missing[places]
+        places, starts = places[is_whole], starts[is_whole]
         if self.call_plan.ends is None:
-            chosen = np.searchsorted(numbers, places)
-            return places, means[chosen], variances[chosen]
+            return places, means[starts], variances[starts]
         found = np.full((2, len(places)), np.nan)
         sizes = self.call_plan.n_by_ticket[places]
+        is_all_new = n_new[is_whole] == sizes
         for size in np.unique(sizes).tolist():
             of = np.flatnonzero(sizes == size)
             calls = (self.call_plan.ends[places[of]] - size)[:, None] + np.arange(size)
+            counts = self.call_plan.parts(calls.ravel()).counts.reshape(calls.shape)
+            if is_all_new[of].all():
+                at = starts[of][:, None] + np.arange(size)
+                found[:, of] = pooled(counts, means[at], variances[at])
+                continue
             at = np.minimum(np.searchsorted(numbers, calls), len(numbers) - 1)
             is_new = numbers[at] == calls
             found[:, of] = pooled(
-                self.call_plan.parts(calls.ravel()).counts.reshape(calls.shape),
+                counts,
                 np.where(is_new, means[at], self.means[calls]),
                 np.where(is_new, variances[at], self.variances[calls]),
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats, is_increasing
 from shortlist.certificates import Certificate
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.problem import Problem
@@ -86,7 +86,7 @@ class Round:
         self.leases = Leases(len(tickets))
         self.parts: PartialAnswers | None = None
         self.is_logged = self.is_replaced = False
-        self._order = np.argsort(tickets.arms)
+        self._order = None if is_increasing(tickets.arms) else np.argsort(tickets.arms)
 
     def copy(self) -> "Round":
         """Return an independent copy."""
@@ -126,14 +126,16 @@ class Round:
     def places(self, arms: IntArray, *, is_repeating: bool = False) -> IntArray:
         """Return the positions of these arms among the tickets; by default each arm may occur once."""
         asked = self.tickets.arms
+        if arms is asked or (len(arms) == len(asked) and np.array_equal(arms, asked)):
+            return np.arange(len(asked))
         nearest = np.searchsorted(asked, arms, sorter=self._order)
         is_asked = nearest < len(asked)
-        places = self._order[nearest[is_asked]]
+        places = nearest[is_asked] if self._order is None else self._order[nearest[is_asked]]
         if not is_asked.all() or (asked[places] != arms).any():
             raise NotAsked(
                 f"round {self.number} did not ask for all these arms; tell only tickets that `ask` returned."
             )
-        if not is_repeating and len(places) > 1 and len(np.unique(places)) < len(places):
+        if not is_repeating and has_repeats(places):
             raise NotAsked("an arm appears twice in one call; tell each ticket once.")
         return places
 
@@ -402,6 +404,8 @@ class RunState:
     def answered(self) -> Tickets:
         """The answered parts of open tickets of this round."""
         parts, round = self.parts_of(self.round), self.round
+        if not parts.n_pulls.any():
+            return parts.call_plan.parts(np.empty(0, dtype=np.int64))
         is_known = parts.is_answered(np.arange(parts.call_plan.n_calls)) & parts.call_plan.by_call(
             ~round.is_told
         )
@@ -582,7 +586,7 @@ class RunState:
             return
         told, round = _together(gathered), self.round
         places = _places(round, told)
-        if np.isnan(round.means[places]).all() and len(np.unique(places)) == len(places):
+        if np.isnan(round.means[places]).all() and not has_repeats(places):
             self._count_new(round, places, told)
         else:
             for one in gathered:
@@ -594,7 +598,7 @@ class RunState:
         """Count the new part of an answer; record, and otherwise ignore, repeated answers."""
         round = self.find(told.round)
         places = _places(round, told)
-        if len(np.unique(places)) < len(places):
+        if has_repeats(places):
             raise _unfit(told)
         is_new = np.isnan(round.means[places])
         is_same = round.means[places] == told.means
