@@ -2,7 +2,8 @@
 
 Pages link to files as they lie in the repository, so that the links also work where Markdown is read without
 the site. Here a link to a file that is a page, or that some page includes, becomes a link to that page; and a
-link to any other file becomes one to a page that shows it. A block that is a file has its name above it.
+link to any other file becomes one to a page that shows it. A block that is a file has its name above it. In
+the chapters of the theory, the number of a section is a link to it.
 """
 
 import os
@@ -19,6 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms import SphinxTransform
 from sphinx.util.osutil import relative_uri
+
+from tools.theory import linked
 
 INCLUDE = re.compile(r"^```\{include\} (\S+)$", flags=re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
@@ -59,6 +62,8 @@ def captioned(text: str) -> str:
 
 def _on_source_read(app: Sphinx, docname: str, content: list[str]) -> None:
     page = Path(app.env.doc2path(docname))
+    if docname.startswith("theory/"):
+        content[0] = linked(content[0], Path(app.srcdir))
     content[0] = captioned(relinked(content[0], page.parent, page, pages_of_files(Path(app.srcdir))))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from shortlist import Bernoulli, Blocks, Gaussian, Problem, SubGaussian
 from shortlist.certificates import Scope
 from shortlist.strategies import Strategy, names, strategy_for, strategy_named
+from tools.theory import sections
 
 ROOT = Path(__file__).parent.parent
 TARGET = Path("docs") / "strategies.md"
@@ -154,12 +155,11 @@ def _rounds(strategy: Strategy[Any]) -> str:
 
 def _source(text: str) -> str:
     """Return where a strategy is defined, with links to sections of docs/theory.md."""
-    theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    anchors = {found[1]: found[0] for found in re.findall(r"\]\(#((\d+)-[^)]*)\)", theory)}
+    links = sections(ROOT / "docs")
     escaped = text.replace("[", r"\[").replace("]", r"\]")
     return re.sub(
         r"docs/theory\.md, (sections?) (\d+)",
-        lambda found: f"[{found[1]} {found[2]}](theory.md#{anchors[found[2]]})",
+        lambda found: f"[{found[1]} {found[2]}]({links[found[2]]})",
         escaped,
     )
 
