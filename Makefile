@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # and single tests that are marked as slow.
 SLOW := server durable statistical plot \
   docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
-  docs/test_server_page.py docs/test_shared_items_page.py docs/test_site.py \
+  docs/test_server_page.py docs/test_shared_items_page.py docs/test_site.py docs/test_story.py \
   doctor/test_assumptions.py strategies/test_oracles.py strategies/test_ranking.py \
   strategies/test_bounded_race.py strategies/test_paired_race.py strategies/test_shared_items.py \
   strategies/test_unknown_oracles.py strategies/test_mixture.py test_planning.py test_simulation.py \
@@ -30,7 +30,7 @@ SLOW := server durable statistical plot \
   test_benchmarks.py contract/test_unknown.py cli/test_cli.py measure/test_command.py test_costs.py \
   test_inventory.py test_usual_cost.py
 
-.PHONY: help demo test test-hosts check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures clean
+.PHONY: help demo test test-hosts check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures docs-story clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,9 @@ docs-example: $(READY)  ## print the tables of docs/illustrative-example.md and 
 
 docs-figures: $(READY)  ## redraw docs/figures/ (some minutes); they come out the same every time
 	@$(PY) -m tools.figures
+
+docs-story: $(READY)  ## carry out the notebook examples/story.ipynb, and save what it shows
+	@$(PY) -m tools.story
 
 clean:           ## remove the virtual environment and caches
 	rm -rf .venv .venv-hosts .mypy_cache .ruff_cache .hypothesis docs/_build
