@@ -43,7 +43,7 @@ def problem(variances: Any = (1.0, 4.0, 9.0), m: int = 1) -> sl.Problem:
         (np.array(0.25), 1, 0.25),
         (sl.Summary(3, 0.5), 3, 0.5),
         (sl.Summary(2, 0.5), 2, 0.5),
-        (sl.Summary(np.int64(3), np.float64(0.5)), 3, 0.5),  # type: ignore[arg-type]
+        (sl.Summary(np.int64(3), np.float64(0.5)), 3, 0.5),
         ((3, 0.5), 3, 0.5),
         ((np.int64(1000), 0.5), 1000, 0.5),
         ((1, 0.5), 1, 0.5),
@@ -107,10 +107,10 @@ WRONG_ANSWERS = [
     (sl.Summary(3, math.nan), 3),
     (sl.Summary(3, math.inf), 3),
     (sl.Summary(3, True), 3),
-    (sl.Summary(3, "0.5"), 3),  # type: ignore[arg-type]
-    (sl.Summary(3, None), 3),  # type: ignore[arg-type]
-    (sl.Summary(3, [1.0, 2.0, 3.0]), 3),  # type: ignore[arg-type]
-    (sl.Summary("3", 0.5), 3),  # type: ignore[arg-type]
+    (sl.Summary(3, "0.5"), 3),
+    (sl.Summary(3, None), 3),
+    (sl.Summary(3, [1.0, 2.0, 3.0]), 3),
+    (sl.Summary("3", 0.5), 3),
     ((4, 0.5), 3),
     ((3, math.nan), 3),
     ((3, "0.5"), 3),

@@ -6,6 +6,42 @@ _OPEN = "measure/open_programs.py"
 
 FAULTS = (
     Fault(
+        "arrays of other libraries: rewards are copied before they are summed up",
+        "measure/vectorised.py",
+        "    if is_foreign(answer) and counts[0] > 1 and",
+        "    if False and counts[0] > 1 and",
+    ),
+    Fault(
+        "arrays of other libraries: a rounded mean is not corrected",
+        "measure/many.py",
+        "return first + shift,",
+        "return first,",
+    ),
+    Fault(
+        "arrays of other libraries: the bounds of single rewards are not checked",
+        "measure/vectorised.py",
+        "return Summaries(counts, *moments(answer), answer)",
+        "return Summaries(counts, *moments(answer))",
+    ),
+    Fault(
+        "arrays of other libraries: variances have the wrong denominator",
+        "measure/many.py",
+        "np.maximum(squares - count * shift**2, 0.0) / (count - 1)",
+        "np.maximum(squares - count * shift**2, 0.0) / count",
+    ),
+    Fault(
+        "vectorised: the counts of a summary are not read",
+        "measure/vectorised.py",
+        "return Summaries(found, means, variances)",
+        "return Summaries(counts, means, variances)",
+    ),
+    Fault(
+        "vectorised: one call per round is one per 4,096 arms",
+        "measure/vectorised.py",
+        "_WHOLE_ROUND if block is None",
+        "4096 if block is None",
+    ),
+    Fault(
         "bounds by arm: rewards are checked against those of all arms",
         "measure/bounded.py",
         "values: FloatArray) -> BoolArray:\n    low, high = problem.limits(arms)",

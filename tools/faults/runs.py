@@ -908,7 +908,7 @@ FAULTS = (
     Fault(
         "outline: runs that another version began are not decided again",
         "session/outline.py",
-        "if number == 1 and event.version == _version():",
+        "if number == 1 and event.version == own_version():",
         "if number == 1:",
     ),
     Fault(

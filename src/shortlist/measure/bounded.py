@@ -17,7 +17,7 @@ from shortlist.checks import is_whole
 from shortlist.errors import FinalFailure, MeasurementFailed
 from shortlist.items import is_on_step
 from shortlist.measure.function import Summary, summary_of
-from shortlist.measure.many import Calls, Summaries
+from shortlist.measure.many import Calls, Summaries, to_numpy
 from shortlist.measure.shared_items import items_words
 from shortlist.measure.source import Call, Source, Take
 from shortlist.problem import Problem
@@ -112,10 +112,11 @@ def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
     if problem.bounds is None:
         return
     if given.rewards is not None:
-        is_wrong = ~_are_rewards(problem, arms[:, None], given.rewards)
+        rewards = to_numpy(given.rewards)
+        is_wrong = ~_are_rewards(problem, arms[:, None], rewards)
         if is_wrong.any():
             place = int(np.argmax(is_wrong.any(axis=-1)))
-            value = float(given.rewards[place][is_wrong[place]][0])
+            value = float(rewards[place][is_wrong[place]][0])
             arm = int(arms[place])
             raise _refused(problem, arm, f"the reward {value:.10g} of {problem.name(arm)}")
         return

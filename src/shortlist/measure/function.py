@@ -19,11 +19,14 @@ class Summary:
 
     `variance` has the denominator `count - 1`; only strategies for unknown variances need it. `scores` are
     the single rewards, if they are known.
+
+    A function that measures many arms at once may return one summary for all of them, with an array of any
+    library in place of each number: see `vectorised`.
     """
 
-    count: int
-    mean: float
-    variance: float | None = None
+    count: int | Any
+    mean: float | Any
+    variance: float | Any | None = None
     scores: FloatArray | None = field(default=None, repr=False, compare=False)
 
 

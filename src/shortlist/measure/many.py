@@ -1,8 +1,13 @@
-"""Many calls and their answers as arrays, which keeps the cost of a million cheap calls small."""
+"""Many calls and their answers as arrays, which keeps the cost of a million cheap calls small.
 
+Answers may be arrays of other libraries: CuPy, PyTorch, JAX, and others of the array API standard. None of
+them is imported here; an array brings its own library.
+"""
+
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -45,14 +50,14 @@ class Calls(Sequence[Call]):
 class Summaries(Sequence[Summary]):
     """Answers to many calls, as arrays and as a sequence of `Summary`; NaN is an unknown variance.
 
-    `rewards` contains the single rewards, one row per answer, if they were given. `scores` contains them as
-    well, one array per answer, with shared items.
+    `rewards` contains the single rewards, one row per answer, if they were given; it may be an array of
+    another library. `scores` contains them as well, one array per answer, with shared items.
     """
 
     counts: IntArray
     means: FloatArray
     variances: FloatArray
-    rewards: FloatArray | None = None
+    rewards: Any = None
     scores: Sequence[FloatArray] | None = None
 
     def __len__(self) -> int:
@@ -64,12 +69,55 @@ class Summaries(Sequence[Summary]):
     def __getitem__(self, place: slice) -> "Summaries": ...
     def __getitem__(self, place: int | slice) -> "Summary | Summaries":
         if isinstance(place, slice):
-            rewards = None if self.rewards is None else self.rewards[place]
+            rewards = None if self.rewards is None else self.rewards[place, ...]
             scores = None if self.scores is None else self.scores[place]
             return Summaries(self.counts[place], self.means[place], self.variances[place], rewards, scores)
         variance = float(self.variances[place])
         known = None if np.isnan(variance) else variance
         return Summary(int(self.counts[place]), float(self.means[place]), known)
+
+
+def is_foreign(value: Any) -> bool:
+    """Return whether a value is an array of another library than NumPy."""
+    return hasattr(value, "__dlpack__") and hasattr(value, "shape") and not isinstance(value, np.ndarray)
+
+
+def to_numpy(values: Any) -> Any:
+    """Return values as a NumPy array, copied from a GPU if they are there; masked values are NaN."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values, np.nan)
+    if is_foreign(values):
+        if hasattr(values, "get"):  # CuPy
+            values = values.get()
+        elif hasattr(values, "cpu"):  # PyTorch
+            values = values.detach().cpu()
+    try:
+        return np.asarray(values)  # JAX copies from a GPU here
+    except RuntimeError:
+        return np.from_dlpack(values)
+
+
+def moments(rows: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the sample variance of each row of an array, computed by its own library.
+
+    Deviations from a rounded mean correct it. So sums in single precision, the default on many GPUs, are
+    sufficient.
+    """
+    library, count = _library(rows), rows.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        rough = library.mean(rows, axis=1)
+        apart = rows - rough[:, None]
+        columns = rough, library.mean(apart, axis=1), library.sum(apart * apart, axis=1)
+        first, shift, squares = (to_numpy(column).astype(np.float64) for column in columns)
+        variances = np.maximum(squares - count * shift**2, 0.0) / (count - 1)
+        return first + shift, np.where(np.isfinite(variances), variances, np.nan)
+
+
+def _library(values: Any) -> Any:
+    """Return the module with an array's functions; PyTorch does not have the standard's way to get it."""
+    if hasattr(values, "__array_namespace__"):
+        return values.__array_namespace__()
+    return sys.modules[type(values).__module__.partition(".")[0]]
 
 
 def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:

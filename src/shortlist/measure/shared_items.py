@@ -14,6 +14,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem, NotRewards
 from shortlist.escaping import printable
 from shortlist.items import Blocks, Items
+from shortlist.measure.many import to_numpy
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
@@ -99,7 +100,7 @@ class ItemsSource:
         seeded(calls[0])
         arms = np.array([call.arm for call in calls])
         answer = self.measure(arms, values_of(self.items, calls[0]))
-        scores = np.asarray(answer)
+        scores = to_numpy(answer)
         if scores.shape != (len(calls), calls[0].count):
             raise NotRewards(
                 f"the function was given {len(calls)} arms and {calls[0].count} items and returned scores of "

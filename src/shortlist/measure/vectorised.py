@@ -1,4 +1,8 @@
-"""A Python function that measures many arms at once, as a source of rewards."""
+"""A Python function that measures many arms at once, as a source of rewards.
+
+Its arrays may be those of NumPy, or of another library, on a GPU for example. Rewards are then summed up
+where they are, and only summaries are copied to NumPy.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,12 +13,15 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NotRewards
-from shortlist.measure.many import Calls, Summaries
+from shortlist.measure.function import Summary
+from shortlist.measure.many import Calls, Summaries, is_foreign, moments, to_numpy
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 
 MeasureMany: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], Any]
 """``function(arms, counts, rng)``; see `vectorised` for its result."""
+
+_WHOLE_ROUND = 1 << 40  # more calls than any round has
 
 
 @dataclass(frozen=True)
@@ -31,18 +38,35 @@ class VectorisedSource:
         return _answers(answer, block.counts)
 
 
-def vectorised(function: MeasureMany, block: int = 4096) -> VectorisedSource:
+def vectorised(function: MeasureMany, block: int | None = 4096) -> VectorisedSource:
     """Return a measure for `select` and `drive` from a function that measures many arms at once.
 
     Parameters
     ----------
     function
         ``function(arms, counts, rng)`` gets the numbers of at most `block` arms, the number of pulls of
-        each, and one NumPy generator for all. It returns the mean of each arm's rewards as an array; or a
-        list with one array of rewards per arm; or, if all counts are equal, a two-dimensional array with one
-        row of rewards per arm. The same arm may occur several times.
+        each, and one NumPy generator for all. The same arm may occur several times. It returns one of these:
+
+        - the mean of each arm's rewards as an array;
+        - ``Summary(counts, means, variances)`` with an array in each place, where `variances` are sample
+          variances (with the denominator count - 1; those of a single reward may be NaN). Strategies for
+          unknown variances need them;
+        - if all counts are equal, a two-dimensional array with one row of rewards per arm;
+        - a list with one array of rewards per arm.
+
+        Arrays may be on a GPU: those of CuPy, PyTorch, JAX, and others of the array API standard. Rewards
+        are reduced to means and sample variances there, and only these are copied.
     block
         The maximum number of arms per call of the function. Rewards depend on it, as they do on the seed.
+        None for one call per round, however many arms it has: so a GPU is used best. Workers share blocks;
+        so with None one worker measures the whole round, and a budget pays for whole rounds only.
+
+    Notes
+    -----
+    Take all random numbers from `rng`, so that the run can be reproduced. Seed the generator of another
+    library from it: ``cupy.random.default_rng(rng.integers(2**63))``,
+    ``torch.Generator("cuda").manual_seed(int(rng.integers(2**63)))``, or
+    ``jax.random.key(rng.integers(2**32))``.
 
     Examples
     --------
@@ -53,19 +77,32 @@ def vectorised(function: MeasureMany, block: int = 4096) -> VectorisedSource:
     ...     return arms / 500 + rng.normal(size=len(arms)) / np.sqrt(counts)
     >>> int(sl.select(sl.vectorised(function), problem).indices[0]) > 750
     True
+
+    With unknown variances, and one call per round:
+
+    >>> problem = sl.Problem(m=1, epsilon=0.5, delta=0.05, n=1000, rewards=sl.Gaussian())
+    >>> def function(arms, counts, rng):
+    ...     means = arms / 500 + rng.normal(size=len(arms)) / np.sqrt(counts)
+    ...     return sl.Summary(counts, means, rng.chisquare(counts - 1) / (counts - 1))
+    >>> int(sl.select(sl.vectorised(function, block=None), problem).indices[0]) > 750
+    True
     """
     if not callable(function):
         raise InvalidProblem(f"`function` is {function!r}; it must be a function(arms, counts, rng).")
-    return VectorisedSource(function, whole_number(block, "block", 1))
+    return VectorisedSource(function, _WHOLE_ROUND if block is None else whole_number(block, "block", 1))
 
 
 def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
     """Return one answer per arm; whether its numbers are valid rewards is checked later."""
+    if isinstance(answer, Summary):
+        return _of_summary(answer, counts)
     is_list = isinstance(answer, list | tuple)
     if is_list and len(answer) == len(counts) and not all(np.isscalar(entry) for entry in answer):
-        return list(answer)
+        return [to_numpy(entry) if is_foreign(entry) else entry for entry in answer]
+    if is_foreign(answer) and counts[0] > 1 and _is_rows(answer, counts) and _is_float(answer):
+        return Summaries(counts, *moments(answer), answer)
     try:
-        found = np.ma.filled(np.ma.asarray(answer), np.nan) if np.ma.isMA(answer) else np.asarray(answer)
+        found = to_numpy(answer)
     except (TypeError, ValueError):
         raise _unusable(f"a {type(answer).__name__}", counts) from None
     is_rewards = found.shape[:1] == counts.shape and (found.ndim == 2 or (counts == 1).all())
@@ -76,9 +113,18 @@ def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
     numbers = found.astype(np.float64)
     if numbers.shape == counts.shape:
         return Summaries(counts, numbers, np.full(len(counts), np.nan))
-    if (counts == counts[0]).all() and numbers.shape == (len(counts), counts[0]):
+    if _is_rows(numbers, counts):
         return _of_rows(numbers, counts)
     raise _unusable(f"an array of shape {numbers.shape}", counts)
+
+
+def _is_rows(answer: Any, counts: IntArray) -> bool:
+    return (counts == counts[0]).all() and tuple(answer.shape) == (len(counts), counts[0])
+
+
+def _is_float(answer: Any) -> bool:
+    """Return whether another library can compute means of an array; types are named alike everywhere."""
+    return str(answer.dtype).rpartition(".")[2] in {"float32", "float64"}
 
 
 def _of_rows(rewards: FloatArray, counts: IntArray) -> Summaries:
@@ -88,8 +134,24 @@ def _of_rows(rewards: FloatArray, counts: IntArray) -> Summaries:
     return Summaries(counts, means, np.where(np.isfinite(spreads), spreads, np.nan), rewards)
 
 
+def _of_summary(answer: Summary, counts: IntArray) -> Summaries:
+    """Return a summary with an array in each place in the form of many answers."""
+    given: tuple[Any, ...] = (answer.count, answer.mean, answer.variance)
+    columns = [np.full(len(counts), np.nan) if column is None else to_numpy(column) for column in given]
+    for name, column in zip(("counts", "means", "variances"), columns, strict=True):
+        if column.shape != counts.shape or column.dtype.kind not in "iuf":
+            raise _unusable(f"a summary whose {name} are {column.dtype} of shape {column.shape}", counts)
+    found, means, variances = columns[0], *(column.astype(np.float64) for column in columns[1:])
+    is_wrong = (variances < 0) | np.isinf(variances)
+    if is_wrong.any():
+        wrong = variances[is_wrong][0]
+        raise NotRewards(f"the function returned the variance {wrong}; it must be at least 0, and finite.")
+    return Summaries(found, means, variances)
+
+
 def _unusable(what: str, counts: IntArray) -> NotRewards:
     return NotRewards(
         f"the function was given {len(counts)} arms and returned {what}; return an array with each "
-        f"arm's mean reward, or a list with one array of rewards for each arm."
+        f"arm's mean reward, or shortlist.Summary(counts, means, variances) with arrays, or a list with one "
+        f"array of rewards for each arm."
     )

@@ -8,8 +8,6 @@ something open, and for runs that another version started, since that version ma
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from itertools import chain, islice
 
 import numpy as np
@@ -20,6 +18,7 @@ from shortlist.session.log import RunLog
 from shortlist.store import Answered, Asked, Began, Ended, Store, Suspended, Told
 from shortlist.store.chain import Row, record
 from shortlist.store.codec import decoded
+from shortlist.store.events import own_version
 from shortlist.store.sql import SqlStore
 
 _FEW = 50  # records kept in memory while reading, to avoid reading them again
@@ -103,7 +102,7 @@ def _read(run: str, rows: Iterable[Row]) -> Outline | None:
         elif kind in _UNPACKED:
             event = decoded(kind, body)
             match event:
-                case Began() if number == 1 and event.version == _version():
+                case Began() if number == 1 and event.version == own_version():
                     began, began_at = event, at
                     pulls = np.zeros(began.problem.n, dtype=np.int64)
                 case Asked() if began and event.round == (0 if asked is None else asked.round + 1):
@@ -150,8 +149,3 @@ def _told(asked: Asked, answers: Iterable[bytes]) -> BoolArray | None:
     arms = np.concatenate([one.arms for one in told]) if told else np.empty(0, dtype=np.int64)
     is_told = np.isin(asked.arms, arms)
     return is_told if is_told.sum() == len(arms) else None
-
-
-@cache
-def _version() -> str:
-    return version("shortlist")

@@ -8,7 +8,6 @@ answers arrive nor their number per call has any effect.
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,7 @@ from shortlist.store import (
     Withdrawn,
     open_store,
 )
+from shortlist.store.events import own_version
 from shortlist.tickets import Ticket, Tickets
 from shortlist.totals import Totals
 
@@ -745,7 +745,7 @@ class Session:
                 f"the name of the run has {len(self.name):,} letters; it must have at most {_MOST_LETTERS}."
             )
         _refuse_trivial(problem)
-        code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), version("shortlist")
+        code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), own_version()
         self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
         self.is_new = self.code == code
 

@@ -5,11 +5,22 @@ read them. Arms and rounds are numbered from 0.
 """
 
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.problem import Problem
 from shortlist.tickets import Ticket
+
+
+@cache
+def own_version() -> str:
+    """Return the version of Shortlist that is installed; "unknown" if its sources are used without that."""
+    try:
+        return version("shortlist")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @dataclass(frozen=True, eq=False)
