@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from benchmarks.inventory import moments, systems
+from benchmarks.throughput import lines, throughputs
 from examples import evaluation, inventory, leaderboard, training
 from examples import warehouse as few_policies
 
@@ -73,6 +74,13 @@ def few() -> dict[str, float]:
     return dict(zip(few_policies.NAMES, moments(reorder, level)[0].tolist(), strict=True))
 
 
+@functools.cache
+def flow_lines() -> dict[str, float]:
+    every = lines(10)
+    names = [every.name(arm) for arm in range(len(every.rates))]
+    return dict(zip(names, (1 / throughputs(every)).tolist(), strict=True))
+
+
 SETTINGS = training.SETTINGS
 CASES = {
     "drilling": Case("shortlist run examples/drilling.toml", 5, 0.5, lambda: column_of("drilling-sites.csv")),
@@ -88,6 +96,9 @@ CASES = {
     "best-model": Case("shortlist run examples/best-model.toml", 1, 0.05, leaderboard.means),
     "inventory": Case("python examples/inventory.py", 10, 0.5, warehouse, is_small_good=True),
     "warehouse": Case("python examples/warehouse.py", 1, 0.5, few, is_small_good=True),
+    "flow_line": Case(
+        "python examples/flow_line.py --size 10 --cpu", 1, 0.0151, flow_lines, is_small_good=True
+    ),
     "policies": Case("shortlist run examples/policies.toml", 1, 0.5, few, is_small_good=True),
 }
 each_case = pytest.mark.parametrize("name", CASES)
@@ -292,6 +303,7 @@ OWN: dict[str, set[str]] = {name: set() for name in CASES} | {"training": {".py"
         ("best-model", ["NullModel", "FuseChat-Gemma-2-9B-Instruct"]),
         ("inventory", ["(18,53)", "(17,54)"]),
         ("warehouse", ["(18,53)", "(14,49)"]),
+        ("flow_line", ["(3,4,3,5,5)"]),
     ],
 )
 def test_the_page_tells_the_truth(name: str, arms: list[str]) -> None:

@@ -120,11 +120,11 @@ def test_rewards_elsewhere_are_held_to_the_declared_bounds() -> None:
 
     def function(arms: Any, counts: Any, _: Any) -> Any:
         rewards = np.full((len(arms), counts[0]), 0.5)
-        rewards[0, 0] = 1.5 if counts[0] == 4 else 0.5  # no mean is out of bounds
+        rewards[0, 0] = 1.5 if counts[0] > 1 else 0.5  # no mean is out of bounds
         return away(rewards)
 
     with pytest.raises(sl.MeasurementFailed, match=r"the reward 1\.5 of arm-"):
-        sl.select(sl.vectorised(function), problem, pulls_per_call=4, turns=1)
+        sl.select(sl.vectorised(function, block=1), problem, "wnelim", turns=1)
 
 
 def test_scores_on_shared_items_may_be_elsewhere() -> None:
