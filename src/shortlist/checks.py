@@ -5,8 +5,11 @@ Each function is named for what it checks and returns the validated value.
 
 import math
 import operator
+import re
+import shlex
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import requires
 from typing import Any
 
 import numpy as np
@@ -294,3 +297,10 @@ def deprecated(old: str, new: str, *, stacklevel: int = 3) -> None:
     warnings.warn(
         f"{old} is deprecated and will be removed; use {new}.", DeprecationWarning, stacklevel=stacklevel
     )
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs what an optional part of the package needs."""
+    declared = (line.partition(";") for line in requires("shortlist") or [])
+    needed = [what.strip() for what, _, when in declared if re.search(rf"extra == .{extra}.", when)]
+    return shlex.join(["pip", "install", *needed])

@@ -21,9 +21,9 @@ STORED = {
     "copy": ["copy", "shortlist.db", "other.db"],
 }
 
-ELSEWHERE = {"serve", "feed", "certify", "withdraw", "time"}
-"""`serve` goes on until it is ended (tests/server/test_serving.py), `time` is tried in test_time.py, and the
-others in test_feed.py."""
+ELSEWHERE = {"serve", "feed", "certify", "withdraw", "time", "docs", "examples"}
+"""`serve` goes on until it is ended (tests/server/test_serving.py), `time` is tried in test_time.py,
+`docs` and `examples` in test_shipped.py, and the others in test_feed.py."""
 
 
 def test_every_command_is_tried() -> None:

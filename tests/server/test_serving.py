@@ -25,5 +25,6 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "the server needs fastapi" in done.stderr
-    assert "pip install 'shortlist[server]'" in done.stderr
+    assert "Use: pip install 'fastapi>=" in done.stderr
+    assert "'uvicorn>=" in done.stderr
     assert not (tmp_path / "runs.db").exists()

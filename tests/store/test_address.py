@@ -159,7 +159,7 @@ def test_a_store_that_is_only_read_sees_news_and_cannot_be_written(durable: Plac
 
 def test_without_psycopg_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreTrouble, match=r"pip install 'shortlist\[postgres\]'"):
+    with pytest.raises(StoreTrouble, match=r"pip install 'psycopg\[binary\]>=[\d.]+'$"):
         open_store("postgresql://server/base")
 
 

@@ -330,4 +330,34 @@ FAULTS = (
         'return found if _has(drifting, "error") else found +',
         "return found +",
     ),
+    Fault(
+        "docs: a section ends at its first part",
+        "cli/docs.py",
+        "if depth <= level)",
+        "if depth >= level)",
+    ),
+    Fault(
+        "docs: sections of chapters are not found",
+        "cli/docs.py",
+        'if other.startswith(f"{name}/")',
+        'if other.startswith(f"{name}//")',
+    ),
+    Fault(
+        "examples: files of the user are replaced unasked",
+        "cli/examples.py",
+        "path.read_bytes() != content]",
+        "path.read_bytes() == b'']",
+    ),
+    Fault(
+        "examples: data files are left out",
+        "cli/examples.py",
+        "if path.name in text and path != main",
+        "if path.stem in main.stem and path != main",
+    ),
+    Fault(
+        "a message about a missing package names all packages",
+        "checks.py",
+        'if re.search(rf"extra == .{extra}.", when)]',
+        "if when]",
+    ),
 )

@@ -20,7 +20,9 @@ from shortlist.cli import (
     bench,
     certify,
     copy,
+    docs,
     doctor,
+    examples,
     export,
     feed,
     list,
@@ -51,7 +53,9 @@ COMMANDS = [
     bench.command,
     certify.command,
     copy.command,
+    docs.command,
     doctor.command,
+    examples.command,
     export.command,
     feed.command,
     list.command,
@@ -83,11 +87,13 @@ def shortlist() -> None:
 
     \b
     Start here:
-      shortlist plan examples/drilling.toml        how many pulls it will take
-      shortlist doctor examples/drilling.toml      test its measurement
-      shortlist run examples/drilling.toml         find the 5 best of 200 sites
-      shortlist simulate examples/drilling.toml    compare strategies on it
+      shortlist examples drilling                  copy an example to this folder
+      shortlist plan drilling.toml                 how many pulls it will take
+      shortlist doctor drilling.toml               test its measurement
+      shortlist run drilling.toml                  find the 5 best of 200 sites
+      shortlist simulate drilling.toml             compare strategies on it
       shortlist strategies                         what each strategy does
+      shortlist docs start                         read the documentation
 
     \b
     Runs are saved, and resume where they stopped:

@@ -97,9 +97,9 @@ def command(
 ) -> None:
     """Answer the question in FILE and print the selected arms.
 
-    FILE is a TOML file; docs/problem-files.md describes its format. Rewards come from a Python function, any
-    program, a table of recorded rewards, or simulated arms. Use `shortlist doctor` to test the measurement
-    first.
+    FILE is a TOML file; `shortlist docs problem-files` describes its format. Rewards come from a Python
+    function, any program, a table of recorded rewards, or simulated arms. Use `shortlist doctor` to test the
+    measurement first.
 
     Every answer is saved in the store before it counts. If the run stops, the same command resumes it.
     Several such commands at once share the work, also with people who use `shortlist ask` and `tell`; the

@@ -81,7 +81,7 @@ def command(
     """Show the runs of a store in a browser, and accept answers over HTTP.
 
     The page lists all runs, shows their progress live, plans questions, creates runs, and has a form for
-    answers by hand. Programs use the same addresses: see /openapi.json, docs/server.md, and
+    answers by hand. Programs use the same addresses: see /openapi.json, `shortlist docs server`, and
     `shortlist.client`. The server never executes anything that is sent to it: workers measure for a run that
     was created over HTTP, and send the answers.
 
@@ -101,8 +101,10 @@ def command(
     try:
         from shortlist.server.serving import listening, server_for
     except ImportError as error:
+        from shortlist.checks import install_command
+
         raise InvalidProblem(
-            f"the server needs {error.name}, which is not installed. Use: pip install 'shortlist[server]'"
+            f"the server needs {error.name}, which is not installed. Use: {install_command('server')}"
         ) from None
     from shortlist.server.proxies import networks_of
     from shortlist.server.settings import Limits, Settings, is_loopback

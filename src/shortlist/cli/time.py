@@ -86,7 +86,7 @@ def command(
       shortlist time 'sort words' 'sort -u words' --within 0.05 --warmup 3
       shortlist time 'xz -k big' 'gzip -k big' -n xz -n gzip --store runs.db
 
-    Use `kind = "timing"` in a problem file for many commands. docs/timing.md says what is assumed.
+    Use `kind = "timing"` in a problem file for many commands. `shortlist docs timing` says what is assumed.
 
     Exit status: 0 the answer is certified, 2 the command line is wrong, 3 the budget or the deadline ended
     the run first, 4 a command failed, 130 interrupted.

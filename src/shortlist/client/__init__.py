@@ -8,16 +8,17 @@
         run = client.begin(problem, name="prompts")
         result = shortlist.drive(run.session(), measure)
 
-It needs httpx: ``pip install 'shortlist[client]'``.
+It needs httpx.
 """
 
+from shortlist.checks import install_command
 from shortlist.errors import InvalidProblem
 
 try:
     import httpx as httpx
 except ImportError:
     raise InvalidProblem(
-        "the client needs httpx, which is not installed. Use: pip install 'shortlist[client]'"
+        f"the client needs httpx, which is not installed. Use: {install_command('client')}"
     ) from None
 
 from shortlist.client.client import Client

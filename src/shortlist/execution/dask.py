@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
+from shortlist.checks import install_command
 from shortlist.errors import InvalidProblem
 
 
@@ -65,7 +66,5 @@ def _distributed() -> Any:
     try:
         import distributed  # noqa: PLC0415
     except ImportError:
-        raise InvalidProblem(
-            "Dask is not installed. Install it with: pip install 'shortlist[dask]'"
-        ) from None
+        raise InvalidProblem(f"Dask is not installed. Use: {install_command('dask')}") from None
     return distributed

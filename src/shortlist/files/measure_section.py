@@ -52,7 +52,7 @@ def section(text: dict[str, Any], name: str, allowed: Set[str] | None) -> dict[s
     if not isinstance(found, dict):
         instead = _INSTEAD.get(name, "")
         raise InvalidProblem(
-            f"there is no section [{name}]; add one (docs/problem-files.md shows how).{instead}"
+            f"there is no section [{name}]; add one (`shortlist docs problem-files` shows how).{instead}"
         )
     if allowed is not None:
         check_keys(found, allowed, f"[{name}]")
@@ -71,7 +71,7 @@ def word(given: dict[str, Any], key: str, default: str | None = None) -> str:
     """Return an entry that must be text."""
     value = given.get(key, default)
     if value is None:
-        raise InvalidProblem(f"[measure] lacks `{key}`; add it (docs/problem-files.md shows how).")
+        raise InvalidProblem(f"[measure] lacks `{key}`; add it (`shortlist docs problem-files` shows how).")
     if not isinstance(value, str) or not value:
         raise InvalidProblem(f'`{key}` is {value!r}; it must be text, in quotes: {key} = "...".')
     return value

@@ -1,4 +1,4 @@
-"""Figures for papers and reports, with matplotlib (``pip install "shortlist[plot]"``).
+"""Figures for papers and reports, with matplotlib.
 
 Each function returns the axes it has drawn in, or the figure if there are several; `save` writes them to a
 file. The numbers in a figure come from a separate function, ``..._data``, which can be used alone. matplotlib

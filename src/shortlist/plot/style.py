@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shortlist.arrays import FloatArray
+from shortlist.checks import install_command
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401, PLC0415
     except ImportError:
         raise InvalidProblem(
-            'figures need matplotlib, which is not installed. Use: pip install "shortlist[plot]"'
+            f"figures need matplotlib, which is not installed. Use: {install_command('plot')}"
         ) from None
 
 

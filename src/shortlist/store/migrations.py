@@ -66,7 +66,7 @@ def refuse_newer(version: int, where: str, steps: Sequence[Step] = STEPS) -> Non
     if version > len(steps):
         raise StoreTrouble(
             f"{where} was written by a newer Shortlist: its schema has version {version}, and this Shortlist "
-            f"supports versions up to {len(steps)}. Nothing was changed. Upgrade: pip install -U shortlist"
+            f"supports versions up to {len(steps)}. Nothing was changed. Upgrade Shortlist."
         )
 
 

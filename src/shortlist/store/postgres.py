@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from shortlist.checks import install_command
 from shortlist.errors import StoreTrouble
 from shortlist.store.address import shown
 from shortlist.store.migrations import STEPS, Step
@@ -83,7 +84,7 @@ class PostgresStore(SqlStore):
 def _engine(address: str) -> sql.Engine:
     if find_spec("psycopg") is None:
         raise StoreTrouble(
-            "A store in PostgreSQL needs the package psycopg. Install it: pip install 'shortlist[postgres]'."
+            f"A store in PostgreSQL needs the package psycopg. Install it: {install_command('postgres')}"
         )
     try:
         address.encode()  # lone surrogates cannot be encoded
