@@ -90,19 +90,18 @@ docs-story: $(READY)  ## carry out the notebook examples/story.ipynb, and save w
 clean:           ## remove the virtual environment and caches
 	rm -rf .venv .venv-hosts .mypy_cache .ruff_cache .hypothesis docs/_build
 
-# $(call environment,FOLDER,CONSTRAINTS,PACKAGES): a new environment with these packages. A Debian without
-# ensurepip cannot put pip into one; there the system's pip installs into it from outside.
+# $(call environment,FOLDER,CONSTRAINTS,PACKAGES): an environment with these packages, new or brought up to date.
+# A Debian without ensurepip cannot put pip into one; there the system's pip installs into it from outside.
 define environment
-	@rm -rf $(1)
 	@if $(PYTHON) -m venv $(1) >/dev/null 2>&1; then \
 	  PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -q --disable-pip-version-check $(3); \
 	else \
-	  rm -rf $(1) && $(PYTHON) -m venv --without-pip $(1) && \
+	  $(PYTHON) -m venv --without-pip $(1) && \
 	  PIP_CONSTRAINT=$(2) $(PYTHON) -m pip --python $(1)/bin/python install -q --disable-pip-version-check $(3); \
 	fi
 endef
 
-# Rebuilt only when the dependencies change.
+# Brought up to date when the dependencies change; `make clean` first gives a new one.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Shortlist needs Python 3.11 or newer; found $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }

@@ -8,6 +8,8 @@
 ['arm-3', 'arm-4']
 """
 
+from importlib.metadata import version as _version
+
 from shortlist import errors, instances, plot, strategies
 from shortlist._deprecated import Unknown as Unknown
 from shortlist._deprecated import moved as _moved
@@ -28,7 +30,7 @@ from shortlist.timings import time
 from shortlist.totals import certify
 from shortlist.variance_groups import entropy, heterogeneity
 
-__version__ = "0.1.0"
+__version__ = _version("shortlist")
 
 __all__ = [
     "Bernoulli",

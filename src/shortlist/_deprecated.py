@@ -1,4 +1,4 @@
-"""Names of version 0.1.0 that still work, for one version, with a warning that says what to write instead."""
+"""Names of version 0.1.0 that still work in 0.2, with a warning that says what to write instead."""
 
 import importlib
 import sys

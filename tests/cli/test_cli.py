@@ -452,7 +452,8 @@ def help_of(*command: str) -> str:
 def test_help_lists_the_commands_and_where_to_start() -> None:
     text = help_of()
     assert all(f"\n  {command} " in text for command in COMMANDS)
-    assert "\n    shortlist run examples/drilling.toml" in text
+    assert "\n    shortlist examples drilling " in text
+    assert "\n    shortlist run drilling.toml " in text
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -209,7 +209,7 @@ def test_provenance_is_complete() -> None:
         "race: ",
         "race adapts: it never needs more than",
         "Seed7",
-        "by Shortlist 0.1.0",
+        f"by Shortlist {sl.__version__}",
         f"ticket prefix {report.origin.code}",
         'shortlist.select(measure, problem, "race", seed=7)',
         "@inproceedings{ZT22,",
