@@ -18,8 +18,11 @@ from shortlist.arrays import (
     at_largest,
     blocks,
     flat_index,
+    has_repeats,
+    is_increasing,
     kth_largest,
     largest,
+    places_in,
 )
 
 BIG = (1 << 16) + 1  # the first size at which single lanes are searched by a sample
@@ -222,3 +225,29 @@ def test_all_but_the_chosen(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(n)[: rng.integers(0, n + 1)]
     assert all_but(n, chosen).tolist() == [number for number in range(n) if number not in chosen]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [40, BIG])
+def test_places_in_edges_are_those_of_a_search(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    edges = np.sort(rng.choice([0.3, 1.0, 3.0]) ** rng.uniform(-6, 6, 90))
+    edges[rng.integers(0, 90, 30)] = edges[40]
+    edges[:seed], edges[90 - seed :] = -np.inf, np.inf
+    edges = np.sort(edges)
+    values = rng.uniform(-1, 1.2 * edges[80 - seed], n)
+    values[:20], values[20:40] = edges[30:50], np.nextafter(edges[30:50], np.inf)  # on edges, and just above
+    np.testing.assert_array_equal(places_in(edges, values), np.searchsorted(edges, values))
+
+
+def test_places_in_few_edges() -> None:
+    values = np.linspace(-2, 2, BIG)
+    for edges in (np.array([0.5]), np.array([0.5, 0.5]), np.full(3, np.inf), np.array([-np.inf, 1.0])):
+        np.testing.assert_array_equal(places_in(edges, values), np.searchsorted(edges, values))
+
+
+@given(numbers=arrays(np.int64, st.integers(0, 9), elements=st.integers(-3, 3)))
+def test_repeats(numbers: IntArray) -> None:
+    pairs = [*zip(numbers.tolist(), numbers.tolist()[1:], strict=False)]
+    assert is_increasing(numbers) == all(one < two for one, two in pairs)
+    assert has_repeats(numbers) == (len(set(numbers.tolist())) < len(numbers))

@@ -35,6 +35,8 @@ def largest(values: FloatArray, k: int) -> IntArray:
     n = values.shape[-1]
     if k >= n:
         return np.broadcast_to(np.arange(n), values.shape)
+    if k == 1:
+        return np.asarray(values.argmax(axis=-1, keepdims=True), dtype=np.int64)
     if k <= _FEW and n <= _SMALL:
         return _largest_one_by_one(values, k)
     return _largest_by_cut(values, k)
@@ -66,6 +68,8 @@ def all_but(n: int, chosen: IntArray) -> IntArray:
 def kth_largest(values: FloatArray, k: int) -> FloatArray:
     """Return the k-th largest value along the last axis, which is kept with length 1."""
     n = values.shape[-1]
+    if k == 1:
+        return np.asarray(values.max(axis=-1, keepdims=True))
     if n > _SMALL and values.size == n:
         found = _kth_by_sample(values.reshape(-1), k)
         if found is not None:
@@ -79,6 +83,30 @@ def as_slice(indices: IntArray) -> slice | None:
     if last - first != len(indices) - 1 or (indices != np.arange(first, last + 1)).any():
         return None
     return slice(first, last + 1)
+
+
+def places_in(edges: FloatArray, values: FloatArray) -> IntArray:
+    """Return for each finite value how many of some sorted edges lie below it, as `np.searchsorted` does.
+
+    For very many values a table of evenly spaced numbers says where to begin, and few steps are left.
+    """
+    is_first = np.isfinite(edges)
+    is_first[1:] &= edges[1:] > edges[:-1]  # edges may be equal, or infinite
+    firsts = np.flatnonzero(is_first)
+    own = edges[firsts]
+    if len(values) < _SMALL or len(own) < 2:
+        return np.searchsorted(edges, values)
+    scale = BLOCK / (own[-1] - own[0])
+    starts = np.searchsorted(own, own[0] + (np.arange(BLOCK + 1) - 1) / scale)  # one earlier: rounding
+    after, found = np.append(own, np.inf), np.empty(len(values), dtype=np.int64)
+    counts = np.append(firsts, np.count_nonzero(edges < np.inf))
+    for block in blocks(values.shape):
+        some = values[block]
+        places = starts[np.clip((some - own[0]) * scale, 0, BLOCK).astype(np.int64)]
+        while (is_above := after[places] < some).any():
+            places += is_above
+        found[block] = counts[places]
+    return found
 
 
 def is_increasing(numbers: IntArray) -> bool:

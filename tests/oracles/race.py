@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from shortlist import Problem
-from shortlist.strategies.race_aims import Arms, aims
+from shortlist.strategies.race_aims import Arms, aims, climbing
 from shortlist.strategies.race_course import course
 
 PRIORS = {"below": 1.0, "above": 4.0}
@@ -129,8 +129,13 @@ class Race:
         inside = sorted(self.incumbents)
         incumbents, patience = self.seen(inside), min(1.0, max(0.0, 2.0 - self.rounds / 40))
         expected = np.maximum(incumbents.gaps, patience * sorted(self.gap)[-self.m])
-        chosen = aims(self.ladder, incumbents._replace(gaps=expected), self.seen(opened))
-        wanted = dict(zip(inside + opened, np.concatenate(chosen).tolist(), strict=True))
+        outsiders = self.seen(opened)
+        own, thresholds = aims(self.ladder, incumbents._replace(gaps=expected), outsiders)
+        wanted = dict(zip(inside, own.tolist(), strict=True)) | dict(
+            zip(opened, outsiders.rungs.tolist(), strict=True)
+        )
+        for place, rung in zip(*climbing(outsiders.gaps, outsiders.rungs, thresholds), strict=True):
+            wanted[opened[place]] = int(rung)
         order = sorted(inside + opened, key=lambda i: -self.gap[i])  # incumbents first where gaps are equal
         asked = self.towards(wanted)
         least = max(1.0, 2e-4 * 1.01 ** min(self.rounds, 4000) * sum(self.pulls))

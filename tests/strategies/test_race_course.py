@@ -11,7 +11,7 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
 from shortlist.certificates.cut import log_evidence as mixture
-from shortlist.strategies.race_aims import Arms, aims_by_thresholds
+from shortlist.strategies.race_aims import climbing
 from shortlist.strategies.race_course import BEYOND, FIRST, STEP, Course, Rungs, course, rungs
 from tests.oracles.race import log_evidence
 
@@ -132,8 +132,9 @@ def test_an_outsider_is_to_climb_to_the_first_rung_that_would_settle_it(
     ladder, rng = rungs(*which), np.random.default_rng(seed)
     thresholds = np.maximum.accumulate(rng.uniform(-3, 0.2, len(ladder.information)))
     gaps, at = rng.uniform(-4, 0.5, 30), rng.integers(0, len(thresholds), 30)
-    found = aims_by_thresholds(Arms(gaps, at, np.ones(30)), thresholds).tolist()
-    for gap, rung, aim in zip(gaps.tolist(), at.tolist(), found, strict=True):
+    found, (places, wanted) = at.copy(), climbing(gaps, at, thresholds)
+    found[places] = wanted
+    for gap, rung, aim in zip(gaps.tolist(), at.tolist(), found.tolist(), strict=True):
         enough = [i for i in range(rung, len(thresholds)) if thresholds[i] >= gap]
         assert aim == (enough[0] if enough else len(thresholds) - 1)
 

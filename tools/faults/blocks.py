@@ -455,14 +455,14 @@ FAULTS = (
     Fault(
         "limits: the worst incumbent does not count",
         _LIMITS,
-        "if state.uppers[others].max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:",
-        "if state.uppers[others].max() <= state.lowers[state.incumbents].max() + state.problem.epsilon:",
+        "if uppers.max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:",
+        "if uppers.max() <= state.lowers[state.incumbents].max() + state.problem.epsilon:",
     ),
     Fault(
         "limits: all incumbents have the epsilon of the best",
         _LIMITS,
-        "exact = np.maximum(state.uppers[others].max() - state.lowers[inside], 0.0)",
-        "exact = np.maximum(state.uppers[others].max() - state.lowers[inside].max() + 0 * inside, 0.0)",
+        "exact = np.maximum(uppers.max() - state.lowers[inside], 0.0)",
+        "exact = np.maximum(uppers.max() - state.lowers[inside].max() + 0 * inside, 0.0)",
     ),
     Fault(
         "limits: too few equal rewards are a limit",

@@ -366,10 +366,40 @@ FAULTS = (
         "(gaps - self.clearances[rungs, 0]).max()",
     ),
     Fault(
+        "race: of very many arms, equal edges are counted once",
+        "arrays.py",
+        "found[block] = counts[places]",
+        "found[block] = places",
+    ),
+    Fault(
+        "race: of very many arms, rounding puts some beyond their edge",
+        "arrays.py",
+        "(np.arange(BLOCK + 1) - 1) / scale)",
+        "(np.arange(BLOCK + 1) + 1) / scale)",
+    ),
+    Fault(
+        "race: infinite edges of very many arms are lost",
+        "arrays.py",
+        "counts = np.append(firsts, np.count_nonzero(edges < np.inf))",
+        "counts = np.append(firsts, len(own))",
+    ),
+    Fault(
+        "race: a small batch goes beyond from nothing",
+        "strategies/race.py",
+        "    counts[places] = climbed\n",
+        "",
+    ),
+    Fault(
+        "race: only the arms of the first step climb on",
+        "strategies/race.py",
+        "np.minimum(wanted[further], limit[further])",
+        "np.minimum(wanted[further], limit[further] - CLIMB)",
+    ),
+    Fault(
         "race: arms stand a rung too high",
         "strategies/race_course.py",
-        'information, side="right") - 1',
-        'information, side="right")',
+        "np.nextafter(information, np.inf)) - 1",
+        "np.nextafter(information, np.inf))",
     ),
     Fault(
         "race: the top is too low",
@@ -379,9 +409,9 @@ FAULTS = (
     ),
     Fault(
         "race: outsiders need no help from too low a cut",
-        "strategies/race.py",
-        "plan.rungs.reaches[rungs, -2]",
-        "plan.rungs.reaches[rungs, -9]",
+        "strategies/race_course.py",
+        "self.reaches[:, -2].copy()",
+        "self.reaches[:, -9].copy()",
     ),
     Fault(
         "race: cautious incumbents are taken at the top",
@@ -392,19 +422,19 @@ FAULTS = (
     Fault(
         "race: more pulls beyond the top than promised",
         "strategies/race.py",
-        "state.n_excess + _excess(state, arms, counts) > plan.excess",
-        "state.n_excess + _excess(state, arms, counts) > 9 * plan.excess + 9",
+        "state.n_excess + climbers.excess(counts) > plan.excess",
+        "state.n_excess + climbers.excess(counts) > 9 * plan.excess + 9",
     ),
     Fault(
         "race: batches too small beyond the top",
         "strategies/race.py",
-        "return _climbing(state, arms, rungs, np.maximum(rungs, top))",
+        "return climbers.to(np.maximum(rungs, top))",
         "return counts",
     ),
     Fault(
         "race: a batch is pooled as if it were all",
         "strategies/race.py",
-        "pooled[arms] += (told.means - pooled[arms]) * (counts / pulls[arms])",
+        "pooled[arms] += (told.means - pooled[arms]) * shares",
         "pooled[arms] = told.means",
     ),
     Fault(

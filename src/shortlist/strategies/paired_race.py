@@ -282,7 +282,7 @@ def forecast_ends(state: Open, is_open: BoolArray, means: FloatArray) -> FloatAr
     return found
 
 
-def blocks_needed(threshold: float, variances: FloatArray, gaps: FloatArray) -> FloatArray:
+def blocks_needed(threshold: float | FloatArray, variances: FloatArray, gaps: FloatArray) -> FloatArray:
     """Return about how many blocks settle a pair whose differences have these variances and means."""
     with np.errstate(divide="ignore", over="ignore"):
         growth = np.log1p(gaps**2 / np.maximum(variances, 1e-300))

@@ -41,13 +41,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, blocks, kth_largest, largest
 from shortlist.certificates.certificate import Certificate, certificate_of, guarantee_by_cuts
 from shortlist.certificates.settled import open_outsiders
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
-from shortlist.strategies.race_aims import Arms, aims
+from shortlist.strategies.race_aims import Arms, aims, climbing
 from shortlist.strategies.race_course import Course, course
 
 PATIENCE = 40  # rounds in which arms ahead of an incumbent climb first; this fades over as many more
@@ -186,7 +186,7 @@ def _decided(state: Open) -> Open | Ended:
         return replace(state, arms=arms, counts=first[arms] - state.pulls[arms])
     while True:
         for caution in (_caution(problem.n), 0.0):
-            incumbents = largest(state.means - caution * _spreads(state), problem.m)
+            incumbents = largest(_lowered(state, caution), problem.m)
             is_open, batch = _doubts(state, incumbents)
             if not is_open.any():
                 return Ended(incumbents, state)
@@ -218,11 +218,16 @@ def certified(state: Open | Ended) -> Certificate:
     return found if found.is_answer else at_end
 
 
-def _spreads(state: Open) -> FloatArray:
-    """Return the standard errors of the means, as far as they are known."""
-    if state.course.evidence is None:
-        return np.sqrt(state.course.problem.variances / state.pulls)
-    return np.sqrt(state.unit / state.pulls) * state.course.problem.epsilon
+def _lowered(state: Open, caution: float) -> FloatArray:
+    """Return the means, lowered by so many of their standard errors, as far as these are known."""
+    found = np.empty_like(state.means)
+    for block in blocks(found.shape):
+        if state.course.evidence is None:
+            spreads = np.sqrt(state.course.problem.variances[block] / state.pulls[block])
+        else:
+            spreads = np.sqrt(state.unit[block] / state.pulls[block]) * state.course.problem.epsilon
+        np.subtract(state.means[block], caution * spreads, out=found[block])
+    return found
 
 
 def _may_be_raised(state: Open) -> bool:
@@ -251,7 +256,9 @@ def _caution(n: int) -> float:
 def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     """Return which outsiders are open and a batch to settle them, empty if all have reached the top."""
     plan = state.course
-    gaps = np.minimum((state.means - state.means[incumbents].min()) / plan.problem.epsilon, FAR)
+    gaps = state.means - state.means[incumbents].min()
+    gaps /= plan.problem.epsilon
+    np.minimum(gaps, FAR, out=gaps)
     if plan.evidence is None:
         is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
     else:
@@ -261,21 +268,22 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
         is_open = open_outsiders(plan.evidence.about(sums, state.pulls, powers), incumbents, share)
     if not is_open.any():
         return is_open, Batch(incumbents[:0], incumbents[:0])
-    outsiders = np.flatnonzero(is_open)
-    arms = np.concatenate([incumbents, outsiders])
     expected = _expected(state, gaps, incumbents)
     cost = state.unit if plan.problem.costs is None else state.unit * plan.problem.costs
-    wanted = np.concatenate(
-        aims(
-            plan.rungs,
-            Arms(expected, state.rungs[incumbents], cost[incumbents]),
-            Arms(gaps[outsiders], state.rungs[outsiders], cost[outsiders]),
-        )
+    outsiders = np.flatnonzero(is_open)
+    own, theirs, far = state.rungs[incumbents], state.rungs[outsiders], gaps[outsiders]
+    inside, thresholds = aims(
+        plan.rungs, Arms(expected, own, cost[incumbents]), Arms(far, theirs, cost, at=outsiders)
     )
-    counts = np.zeros(plan.problem.n, dtype=np.int64)
-    counts[arms] = _counts(state, arms, gaps[arms], wanted)
-    asked = np.flatnonzero(counts)
-    return is_open, Batch(asked, counts[asked])
+    up, outside = climbing(far, theirs, thresholds)
+    arms = np.concatenate([incumbents, outsiders[up]])
+    climbers = _Climbers.of(state, arms, np.concatenate([own, theirs[up]]))
+    counts = _towards(state, climbers, np.concatenate([inside, outside]))
+    if counts.sum() < _least(state.n_rounds, float(state.n_pulls)):
+        places = np.concatenate([np.arange(len(incumbents)), len(incumbents) + up])
+        arms = np.concatenate([incumbents, outsiders])
+        counts = _beyond(state, arms, gaps[arms], places, counts)
+    return is_open, _in_order(arms, counts)
 
 
 def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray:
@@ -296,17 +304,19 @@ def _pooled(state: Open, told: Moments) -> Open:
     """Return the state with a batch added."""
     plan, arms, counts = state.course, state.arms, state.counts
     pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
-    pulls[arms] += counts
-    pooled[arms] += (told.means - pooled[arms]) * (counts / pulls[arms])
+    totals = pulls[arms] + counts
+    shares = counts / totals
+    pulls[arms] = totals
+    pooled[arms] += (told.means - pooled[arms]) * shares
     unit, squares = state.unit, state.squares
     if plan.problem.is_graded:
         fresh = plan.problem.mean_squares(counts, told.means, told.variances)
         squares = squares.copy()
-        squares[arms] += (fresh - squares[arms]) * (counts / pulls[arms])
+        squares[arms] += (fresh - squares[arms]) * shares
     if plan.evidence is not None:
         unit = unit.copy()
-        unit[arms] = _units(state, pulls[arms], pooled[arms], squares[arms])
-    rungs[arms] = plan.reached(pulls[arms], unit[arms])
+        unit[arms] = _units(state, totals, pooled[arms], squares[arms])
+    rungs[arms] = plan.reached(totals, unit[arms])
     return replace(
         state,
         unit=unit,
@@ -322,7 +332,7 @@ def _pooled(state: Open, told: Moments) -> Open:
 
 def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents: IntArray) -> BoolArray:
     """Return which outsiders are not yet settled with all incumbents."""
-    reaches = gaps + plan.rungs.reaches[rungs, -2]
+    reaches = gaps + plan.rungs.furthest[rungs]
     reaches[incumbents] = -np.inf
     thresholds = plan.rungs.thresholds(gaps[incumbents], rungs[incumbents], float(reaches.max()))
     is_open: BoolArray = gaps > thresholds[rungs]
@@ -330,39 +340,85 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
     return is_open
 
 
-def _counts(state: Open, arms: IntArray, gaps: FloatArray, wanted: IntArray) -> IntArray:
-    """Return how often to pull contenders: towards the wanted rungs, or beyond if that is too little.
+@dataclass(frozen=True, eq=False)
+class _Climbers:
+    """Arms that may climb: their rungs, units and pulls, and how many pulls each lacks to the top."""
+
+    course: Course
+    rungs: IntArray
+    unit: FloatArray
+    pulls: IntArray
+    spare: IntArray
+
+    @classmethod
+    def of(cls, state: Open, arms: IntArray, rungs: IntArray) -> "_Climbers":
+        pulls = state.pulls[arms]
+        spare = np.maximum(state.course.enough[arms] - pulls, 0)
+        return cls(state.course, rungs, state.unit[arms], pulls, spare)
+
+    def take(self, places: IntArray) -> "_Climbers":
+        """Return some of the arms, by position."""
+        arrays = (self.rungs, self.unit, self.pulls, self.spare)
+        return _Climbers(self.course, *(array[places] for array in arrays))  # type: ignore[arg-type]
+
+    def to(self, aimed: IntArray) -> IntArray:
+        """Return the pulls that bring arms to the rungs aimed at, none if those are not higher."""
+        counts = np.zeros(len(aimed), dtype=np.int64)
+        for block in blocks(counts.shape):
+            rungs = self.rungs[block]
+            wanted = self.course.pulls(np.maximum(aimed[block], rungs), self.unit[block])
+            missing = np.maximum(wanted - self.pulls[block], 0)
+            counts[block] = np.where(aimed[block] > rungs, missing, 0)
+        return counts
+
+    def excess(self, counts: IntArray) -> int:
+        """Return how many pulls of a batch would be beyond the top."""
+        return sum(
+            int(np.maximum(counts[block] - self.spare[block], 0).sum()) for block in blocks(counts.shape)
+        )
+
+
+def _in_order(arms: IntArray, counts: IntArray) -> Batch:
+    """Return the batch of the arms that are pulled at all, in increasing order of the arms."""
+    asked = np.flatnonzero(counts)
+    arms, counts = arms[asked], counts[asked]
+    order = np.argsort(arms, kind="stable")
+    return Batch(arms[order], counts[order])
+
+
+def _beyond(state: Open, arms: IntArray, gaps: FloatArray, places: IntArray, climbed: IntArray) -> IntArray:
+    """Return pulls of contenders beyond the wanted rungs, which some would reach with too small a batch.
 
     The best arms go beyond first. If even bringing all of them to the top would be too little, they climb
     exactly to the top: such a batch brings an arm to the top, and the pulls are all zero only if every
     contender has reached it.
     """
-    top, rungs = state.course.rungs.top, state.rungs[arms]
-    least = _least(state.n_rounds, float(state.n_pulls))
-    climbers = np.flatnonzero(wanted > rungs)
+    top, least = state.course.rungs.top, _least(state.n_rounds, float(state.n_pulls))
+    rungs = limit = state.rungs[arms]
+    climbers = _Climbers.of(state, arms, rungs)
     counts = np.zeros(len(arms), dtype=np.int64)
-    counts[climbers] = _towards(state, arms[climbers], wanted[climbers])
-    limit = rungs
+    counts[places] = climbed
     while counts.sum() < least:
         if (limit >= top).all():
-            return _climbing(state, arms, rungs, np.maximum(rungs, top))
+            return climbers.to(np.maximum(rungs, top))
         limit = limit + CLIMB
-        counts = _with_more(counts, _climbing(state, arms, rungs, np.minimum(limit, top)), gaps, least)
+        counts = _with_more(counts, climbers.to(np.minimum(limit, top)), gaps, least)
     return counts
 
 
-def _towards(state: Open, arms: IntArray, wanted: IntArray) -> IntArray:
+def _towards(state: Open, climbers: _Climbers, wanted: IntArray) -> IntArray:
     """Return pulls for some rungs towards the wanted ones, and for more as long as the batch is small."""
-    plan, rungs = state.course, state.rungs[arms]
-    limit = rungs
+    plan, limit = state.course, climbers.rungs + CLIMB
+    counts = climbers.to(np.minimum(wanted, limit))
     while True:
-        limit = limit + CLIMB
-        counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if state.n_excess + _excess(state, arms, counts) > plan.excess:
-            wanted = np.minimum(wanted, np.maximum(plan.rungs.top, rungs))
-            counts = _climbing(state, arms, rungs, np.minimum(wanted, limit))
-        if counts.sum() >= SMALL * state.n_pulls or (limit >= wanted).all():
+        if state.n_excess + climbers.excess(counts) > plan.excess:
+            wanted = np.minimum(wanted, np.maximum(plan.rungs.top, climbers.rungs))
+            counts = climbers.to(np.minimum(wanted, limit))
+        further = np.flatnonzero(wanted > limit)
+        if counts.sum() >= SMALL * state.n_pulls or not len(further):
             return counts
+        limit = limit + CLIMB
+        counts[further] = climbers.take(further).to(np.minimum(wanted[further], limit[further]))
 
 
 def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float) -> IntArray:
@@ -379,12 +435,6 @@ def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float)
 def _least(n_rounds: int, pulls: float) -> float:
     """Return the smallest size of a batch after this many rounds and pulls."""
     return max(1.0, LEAST * GROWTH ** min(n_rounds, MOST_GROWTH) * pulls)
-
-
-def _climbing(state: Open, arms: IntArray, rungs: IntArray, aimed: IntArray) -> IntArray:
-    """Return the pulls that bring arms from their rungs to the rungs aimed at, if those are higher."""
-    missing = state.course.pulls(np.maximum(aimed, rungs), state.unit[arms]) - state.pulls[arms]
-    return np.where(aimed > rungs, np.maximum(missing, 0), 0)
 
 
 def _excess(state: Open, arms: IntArray, counts: IntArray) -> int:

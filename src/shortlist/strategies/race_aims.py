@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray, all_but, largest, places_in
 from shortlist.certificates.cut import least_deviation
 from shortlist.strategies.race_course import DISCOUNTS, Rungs
 
@@ -20,20 +20,26 @@ MANY = 1 << 14  # with more arms than this, only a sample is sorted
 
 
 class Arms(NamedTuple):
-    """Gaps to the lowest incumbent in units of epsilon, rungs, and the cost of a unit of information."""
+    """Gaps to the lowest incumbent in units of epsilon, rungs, and the cost of a unit of information.
+
+    If `at` is given, it says where the costs of these arms are in `unit`.
+    """
 
     gaps: FloatArray
     rungs: IntArray
     unit: FloatArray
+    at: IntArray | None = None
 
     def few(self, most: int, urgency: FloatArray) -> "Arms":
         """Return at most this many arms to represent all: the most urgent, and a sample of the others."""
+        if len(self.gaps) > max(most, MANY):
+            some, times = _sample(urgency)
+            unit = self.unit[some if self.at is None else self.at[some]]
+            return Arms(self.gaps[some], self.rungs[some], unit * times).few(most, urgency[some])
+        if self.at is not None:
+            return Arms(self.gaps, self.rungs, self.unit[self.at]).few(most, urgency)
         if len(self.gaps) <= most:
             return self
-        if len(self.gaps) > MANY:
-            some, times = _sample(urgency)
-            arms = Arms(self.gaps[some], self.rungs[some], self.unit[some] * times)
-            return arms.few(most, urgency[some])
         order = np.argsort(-urgency, kind="stable")
         starts = np.unique(np.geomspace(1, len(order), most, endpoint=False).astype(np.int64)) - 1
         picked = order[starts]
@@ -47,15 +53,15 @@ class Arms(NamedTuple):
 
 def _sample(urgency: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the most urgent of very many arms and a few others, and how many arms each represents."""
-    order = np.argpartition(-urgency, MANY // 4)
-    most, others = order[: MANY // 4], np.sort(order[MANY // 4 :])
+    most = largest(urgency, MANY // 4)
+    others = all_but(len(urgency), most)
     every = 1 + len(others) * 2 // MANY
     some = others[::every]
     return np.concatenate([most, some]), np.repeat([1.0, float(every)], [len(most), len(some)])
 
 
-def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, IntArray]:
-    """Return how far incumbents and outsiders should climb."""
+def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, FloatArray]:
+    """Return how far incumbents should climb, and by rung the gap up to which outsiders would be settled."""
     few_in = incumbents.few(MOST_INCUMBENTS, -incumbents.gaps)
     few_out = outsiders.few(MOST_OUTSIDERS, outsiders.gaps)
     places = np.linspace(float(few_out.gaps.max()) - 0.3, float(few_in.gaps.min()) + 0.9, N_PLACES)
@@ -65,7 +71,7 @@ def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, In
     wanted_out = _outsiders_aims(few_out, thresholds)
     best = int(np.argmin(few_in.cost(ladder, wanted_in) + few_out.cost(ladder, wanted_out)))
     chosen_in = _incumbents_aims(ladder, incumbents, cuts[[best]], discounts[[best]])[0]
-    return chosen_in, aims_by_thresholds(outsiders, thresholds[best])
+    return chosen_in, thresholds[best]
 
 
 def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: IntArray) -> IntArray:
@@ -100,10 +106,11 @@ def _outsiders_aims(arms: Arms, thresholds: FloatArray) -> IntArray:
     return found
 
 
-def aims_by_thresholds(arms: Arms, thresholds: FloatArray) -> IntArray:
-    """Return the same for one choice and any number of arms; most arms should stay on their rungs."""
-    wanted = arms.rungs.copy()
-    climbers = np.flatnonzero(arms.gaps > thresholds[arms.rungs])
-    found = np.searchsorted(thresholds, arms.gaps[climbers])
-    wanted[climbers] = np.minimum(found, len(thresholds) - 1)
-    return wanted
+def climbing(gaps: FloatArray, rungs: IntArray, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the positions of outsiders that should climb, and to which rungs; most stay on theirs.
+
+    They climb to the first rung that would settle them; to the highest if none would.
+    """
+    places = np.flatnonzero(gaps > thresholds[rungs])
+    wanted = places_in(thresholds, gaps[places])
+    return places, np.minimum(wanted, len(thresholds) - 1)

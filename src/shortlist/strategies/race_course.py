@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.arrays import FloatArray, IntArray, places_in
 from shortlist.certificates.bounded import BoundedEvidence
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices, deviation_for, log_evidence
 from shortlist.problem import Problem, countable, whole_pulls
@@ -53,6 +53,11 @@ class Rungs:
     reaches: FloatArray
     clearances: FloatArray
     prior_above: float
+
+    @cached_property
+    def furthest(self) -> FloatArray:
+        """By rung: how far below a cut an arm's mean must lie if it needs all the evidence there is."""
+        return self.reaches[:, -2].copy()
 
     def above(self, gaps: FloatArray, rungs: IntArray, cuts: FloatArray) -> FloatArray:
         """Return the smallest relative evidence of incumbents above cuts; on a rung, the lowest has it."""
@@ -139,7 +144,7 @@ class Course:
     def reached(self, pulls: IntArray, unit: FloatArray) -> IntArray:
         """Return the highest rung that arms have reached with this many pulls."""
         information = pulls / unit * (1 + 1e-12)  # so that rounding does not add a pull
-        rungs: IntArray = np.searchsorted(self.rungs.information, information, side="right") - 1
+        rungs = places_in(self.rungs.information, np.nextafter(information, np.inf)) - 1  # or equal
         return np.maximum(rungs, 0)
 
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, all_but, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
 from shortlist.certificates.certificate import rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
@@ -77,15 +77,11 @@ class Open:
     arms: IntArray
     counts: IntArray
 
-    @property
-    def outsiders(self) -> IntArray:
-        """All arms but the incumbents."""
-        return all_but(self.problem.n, self.incumbents)
-
-    @property
-    def variances(self) -> FloatArray:
-        """The sample variances."""
-        return self.deviations / np.maximum(self.pulls - 1, 1)
+    def of_outsiders(self, values: FloatArray) -> FloatArray:
+        """Return values by arm, with minus infinity for the incumbents."""
+        found = values.copy()
+        found[self.incumbents] = -np.inf
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,52 +144,71 @@ def limits(problem: Problem, pulls: IntArray, deviations: FloatArray) -> tuple[F
 def _decided(state: Open) -> Open | Ended:
     """Return the state with its next batch, or the end of the race."""
     state = replace(state, incumbents=np.sort(largest(state.means, state.problem.m)))
-    others = state.outsiders
-    if state.uppers[others].max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:
+    uppers = state.of_outsiders(state.uppers)
+    if uppers.max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:
         return Ended(state.incumbents, state)
-    arms, ends = _aims(state)
+    arms, ends = _aims(state, uppers)
     pulls = state.pulls[arms]
     targets = np.maximum(np.minimum(LEAP * ends, FURTHEST * pulls), (1 + GROWTH) * pulls)
     counts = np.maximum(np.ceil(targets).astype(np.int64) - pulls, 2)  # sample variances need two
     return replace(state, arms=arms, counts=counts)
 
 
-def _aims(state: Open) -> tuple[IntArray, FloatArray]:
+def _aims(state: Open, uppers: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the arms that go on, and how many pulls they will probably need in all.
 
     Of all cuts that are tried, it is the one which the limits of all arms will probably reach with the lowest
-    cost.
+    cost. `uppers` are the upper limits of outsiders; those that have reached all cuts are left out at once.
     """
     problem, inside = state.problem, state.incumbents
-    floor, ceiling = float(state.means[inside].min()), float(state.means[state.outsiders].max())
+    floor, ceiling = float(state.means[inside].min()), float(state.of_outsiders(state.means).max())
     cuts = ceiling + SHARES * (floor + problem.epsilon - ceiling)
-    outside = state.outsiders
-    outside = outside[state.uppers[outside] > cuts[0]]  # the others have reached all of them
-    costs = np.ones(problem.n) if problem.costs is None else problem.costs
+    is_doubtful = uppers > cuts[0]
+    is_doubtful[inside] = True
+    arms = np.flatnonzero(is_doubtful)
+    doubtful = _Doubtful.of(state, arms)
     best, found = math.inf, (inside, np.zeros(len(inside)))
     for cut in cuts.tolist():
-        arms, ends = _needed(state, inside, outside, cut)
-        cost = float(costs[arms] @ (ends - state.pulls[arms]))
+        places, ends = doubtful.needed(cut, cut - problem.epsilon)
+        more = ends - doubtful.pulls[places]
+        cost = float(more.sum() if problem.costs is None else problem.costs[arms[places]] @ more)
         if cost < best:
-            best, found = cost, (arms, ends)
+            best, found = cost, (arms[places], ends)
     return found
 
 
-def _needed(state: Open, inside: IntArray, outside: IntArray, cut: float) -> tuple[IntArray, FloatArray]:
-    """Return the arms whose limits have not reached a cut, and how many pulls they will probably need."""
-    upper, lower = thresholds(state.problem)
-    below, variances = cut - state.problem.epsilon, state.variances
-    outside = outside[state.uppers[outside] > cut]
-    inside = inside[state.lowers[inside] < below]
-    ends = np.concatenate(
-        [
-            blocks_needed(upper, variances[outside], np.maximum(cut - state.means[outside], 0.0)),
-            blocks_needed(lower, variances[inside], np.maximum(state.means[inside] - below, 0.0)),
-        ]
-    )
-    arms = np.concatenate([outside, inside])
-    order = np.argsort(arms)
-    return arms[order], np.maximum(ends[order], (1 + GROWTH / 2) * state.pulls[arms[order]])
+@dataclass(frozen=True, eq=False)
+class _Doubtful:
+    """The arms that may go on, in order: which of them are incumbents, and what the forecast depends on."""
+
+    is_inside: BoolArray
+    pulls: IntArray
+    means: FloatArray
+    variances: FloatArray
+    limits: FloatArray
+    thresholds: FloatArray
+
+    @classmethod
+    def of(cls, state: Open, arms: IntArray) -> "_Doubtful":
+        upper, lower = thresholds(state.problem)
+        is_inside = np.zeros(len(arms), dtype=np.bool_)
+        is_inside[np.searchsorted(arms, state.incumbents)] = True
+        pulls, means = state.pulls[arms], state.means[arms]
+        variances = state.deviations[arms] / np.maximum(pulls - 1, 1)
+        limits = np.where(is_inside, state.lowers[arms], state.uppers[arms])
+        return cls(is_inside, pulls, means, variances, limits, np.where(is_inside, lower, upper))
+
+    def needed(self, cut: float, below: float) -> tuple[IntArray, FloatArray]:
+        """Return the positions of arms whose limits have not reached a cut, and their probable pulls.
+
+        Upper limits of outsiders must reach the cut, lower limits of incumbents `below`.
+        """
+        is_open = np.where(self.is_inside, self.limits < below, self.limits > cut)
+        places = np.flatnonzero(is_open)
+        means = self.means[places]
+        gaps = np.where(self.is_inside[places], means - below, cut - means)
+        ends = blocks_needed(self.thresholds[places], self.variances[places], np.maximum(gaps, 0.0))
+        return places, np.maximum(ends, (1 + GROWTH / 2) * self.pulls[places])
 
 
 def pays(problem: Problem) -> bool:
@@ -219,8 +234,8 @@ def certified(state: Open | Ended) -> Certificate:
     problem = state.problem
     if not len(state.incumbents):
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    others, inside = state.outsiders, state.incumbents
-    exact = np.maximum(state.uppers[others].max() - state.lowers[inside], 0.0)
+    uppers, inside = state.of_outsiders(state.uppers), state.incumbents
+    exact = np.maximum(uppers.max() - state.lowers[inside], 0.0)
     own = np.array([rounded_up(one) for one in exact.tolist()])
     own = np.where(exact <= problem.epsilon, np.minimum(own, problem.epsilon), own)
     if np.isinf(own).any():
