@@ -9,6 +9,7 @@ The mean is minus one divided by the throughput in the long run, but for what is
 2,000 jobs. A reward, an average of 50 dependent times, is only roughly Gaussian: a little skewed.
 """
 
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -96,17 +97,40 @@ def rewards(designs: Lines, arms: IntArray, rng: np.random.Generator) -> FloatAr
     """Return one reward for each arm listed: minus the average time between departures."""
     found = np.empty(len(arms))
     for first, last in pairwise([*range(0, len(arms), CHUNK), len(arms)]):
-        found[first:last] = -_departures(designs, arms[first:last], rng)[: last - first] / COUNTED
-    return found
+        own = arms[first:last]
+        width = _width(len(own))
+        found[first:last] = -_departures(designs, own, lambda _: rng.standard_exponential((3, width)))  # noqa: B023
+    return found / COUNTED
 
 
-def _departures(designs: Lines, arms: IntArray, rng: np.random.Generator) -> FloatArray:
+def rewards_in_blocks(designs: Lines, arms: IntArray, blocks: Sequence[int]) -> FloatArray:
+    """Return the rewards of arms, in rows, in blocks given by their seeds.
+
+    Job by job and station by station, all arms of a block have the same service times, but for their rates.
+    """
+    n_jobs = WARM_UP + COUNTED
+    shared = [np.random.default_rng(seed).standard_exponential((n_jobs, 3)) for seed in blocks]
+    times = np.stack(shared, axis=2)
+    found = np.empty(len(arms) * len(blocks))
+    every, columns = np.repeat(arms, len(blocks)), np.tile(np.arange(len(blocks)), len(arms))
+    for first, last in pairwise([*range(0, len(every), CHUNK), len(every)]):
+        own = np.resize(columns[first:last], _width(last - first))
+        found[first:last] = -_departures(designs, every[first:last], lambda job: times[job][:, own])  # noqa: B023
+    return found.reshape(len(arms), len(blocks)) / COUNTED
+
+
+def _width(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+def _departures(designs: Lines, arms: IntArray, drawn: Callable[[int], FloatArray]) -> FloatArray:
     """Return how long the jobs counted take to depart, in one replication of each arm listed.
 
-    Stations 2 and 3 each remember when the last 2^k jobs left, on a ring. As its width is a power of two as
-    well, going back b jobs on it is a subtraction and a mask.
+    `drawn` returns the service times of a job, three rows, as multiples of their means. Stations 2 and 3 each
+    remember when the last 2^k jobs left, on a ring. As its width is a power of two as well, going back b jobs
+    on it is a subtraction and a mask.
     """
-    width = 1 << (len(arms) - 1).bit_length()
+    n, width = len(arms), _width(len(arms))
     arms = np.resize(arms, width)
     ring = width << int(designs.buffers.max()).bit_length()
     means = 1 / designs.rates[arms].T
@@ -116,11 +140,11 @@ def _departures(designs: Lines, arms: IntArray, rng: np.random.Generator) -> Flo
     for job in range(WARM_UP + COUNTED):
         if job == WARM_UP:
             start = e3
-        times = rng.standard_exponential((3, width)) * means
+        times = drawn(job) * means
         here = job * width
         e1 = np.maximum(e1 + times[0], left_2.take((back_2 + here) & (ring - 1)))
         e2 = np.maximum(np.maximum(e2, e1) + times[1], left_3.take((back_3 + here) & (ring - 1)))
         e3 = np.maximum(e3, e2) + times[2]
         at = slice(here % ring, here % ring + width)
         left_2[at], left_3[at] = e2, e3
-    return np.asarray(e3 - start)
+    return np.asarray(e3 - start)[:n]

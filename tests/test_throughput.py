@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from benchmarks import inventory
-from benchmarks.throughput import Lines, lines, rewards, throughputs
+from benchmarks.blocks import demanded
+from benchmarks.throughput import Lines, lines, rewards, rewards_in_blocks, throughputs
 from benchmarks.unknown import summaries
 
 import shortlist as sl
@@ -44,6 +45,17 @@ def test_a_simulation_agrees(every: Lines) -> None:
     np.testing.assert_array_less(np.abs(drawn.mean(axis=1) - exact), 5 * drawn.std(axis=1) / 20)
 
 
+def test_arms_of_a_block_share_service_times(every: Lines) -> None:
+    """Rewards follow the seed, have the same means as others, and vary together."""
+    arms = np.array([1700, 1234, 1701, 1700])
+    drawn = rewards_in_blocks(every, arms, range(400))
+    np.testing.assert_array_equal(drawn[0], drawn[3])
+    np.testing.assert_array_equal(drawn[:2, 5:7], rewards_in_blocks(every, arms[:2], [5, 6]))
+    exact = -1 / throughputs(every)[arms]
+    np.testing.assert_array_less(np.abs(drawn.mean(axis=1) - exact), 5 * drawn.std(axis=1) / 20)
+    assert np.corrcoef(drawn[0], drawn[2])[0, 1] > 0.9
+
+
 def test_the_inventory_is_simulated_as_it_is_computed() -> None:
     found = inventory.systems()
     arms = np.array([3, 700, 1590])
@@ -51,6 +63,9 @@ def test_the_inventory_is_simulated_as_it_is_computed() -> None:
     errors = np.sqrt(found.variances[arms] / 20_000)
     np.testing.assert_array_less(np.abs(drawn.mean(axis=1) + found.means[arms]), 5 * errors)
     np.testing.assert_allclose(drawn.var(axis=1), found.variances[arms], rtol=0.08)
+    shared = np.stack([demanded(found, arms, np.random.default_rng(seed)) for seed in range(2000)], axis=1)
+    errors = np.sqrt(found.variances[arms] / 2000)
+    np.testing.assert_array_less(np.abs(shared.mean(axis=1) - found.means[arms]), 5 * errors)
 
 
 def test_rewards_in_a_row_are_summed_up_by_ticket() -> None:

@@ -171,6 +171,11 @@ class Result:
             return ""
         return self.certificate.sentence
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else the rewards show, as sentences, such as a reason to doubt an assumption."""
+        return () if self.certificate is None else self.certificate.notes
+
     @cached_property
     def lower_bound(self) -> LowerBound | None:
         """The pulls below which no algorithm can stay on every instance.
@@ -259,6 +264,7 @@ class Result:
             self.so_far,
             self.effort,
             self.reissued,
+            *self.notes,
             self.optimality if self.is_answer else "",
         ]
         return "\n".join(filter(None, lines))

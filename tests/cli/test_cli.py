@@ -191,6 +191,16 @@ def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -
     assert json.loads(run("plan", str(file), "--json").out)["lower_bound"] is None
 
 
+def test_plan_refuses_an_unknown_kind_of_measurement(run: InProcess, tmp_path: Path) -> None:
+    path = tmp_path / "question.toml"
+    path.write_text(
+        "[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nvariances = [1, 1]\n[measure]\nkind = 'fnction'\n"
+    )
+    done = run("plan", str(path))
+    assert done.status == 2
+    assert "kind is 'fnction'; it must be one of: \"simulated\"" in " ".join(done.err.split())
+
+
 @pytest.mark.parametrize(
     ("vary", "found"), [("epsilon", "smallest"), ("delta", "smallest"), ("m", "largest")]
 )

@@ -174,6 +174,7 @@ def test_other_strategies_refuse_results(call: Calls) -> None:
     done = call("feed", "page", "mon.csv")
     assert done.status == 2
     assert "wnelim certifies nothing for results" in done.err
+    assert "block-race if means change from day to day" in done.err
 
 
 # --- certify ----------------------------------------------------------------------------------------

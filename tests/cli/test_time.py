@@ -55,7 +55,7 @@ def test_the_fastest_command_is_named(call: Calls, timed: list[tuple[str, ...]])
 
 
 def test_options_reach_the_question(call: Calls, timed: list[tuple[str, ...]]) -> None:
-    options = ["-m", "2", "--within", "0.1", "--delta", "0.2", "--warmup", "3", "--seed", "4", "--json"]
+    options = ["-m", "2", "--within", "10%", "--delta", "0.2", "--warmup", "3", "--seed", "4", "--json"]
     data = call("time", "sleep 0.11", "sleep 0.1", "sleep 0.3", *options).data
     assert set(data["fastest"]) == {"sleep 0.1", "sleep 0.11"}
     assert data["asked_within"] == pytest.approx(0.1)
@@ -118,6 +118,8 @@ def test_ctrl_c_prints_what_is_certified(call: Calls, monkeypatch: pytest.Monkey
         (["true", "sleep 1", "-n", "one"], 2, "1 names"),
         (["true", "no-such-program"], 2, "no-such-program"),
         (["true", "sleep 1", "--within", "0"], 2, "within"),
+        (["true", "sleep 1", "--within", "two%"], 2, "'--within'"),
+        (["true", "sleep 1", "--within", "nan%"], 2, "'--within'"),
         (["true", "false"], 4, "warm-up run of false failed"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.paired_t import log_evidence
+from shortlist.report.run_warnings import findings_of
 from shortlist.strategies import paired_race, strategy_for
 from shortlist.strategies.paired_race import Ended, Open
 from shortlist.strategies.protocol import Moments
@@ -144,7 +145,21 @@ def test_equal_differences_prove_little() -> None:
     """Gaussian differences are never equal; a rare large one may be still to come."""
     state = end(question(2), np.zeros((2, 100)))
     assert state.seen.min() >= paired_race.EQUAL
-    assert paired_race.certified(Ended(state.incumbents, state)).epsilon == 0
+    found = paired_race.certified(Ended(state.incumbents, state))
+    assert found.epsilon == 0
+    assert "differ by exactly the same amount in all" in found.notes[0]
+
+
+def test_a_result_from_equal_differences_has_a_warning() -> None:
+    """Differences that vary have none, even if some of them are equal."""
+    result = sl.select(lambda arm, blocks: [float(arm)] * len(blocks), question(2), seed=0)
+    assert result.selected == ("arm-1",)
+    assert "Warning: arm-1 and arm-0 differ" in str(result)
+    assert any("differ by exactly" in finding.words for finding in findings_of(result))
+    result = sl.select(
+        lambda arm, blocks: [3.0 * arm + (block % 5) * arm for block in blocks], question(2), seed=0
+    )
+    assert not result.notes
 
 
 def test_numbers_that_overflow_settle_nothing() -> None:

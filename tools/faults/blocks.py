@@ -75,6 +75,18 @@ FAULTS = (
         "is_nothing = np.isinf(ratios)",
     ),
     Fault(
+        "blocks: no warning about equal differences",
+        _STRATEGY,
+        "is_equal = (known.seen >= EQUAL) & (known.variances == 0)",
+        "is_equal = (known.seen >= 10 * EQUAL) & (known.variances == 0)",
+    ),
+    Fault(
+        "blocks: a warning about differences that vary",
+        _STRATEGY,
+        "is_equal = (known.seen >= EQUAL) & (known.variances == 0)",
+        "is_equal = known.seen >= 0",
+    ),
+    Fault(
         "blocks: differences are squared before a common level is taken off",
         _STRATEGY,
         "found.origins[chunk] = differences[:, 0]",

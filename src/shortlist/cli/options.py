@@ -65,6 +65,17 @@ def reissue_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+class Share(Number):
+    """A number within limits, or a percentage such as 2%."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share."""
+        text = str(value).strip()
+        if not text.endswith("%"):
+            return super().convert(value, param, ctx)
+        return super().convert(super().convert(text[:-1].strip(), param, ctx) / 100, param, ctx)
+
+
 class Span(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
     """A duration such as 90s, 15min, 24h or 30d, in seconds."""
 

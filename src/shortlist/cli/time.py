@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.exits import CERTIFIED, INTERRUPTED, SHORT
-from shortlist.cli.options import Number, Span, json_option
+from shortlist.cli.options import Share, Span, json_option
 from shortlist.cli.output import print_json, show_plain, write_whole
 from shortlist.cli.resuming import LIMITS, naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import writing
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     "--within",
     default=0.02,
     show_default=True,
-    type=Number(),
-    help="By which share a selected command may be slower than the fastest (the m-th fastest).",
+    type=Share(),
+    help="By which share, 0.02 or 2%, a selected command may be slower than the fastest (the m-th fastest).",
 )
 @click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")
 @click.option(

@@ -9,7 +9,10 @@ from shortlist.checks import is_whole, whole_number
 from shortlist.errors import FinalFailure, InvalidProblem, NotRewards, RetryLater
 
 AT_ONCE = 3  # maximum number of retries if waiting does not help; without pauses
-_LASTING = (NotRewards, TypeError, NameError, AttributeError, ImportError, SyntaxError, NotImplementedError)
+_LASTING = (
+    NotRewards, TypeError, NameError, AttributeError, ImportError, SyntaxError, NotImplementedError,
+    ArithmeticError, AssertionError, RecursionError,
+)  # fmt: skip
 _JITTER = random.Random()  # not the global generator, which measurements may use
 
 
@@ -22,7 +25,8 @@ class Retries:
     failed together are not retried together. The default pauses add up to more than a minute.
 
     There are no pauses, and at most three retries, if waiting does not help: the measurement returned
-    something other than rewards, or has a programming error (a TypeError, a NameError and the like).
+    something other than rewards, or has a programming error (a TypeError, a NameError, a division by zero and
+    the like; not a KeyError, which a service may cause for a while).
 
     Attributes
     ----------

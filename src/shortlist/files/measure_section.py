@@ -181,12 +181,17 @@ class _Given:
         check_keys(self.entries, {"kind", REISSUE, RETRIES, *keys}, "[measure]")
 
 
-def measured(entries: dict[str, Any], problem: Problem, columns: Columns, folder: Path) -> Measured:
-    """Return the source of rewards that [measure] describes."""
-    kind = entries.get("kind")
+def known_kind(kind: object) -> str:
+    """Return the kind of a [measure] section; refuse unknown ones."""
     if not isinstance(kind, str) or kind not in KINDS:
         known = ", ".join(f'"{name}"' for name in KINDS)
         raise InvalidProblem(f"[measure] kind is {kind!r}; it must be one of: {known}.")
+    return kind
+
+
+def measured(entries: dict[str, Any], problem: Problem, columns: Columns, folder: Path) -> Measured:
+    """Return the source of rewards that [measure] describes."""
+    kind = known_kind(entries.get("kind"))
     read, keys = KINDS[kind]
     given = _Given(entries, problem, columns, folder)
     given.only(*keys)

@@ -22,6 +22,7 @@ from shortlist.files.measure_section import (
     check_keys,
     flag,
     has_only_grown,
+    known_kind,
     measured,
     section,
 )
@@ -194,6 +195,8 @@ def _asked(
     text: dict[str, Any], folder: Path, items: dict[str, Any] | None = None
 ) -> tuple[Problem, Columns]:
     check_keys(text, {"problem", "measure", "items"}, "the file")
+    if _kind(text) is not None:
+        known_kind(_kind(text))
     asked = section(text, "problem", PROBLEM_KEYS)
     if is_timing := _kind(text) == TIMING:
         asked = _about_times(asked, text)

@@ -30,6 +30,7 @@ class Finding:
 def findings_of(result: Result, history: RunState | None = None) -> tuple[Finding, ...]:
     """Return the warnings about a run, the most serious first."""
     found = _reissued(result) + _scored(result, history)
+    found += [Finding(True, note.removeprefix("Warning: ")) for note in result.notes]
     if history is not None:
         found += _waiting(history) + _conflicts(history) + _repeats(history)
         found += _withdrawn(history) + _corrected(history)

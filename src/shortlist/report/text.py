@@ -46,6 +46,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
     parts.append(Text(result.effort))
     if result.reissued:
         parts.append(Text(result.reissued, style="yellow"))
+    parts += [Text(note, style="yellow") for note in result.notes]
     if result.is_answer and result.optimality:
         parts.append(Text(result.optimality))
     if true_means is not None and len(result.indices):

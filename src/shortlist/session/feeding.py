@@ -243,9 +243,10 @@ def refuse_feeding(history: RunState) -> None:
     if not history.problem.knows_variances:
         raise InvalidProblem("with unknown variances, only results that the run asked for can be used.")
     if history.rules.anytime is None:
+        by_day = ", or block-race if means change from day to day" if history.problem.is_bounded else ""
         raise InvalidProblem(
             f"the strategy {history.began.strategy} certifies nothing for results that it did not ask for. "
-            f"Start a run with the strategy race, which does."
+            f"Start a run with the strategy race, which does{by_day}."
         )
 
 

@@ -367,8 +367,29 @@ def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> 
         return Certificate.of_nothing(problem, "Nothing is certified yet.")
     is_out = np.all(~open_pairs(state), axis=0)
     return Certificate.of_epsilons(
-        problem, state.incumbents, own, is_out=is_out, merits=means, promise=promise
+        problem,
+        state.incumbents,
+        own,
+        is_out=is_out,
+        merits=means,
+        promise=promise,
+        notes=_equal_differences(state),
     )
+
+
+def _equal_differences(state: Open) -> tuple[str, ...]:
+    """Return a warning if all differences of a pair are equal, enough of them to count (section 41)."""
+    for arm in state.incumbents.tolist():
+        known = state.pairs[arm]
+        is_equal = (known.seen >= EQUAL) & (known.variances == 0)
+        for other in state.outsiders[is_equal[state.outsiders]].tolist():
+            pair = f"{state.problem.name(arm)} and {state.problem.name(other)}"
+            return (
+                f"Warning: {pair} differ by exactly the same amount in all {known.seen[other]:,} blocks. "
+                f"Gaussian differences never do, so the guarantee does not cover them. Check that rewards "
+                f"depend on the seed of the block, and that they are not rounded.",
+            )
+    return ()
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
