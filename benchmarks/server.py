@@ -4,12 +4,16 @@ All clients are on this machine, beside the server, and answer at once: so they 
 ever meet, on half the machine that it will have. After that the log is read: every answer that was
 acknowledged must be there, as it was told and once; and none that was not told. Figures go to
 benchmarks/results/server.md (`make bench`).
+
+`python -m benchmarks.server --many` is a whole run of 100,000 arms with unknown variances by 200 clients, who
+ask for some hundred tickets at a time. Its figures go to benchmarks/results/server-many-arms.md.
 """
 
 import argparse
 import asyncio
 import itertools
 import json
+import os
 import platform
 import resource
 import socket
@@ -27,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import FloatArray
 from shortlist.session.sheet_format import ticket_text
 from shortlist.store import Began, Told, open_store
 
@@ -34,6 +39,9 @@ RESULTS = Path(__file__).parent / "results" / "server.md"
 CLIENTS, SECONDS, PHASES = 200, 60.0, 12
 ARMS = 2_000
 QUESTION = {"m": 10, "epsilon": 0.5, "delta": 0.05, "variances": [1.0] * ARMS}
+MANY, TICKETS = 100_000, 250  # arms, and tickets per request
+MANY_QUESTION = {"m": 1, "epsilon": 0.5, "delta": 0.05, "n": MANY, "noise": "gaussian-unknown"}
+MANY_RESULTS = RESULTS.with_name("server-many-arms.md")
 
 
 class Connection:
@@ -108,6 +116,45 @@ async def client(number: int, port: int, seen: Seen, end: float) -> None:
                 seen.done.append(time.monotonic())
         else:
             return
+
+
+async def many_client(number: int, port: int, seen: Seen, means: FloatArray) -> None:
+    """Ask for many tickets and tell them, over and over, until the run is done."""
+    connection, worker = Connection(port), f"client-{number}"
+
+    async def timed(what: str, body: Any) -> Any:
+        start = time.perf_counter()
+        status, answer = await connection.send("POST", f"/runs/many/{what}", {"worker": worker} | body)
+        seen.seconds[what].append(time.perf_counter() - start)
+        seen.statuses[status] += 1
+        return answer
+
+    while not (asked := await timed("ask", {"limit": TICKETS, "lease": 600.0}))["is_done"]:
+        if not (tickets := asked["tickets"]):
+            await asyncio.sleep(1.0)  # until the others have ended the round
+            continue
+        rng = np.random.default_rng(tickets[0]["seed"])
+        counts = np.array([ticket["pulls"] for ticket in tickets])
+        found = means[[ticket["arm"] for ticket in tickets]] + rng.normal(size=len(counts)) / counts**0.5
+        spreads = rng.chisquare(counts - 1) / (counts - 1)
+        rows = zip(tickets, counts.tolist(), found.tolist(), spreads.tolist(), strict=True)
+        answers = [
+            {"ticket": ticket["ticket"], "count": count, "mean": mean, "variance": spread}
+            for ticket, count, mean, spread in rows
+        ]
+        if (await timed("tell", {"answers": answers})).get("taken") == len(answers):
+            seen.answers |= {one["ticket"]: one["mean"] for one in answers}
+
+
+async def many(port: int) -> tuple[Seen, Any, float]:
+    """Let all clients work on one run; return what they saw, the run at its end, and the seconds."""
+    seen, means = Seen(), np.random.default_rng(7).normal(size=MANY)
+    begin = {"name": "many", "question": MANY_QUESTION, "seed": 1}
+    assert (await Connection(port).send("POST", "/runs", begin))[0] in (200, 201)
+    start = time.monotonic()
+    await asyncio.gather(*(many_client(k, port, seen, means) for k in range(CLIENTS)))
+    _, run = await Connection(port).send("GET", "/runs/many.json")
+    return seen, run, time.monotonic() - start
 
 
 async def reader(port: int, seen: Seen, counts: Counter[str]) -> None:
@@ -201,18 +248,59 @@ def served(folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
 def main() -> None:
     """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description="Measure what the server bears.")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--many", action="store_true", help=f"a whole run of {MANY:,} arms instead")
+    parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
     with tempfile.TemporaryDirectory() as folder:
         with served(Path(folder)) as (port, server):
-            seen, phases, counts = asyncio.run(load(port))
+            if given.many:
+                found, run, seconds = asyncio.run(many(port))
+            else:
+                seen, phases, counts = asyncio.run(load(port))
             usage = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
-        lost, double, unasked = audit(Path(folder, "runs.db"), seen)
-    text = written(seen, phases, counts, (lost, double, unasked), usage)
+            times = Path(f"/proc/{server.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        audited = audit(Path(folder, "runs.db"), found if given.many else seen)
+    if given.many:
+        spent = sum(map(int, times[11:13])) / os.sysconf("SC_CLK_TCK")
+        text = written_many(found, run, (seconds, spent), audited, usage)
+    else:
+        text = written(seen, phases, counts, audited, usage)
     print(text)
-    given.output.write_text(text, encoding="utf-8")
+    (given.output or (MANY_RESULTS if given.many else RESULTS)).write_text(text, encoding="utf-8")
+
+
+def written_many(
+    seen: Seen, run: Any, seconds: tuple[float, float], audited: tuple[int, int, int], usage: str
+) -> str:
+    """Return the figures of a whole run as a page."""
+    lost, double, unasked = audited
+    return "\n".join(
+        [
+            f"# {MANY:,} arms over HTTP",
+            "",
+            f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.machine()}, "
+            f"{CLIENTS} clients on the same machine, each with up to {TICKETS} tickets at a time, one run of "
+            f"{MANY:,} arms with unknown variances, `synchronous = FULL`. Seconds are for comparison only.",
+            "",
+            *_request_rows(seen),
+            "",
+            "| what | figure | target |",
+            "|---|---|---|",
+            f"| state of the run | {run['label']} | Certified |",
+            f"| pulls | {run['n_pulls']:,} in {run['n_rounds']} rounds | |",
+            f"| other statuses than 200 | {_other_statuses(seen) or 'none'} | none of 500 or more |",
+            f"| answers acknowledged | {len(seen.answers):,} | |",
+            f"| acknowledged, but not in the log as told | {lost} | 0 |",
+            f"| in the log twice | {double} | 0 |",
+            f"| in the log, but never acknowledged | {unasked} | 0 |",
+            f"| seconds | {seconds[0]:,.0f} | |",
+            f"| seconds of the server's processor time | {seconds[1]:,.0f} | |",
+            f"| most memory of the server | {_peak(usage):,.0f} MB | |",
+            "",
+        ]
+    )
 
 
 def written(
@@ -225,8 +313,7 @@ def written(
     """Return the figures as a page."""
     alone = np.array([rate for rate, is_watched in phases if not is_watched])
     watched = np.array([rate for rate, is_watched in phases if is_watched])
-    peak = next((line.split()[1] for line in usage.splitlines() if line.startswith("VmHWM")), "0")
-    good, bad = seen.statuses[200], {status: n for status, n in seen.statuses.items() if status != 200}
+    good, bad = seen.statuses[200], _other_statuses(seen)
     lines = [
         "# The server under load",
         "",
@@ -234,13 +321,8 @@ def written(
         f"{CLIENTS} clients on the same machine for {SECONDS:.0f} seconds, each with one ticket at a time, "
         f"runs of {ARMS:,} arms by race, `synchronous = FULL`. Seconds are for comparison only.",
         "",
-        "| request | number | median | 95 % | 99 % | longest |",
-        "|---|---|---|---|---|---|",
+        *_request_rows(seen),
     ]
-    for what, seconds in seen.seconds.items():
-        low, high, most = (f"{1e3 * float(np.quantile(seconds, q)):,.0f} ms" for q in (0.5, 0.95, 0.99))
-        longest = f"{1e3 * max(seconds):,.0f} ms"
-        lines.append(f"| {what} | {len(seconds):,} | {low} | {high} | {most} | {longest} |")
     lost, double, unasked = audited
     ratio = float(np.mean(watched) / np.mean(alone))
     lines += [
@@ -257,13 +339,32 @@ def written(
         f"| answers a second, one page open | {watched.mean():,.0f} ({_spread(watched)}) | |",
         f"| the second by the first | {ratio:.2f} | 0.9 or more |",
         f"| events sent to the open page | {counts['events']:,} | |",
-        f"| most memory of the server | {int(peak) / 1024:,.0f} MB | |",
+        f"| most memory of the server | {_peak(usage):,.0f} MB | |",
         "",
     ]
     return "\n".join(lines)
 
 
-def _spread(rates: "np.ndarray[Any, np.dtype[np.float64]]") -> str:
+def _request_rows(seen: Seen) -> list[str]:
+    """Return a table of how long requests took."""
+    rows = ["| request | number | median | 95 % | 99 % | longest |", "|---|---|---|---|---|---|"]
+    for what, seconds in seen.seconds.items():
+        low, high, most = (f"{1e3 * float(np.quantile(seconds, q)):,.0f} ms" for q in (0.5, 0.95, 0.99))
+        longest = f"{1e3 * max(seconds):,.0f} ms"
+        rows.append(f"| {what} | {len(seconds):,} | {low} | {high} | {most} | {longest} |")
+    return rows
+
+
+def _other_statuses(seen: Seen) -> dict[int, int]:
+    return {status: n for status, n in seen.statuses.items() if status != 200}
+
+
+def _peak(usage: str) -> float:
+    """Return the most memory of a process in megabytes."""
+    return next((int(line.split()[1]) / 1024 for line in usage.splitlines() if line.startswith("VmHWM")), 0.0)
+
+
+def _spread(rates: FloatArray) -> str:
     return f"{rates.min():,.0f} to {rates.max():,.0f} in {len(rates)} phases"
 
 

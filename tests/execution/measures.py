@@ -34,6 +34,12 @@ def noisy_block(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> F
     return MEANS[arms] + rng.normal(size=len(arms)) / np.sqrt(counts)
 
 
+def summed_up(arms: IntArray, counts: IntArray, rng: np.random.Generator) -> sl.Summary:
+    """Return means and sample variances of Gaussian rewards; the arms with the largest numbers are best."""
+    means = arms / 1000 + rng.normal(size=len(arms)) / np.sqrt(counts)
+    return sl.Summary(counts, means, rng.chisquare(counts - 1) / (counts - 1))
+
+
 def global_noise(arm: int, count: int, _: np.random.Generator) -> FloatArray:
     """Return rewards drawn from NumPy's global generator."""
     return np.random.normal(MEANS[arm], 1.0, count)  # noqa: NPY002

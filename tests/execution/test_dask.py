@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import shortlist as sl
-from tests.execution.measures import Once, exact, noisy, noisy_block, problem
+from tests.execution.measures import Once, exact, noisy, noisy_block, problem, summed_up
 
 
 @contextmanager
@@ -101,6 +101,25 @@ def test_a_worker_killed_in_mid_run_changes_nothing(client: Any) -> None:
     assert exact(found) == exact(sl.select(noisy, problem(), "race", pulls_per_call=3))
     client.wait_for_workers(2, timeout=180)
     assert set(client.run(os.getpid).values()) != set(pids)
+
+
+def test_many_arms_with_a_worker_killed_and_few_tasks_at_a_time(client: Any, cluster: Any) -> None:
+    """A task is a block of arms, and the scheduler holds no more than workers need."""
+    wide = sl.Problem(m=1, epsilon=1.0, delta=0.05, n=20_000, rewards=sl.Gaussian())
+    source, pids = sl.vectorised(summed_up, block=250), list(client.run(os.getpid).values())
+    n_tasks: list[int] = []
+
+    def progress(_: sl.Session) -> None:
+        n_tasks.append(len(cluster.scheduler.tasks))
+        if len(n_tasks) == 5:
+            os.kill(pids[0], signal.SIGKILL)
+
+    found = sl.select(source, wide, seed=3, executor=client, progress=progress, turns=1)
+    assert len(n_tasks) > 5
+    assert max(n_tasks) <= 2 * 3
+    assert exact(found) == exact(sl.select(source, wide, seed=3, turns=1))
+    assert found.guarantee is not None
+    client.wait_for_workers(2, timeout=180)
 
 
 def test_a_call_that_kills_its_worker_once_is_done_again(client: Any, tmp_path: Path) -> None:

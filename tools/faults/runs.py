@@ -4,6 +4,12 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "Dask: the scheduler gets all tasks of a round at once",
+        "execution/worker_pool.py",
+        "_IN_FLIGHT = 3 ",
+        "_IN_FLIGHT = 300 ",
+    ),
+    Fault(
         "retries: the same wrong output is tried again",
         "execution/scheduler.py",
         "if wrong and self.wrong.get(block) == wrong:",
