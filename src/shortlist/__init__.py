@@ -8,8 +8,6 @@
 ['arm-3', 'arm-4']
 """
 
-from importlib.metadata import version as _version
-
 from shortlist import errors, instances, plot, strategies
 from shortlist._deprecated import Unknown as Unknown
 from shortlist._deprecated import moved as _moved
@@ -26,11 +24,12 @@ from shortlist.rewards import Bernoulli, Bounded, Gaussian, SubGaussian
 from shortlist.session import Session
 from shortlist.simulation import simulate
 from shortlist.store import open_store
+from shortlist.store.events import own_version as _own_version
 from shortlist.timings import time
 from shortlist.totals import certify
 from shortlist.variance_groups import entropy, heterogeneity
 
-__version__ = _version("shortlist")
+__version__ = _own_version()
 
 __all__ = [
     "Bernoulli",
