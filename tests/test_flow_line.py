@@ -3,11 +3,15 @@
 The kernel for a GPU is not run here. The example compares it with these replications whenever it uses one.
 """
 
+import json
 import math
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import million_gpu
 from benchmarks.throughput import lines, throughputs
 from examples import flow_line
 
@@ -109,3 +113,24 @@ def test_epsilon_is_about_a_tenth_in_throughput() -> None:
     for size, epsilon in ((20, 3.05e-3), (50, 4.08e-4), (128, 5.77e-5)):
         best = flow_line.best_throughput(size)
         assert flow_line.rounded_down(1 / (best - 0.1) - 1 / best) == epsilon
+
+
+def test_the_figures_of_a_run_make_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.json"
+    options = ["--size", "5", "--cpu", "--seeds", "2", "--output", str(file)]
+    monkeypatch.setattr(sys, "argv", ["flow_line.py", *options])
+    flow_line.main()
+    assert "2 of 2 certified and right" in capsys.readouterr().out
+    figures = json.loads(file.read_text(encoding="utf-8"))
+    assert (figures["designs"], len(figures["runs"])) == (24, 2)
+    for one in figures["runs"]:
+        assert one["seconds"] == pytest.approx(one["seconds of measuring"] + one["seconds of deciding"])
+        loss = 1 / flow_line.throughput(one["selected"]) - 1 / flow_line.best_throughput(5)
+        assert one["loss"] == pytest.approx(loss, abs=1e-12)
+    figures |= {"largest difference from CPU": 1e-6}
+    text = million_gpu.page([figures])
+    assert f"| 24 | {figures['epsilon']:g} |" in text
+    assert "| 2 of 2 | 2 of 2 |" in text
+    assert "differed from those by NumPy by 1.0e-06" in text

@@ -116,7 +116,7 @@ def test_many_arms_with_a_worker_killed_and_few_tasks_at_a_time(client: Any, clu
 
     found = sl.select(source, wide, seed=3, executor=client, progress=progress, turns=1)
     assert len(n_tasks) > 5
-    assert max(n_tasks) <= 2 * 3
+    assert max(n_tasks) <= 2 * 2 * 3  # of 80: three for each worker, and some that have just ended
     assert exact(found) == exact(sl.select(source, wide, seed=3, turns=1))
     assert found.guarantee is not None
     client.wait_for_workers(2, timeout=180)
