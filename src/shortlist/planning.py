@@ -244,6 +244,16 @@ class Plan:
             ],
         }
 
+    def _repr_html_(self) -> str:
+        """Return the plan as HTML for notebooks; imported late, since reports are a layer above plans."""
+        html: str = import_module("shortlist.report.fragment").plan_html(self)
+        return html
+
+    def __repr__(self) -> str:
+        best, bound = self.best, self.lower_bound
+        found = f"best={best.strategy!r}, worst_case_pulls={best.worst_case_pulls}, rounds={best.rounds}"
+        return f"Plan({found}, lower_bound={None if bound is None else round(bound.pulls)})"
+
     def __str__(self) -> str:
         return self.why
 

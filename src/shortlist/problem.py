@@ -346,9 +346,10 @@ class Problem:
             best = "best arm" if self.m == 1 else f"{self.m:,} best"
         else:
             best = "smallest" if self.m == 1 else f"{self.m:,} smallest"
-        on = "" if self.items is None else f" on {self.n_items:,} items"
+        on = "" if self.items is None else f" on {self.n_items:,} {'item' if self.n_items == 1 else 'items'}"
         on = " in shared blocks" if self.has_blocks else on
-        return f"the {best} of {self.n:,} arms to within {self.epsilon:g}{on}"
+        arms = "1 arm" if self.n == 1 else f"{self.n:,} arms"
+        return f"the {best} of {arms} to within {self.epsilon:g}{on}"
 
     @cached_property
     def arms(self) -> IntArray:

@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Certificate, Guarantee
-from shortlist.certificates.certificate import OPEN
+from shortlist.certificates.certificate import OPEN, named
 from shortlist.errors import NoGuarantee
 from shortlist.planning import gap_words
 from shortlist.problem import Problem
@@ -55,6 +55,9 @@ class Arms:
     pulls: IntArray
     means: FloatArray
     statuses: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Arms(n={len(self.pulls)}, n_pulls={int(self.pulls.sum())})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +147,8 @@ class Result:
         rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
         if self.problem.has_blocks:
-            pulls += f" in {int(self.arms.pulls.max()):,} blocks"
+            n_blocks = int(self.arms.pulls.max())
+            pulls += f" in {n_blocks:,} {'block' if n_blocks == 1 else 'blocks'}"
         elif self.problem.items is not None:
             share = self.n_pulls / (self.problem.n * self.problem.n_items)
             pulls = f"{self.n_pulls:,} of {self.problem.n * self.problem.n_items:,} scores ({share:.1%})"
@@ -256,10 +260,16 @@ class Result:
         html: str = view.result_html(self)
         return html
 
+    def __repr__(self) -> str:
+        found = f"stop={self.stop.name}, certified_epsilon={self.certified_epsilon:g}"
+        spent = f"n_pulls={self.n_pulls}, strategy={self.strategy!r}, seed={self.seed}"
+        return f"Result(selected={named(self.problem, self.indices)}, {found}, {spent})"
+
     def __str__(self) -> str:
         names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
         lines = [
-            f"Selected {len(self.indices)} of {self.problem.n} arms: {names or 'none yet'}",
+            f"Selected {len(self.indices)} of {self.problem.n} "
+            f"{'arm' if self.problem.n == 1 else 'arms'}: {names or 'none yet'}",
             self.stop.value if self.guarantee is None else str(self.guarantee),
             self.so_far,
             self.effort,

@@ -47,7 +47,7 @@ def time(
     name: str = "timing",
     shell: bool = False,
     ignore_failure: bool = False,
-    progress: Callable[[Session], None] | None = None,
+    progress: Callable[[Session], None] | bool | None = None,
 ) -> "Timings":
     """Return which of some functions or commands is the fastest, to within 2 %.
 
@@ -79,7 +79,7 @@ def time(
     ignore_failure
         Whether to time commands that end with a status other than 0; otherwise they are errors.
     progress
-        Called with the session after every block.
+        Whether to show a bar, or a function that is called with the session after every block; see `select`.
 
     Guarantee
     ---------

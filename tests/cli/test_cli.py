@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,7 +75,13 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
     assert "With probability at least 95 %, each of the 5 selected arms" in text
     assert "0.5 below the true 5th best" in text
     assert "the answer is right" in text
-    assert len([line for line in done.out.splitlines() if line.startswith("site ")]) == 5
+    chosen, others = re.split(r"^not selected", done.out, flags=re.MULTILINE)
+    assert [len(re.findall("^site ", part, flags=re.MULTILINE)) for part in (chosen, others)] == [5, 5]
+    gaps = [float(line.split()[3]) for line in others.splitlines() if line.startswith("site ")]
+    assert gaps == sorted(gaps)
+    assert gaps[0] > 0
+    assert "Equal pulls of all arms would have taken 22,191,200: 421 times as many." in text
+    assert done.out.endswith("\nEvery arm, in figures: shortlist report drilling -o drilling.html\n")
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
@@ -146,10 +153,14 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert done.status == 0
     text = " ".join(done.out.split())
     assert "the 5 best of 200 arms to within 0.5" in text
+    first, second, *_ = done.out.splitlines()
+    assert first.startswith("examples/drilling.toml: the 5 best")
+    assert second.startswith("race: usually about 420,000 pulls (340,000 to 590,000), at most 2,961,894,")
     assert "Why this one: race adapts: it never needs more than" in text
     assert "Lower bound: " in text
     assert "How race divides delta: 0.0225 for the event that false evidence" in text
-    assert all(any(line.startswith(name) for line in done.out.splitlines()) for name in sl.strategies.names())
+    assert all(name in text for name in sl.strategies.names())
+    assert "lucb, ugape (no cap on its pulls)" in text
 
 
 @pytest.mark.parametrize("kind", [sl.Bernoulli(), sl.Bounded()])
@@ -169,9 +180,13 @@ def test_plan_estimates_the_usual_pulls(run: InProcess) -> None:
     said = run(*coins, "--rate", "0.1").out
     usual = sl.plan(sl.Problem(1, 0.1, 0.05, n=4, rewards=sl.Bernoulli())).usual_at(0.1)
     race = usual.pulls["race"]
-    (row,) = (line.split() for line in said.split("usual pulls")[1].splitlines() if line.startswith("race"))
-    assert row == ["race", *(f"{pulls:,}" for pulls in (race.median, race.low, race.high))]
-    assert f"An estimate, from 12 simulated runs each: {usual.instance}." in " ".join(said.split())
+    (row,) = (line.split() for line in said.split("usual pulls")[1].splitlines() if line.startswith("race "))
+    assert row[:2] == ["race", f"{race.median:,}"]
+    low, median, high = (f"{float(f'{pulls:.2g}'):,.0f}" for pulls in (race.low, race.median, race.high))
+    assert f"race: usually about {median} pulls ({low} to {high}), at most" in " ".join(said.split())
+    assert f"the median of 12 simulated runs (in brackets: 10 % and 90 %): {usual.instance}." in " ".join(
+        said.split()
+    )
     assert max(map(len, said.splitlines())) <= 80
     assert "usual pulls" not in run(*coins, "--no-usual").out
     assert json.loads(run(*coins, "--no-usual", "--json").out)["usual"] is None
@@ -288,7 +303,8 @@ def test_a_screen_is_judged_by_its_own_promise_but_is_no_answer(run: InProcess) 
 def test_a_run_says_in_advance_what_it_may_cost(run: InProcess) -> None:
     done = run("run", "examples/drilling.toml", "--budget", "5")
     assert done.status == 3
-    assert "race: at most 2,961,894 pulls; the budget of 5 may be used up first" in done.out
+    said = "race: at most 2,961,894 pulls, usually far fewer; the budget of 5 may be used up first"
+    assert said in done.out
     assert "0 of 200 arms selected" in done.out
 
 

@@ -17,7 +17,7 @@ import pytest
 import shortlist as sl
 from shortlist.cli import resuming
 from shortlist.files.problem_file import read_problem_file
-from shortlist.report.progress import pull_words
+from shortlist.report.progress import Account
 from shortlist.session.holders import holdings
 from shortlist.store import Arranged
 from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
@@ -453,7 +453,11 @@ def test_a_run_that_has_read_shared_rows_in_turn_goes_on_so(call: Calls, stated:
 def test_progress_says_for_whom_it_waits_only_when_it_does() -> None:
     problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0])
     session = sl.Session(problem, "wnelim", store=sl.open_store(":memory:"))
-    words = pull_words(session)
+    account = Account(session)
+
+    def words(now: sl.Session) -> str:
+        return account.frame(now, 200)[1]
+
     session.ask(1, worker="ann")
     assert "waiting" not in words(session)  # the other one is free
     session.ask(1, worker="bob")

@@ -123,7 +123,8 @@ def done(command: str) -> subprocess.CompletedProcess[str]:
 
 def selected(out: str, case: Case) -> list[str]:
     """Return the arms that an output lists as selected: a line each, before any truth is told."""
-    lines = [line.strip() for line in out.split("The truth", maxsplit=1)[0].splitlines()]
+    told = re.split(r"The truth|^not selected", out, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line.strip() for line in told.splitlines()]
     return [name for name in case.truth() if any(line.startswith(f"{name}  ") for line in lines)]
 
 

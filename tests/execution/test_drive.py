@@ -1,9 +1,12 @@
 """The loop that measures: the same run with any workers, and clear words for whatever goes wrong."""
 
+import io
 import multiprocessing
 import os
 import random
+import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,9 +24,11 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.arrays import IntArray
+from shortlist.certificates import Certificate
 from shortlist.execution.scheduler import Pace
 from shortlist.measure import Calls, FunctionSource, generator_for, pooled, summary_of
-from shortlist.report.progress import pull_words
+from shortlist.report import progress
+from shortlist.report.progress import Account
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.tickets import Tickets
 from tests.execution.measures import MEANS, N, Once, exact, noisy, noisy_block, problem
@@ -794,28 +799,101 @@ def test_what_cannot_be_sent_to_other_processes_is_said_at_once() -> None:
             sl.vectorised(wrong)  # type: ignore[arg-type]
 
 
-def test_progress_says_pulls_bounds_arms_rate_and_time_left() -> None:
-    seen: list[str] = []
-    ticks = iter(range(10_000))
+def test_progress_says_the_share_open_arms_what_is_certified_and_the_time_left() -> None:
+    seen: list[tuple[float | None, str]] = []
+    certified: list[Certificate] = []
+    now = 0.0
     session = sl.Session(problem(), "race")
-    words = pull_words(session, lambda: float(next(ticks)))
-    sl.drive(session, noisy, progress=lambda now: seen.append(words(now)))
-    assert f"of at most {session.worst_case_pulls:,} pulls, {N} arms open, " in seen[0]
-    assert "pulls/s, at most " in seen[0]
-    assert seen[-1].startswith(f"{session.n_pulls:,} of")
-    endless = sl.Session(problem(m=1), "lucb")
-    assert "0 pulls/s, lower bound" in pull_words(endless)(endless)
+    account = Account(session, lambda: now)
+
+    def look(session: sl.Session) -> None:
+        nonlocal now
+        now += 1
+        seen.append(account.frame(session, 200))
+        certified.append(session.certified)
+
+    sl.drive(session, noisy, progress=look)
+    assert seen[0][1].endswith(f"{N} arms open, nothing certified yet")
+    shares = [share for share, _ in seen if share is not None]
+    assert shares == sorted(shares)
+    assert (len(shares), shares[-1]) == (len(seen), 1.0)
+    epsilon = session.problem.epsilon
+    for (share, words), found in zip(seen, certified, strict=True):
+        n_open = found.statuses.count("open")
+        assert f"{n_open} arm{'' if n_open == 1 else 's'} open" in words
+        assert (share or 0) >= min(1.0, epsilon / found.epsilon)
+        if found.guarantee is not None:
+            assert f"certified to within {found.epsilon:.3g} (asked: {epsilon:g})" in words
+    assert seen[0][1].startswith("1 pull, ")
+    share, words = next((share, words) for share, words in seen if " left" in words)
+    spent = [words for _, words in seen].index(words) + 1
+    assert share is not None
+    assert f"about {spent * (1 - share) / share:.0f} s left" in words
 
 
 def test_progress_fits_into_a_line_and_counts_one_arm() -> None:
     many = sl.Problem(m=2, epsilon=1e-4, delta=0.1, variances=[1.0] * 300)
-    session, ticks = sl.Session(many, "race"), iter([0.0, 1e-3])
-    words = pull_words(session, lambda: next(ticks))
+    session = sl.Session(many, "race")
+    account = Account(session)
     session.tell(session.ask(1), means=[0.5])
-    assert len(f"pulling: {words(session)}") <= 80
+    for most in (30, 60, 80):
+        assert 0 < len(account.frame(session, most)[1]) <= most
     known = {0: [0] * 40}
     items = sl.Session(sl.Problem(1, 0.1, 0.1, n=2, rewards=sl.Bernoulli(), items=40, known=known))
-    assert pull_words(items)(items).startswith("0 of at most 40 scores, 1 arm open, ")
+    assert Account(items).frame(items, 200)[1].startswith("0 scores, 2 arms open, ")
+    endless = sl.Session(problem(m=1), "lucb")
+    assert Account(endless).frame(endless) == (None, f"0 pulls, {N} arms open")
+
+
+def test_a_certificate_is_computed_once_a_round_and_rarely_if_it_takes_long() -> None:
+    times = iter(float(time) for time in range(10**6))  # every look at the clock takes a second
+    session = sl.Session(problem(), "race")
+    account, words = Account(session, lambda: next(times)), set[str]()
+    sl.drive(
+        session, noisy, progress=lambda now: words.add(account.frame(now, 200)[1].split("certified")[-1])
+    )
+    assert 1 < len(words) < session.result.n_rounds
+
+
+class Terminal(io.StringIO):
+    """A standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def slow(arm: int, count: int, rng: np.random.Generator) -> Any:
+    time.sleep(0.01)
+    return noisy(arm, count, rng)
+
+
+def test_a_bar_is_shown_by_default_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    texts = {}
+    for kind, wish in ((Terminal, None), (Terminal, False), (io.StringIO, None)):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", kind())
+            sl.select(slow, problem(), "race", progress=wish)
+            texts[kind, wish] = sys.stderr.getvalue()  # type: ignore[union-attr]
+    assert texts[Terminal, False] == texts[io.StringIO, None] == ""
+    lines = re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", texts[Terminal, None]).replace("\r", "\n").splitlines()
+    assert re.search(r" % \d+ arms? open, (nothing )?certified", "\n".join(lines))
+    assert max(map(len, lines)) <= 80
+    with pytest.raises(
+        sl.InvalidProblem, match="`progress` is 3; it must be True, False, None or a function"
+    ):
+        sl.select(noisy, problem(), progress=3)  # type: ignore[arg-type]
+
+
+def test_progress_is_lines_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.05)
+    sl.select(slow, problem(), "race", progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("pulling: ") and len(line) <= 80 for line in lines)
 
 
 @pytest.mark.parametrize("on_failure", ["suspend", 0.0])

@@ -134,3 +134,34 @@ def test_every_source_has_its_entry(kind: str) -> None:
 def test_reports_of_results_alone_say_how_to_have_them_again() -> None:
     result = samples.small().result
     assert 'shortlist.select(measure, problem, "race", seed=7)' in report_lines(report_of_result(result))[-2]
+
+
+def test_reprs_are_short_and_notebooks_show_html() -> None:
+    names = [f"<u>{arm}</u>" for arm in range(3000)]
+    problem = sl.Problem(m=2000, epsilon=0.5, delta=0.1, variances=[1.0] * 3000, names=names)
+    session = sl.Session(problem, "race")
+    session.tell(session.ask(), means=np.arange(3000.0))
+    result = session.result
+    assert repr(result).startswith("Result(selected=['<u>2999</u>', '<u>2998</u>', ")
+    assert f"stop=OPEN, certified_epsilon={result.certified_epsilon:g}, n_pulls={result.n_pulls}" in repr(
+        result
+    )
+    counts = "n_in={}, n_open={}, n_out={})".format(
+        *(session.certified.statuses.count(status) for status in ("in", "open", "out"))
+    )
+    assert repr(session.certified).endswith(counts)
+    assert repr(sl.plan(problem)).startswith("Plan(best='")
+    for thing in (problem, session, result, result.arms, session.certified, sl.plan(problem)):
+        assert len(repr(thing)) < 300
+    few = sl.Problem(m=2, epsilon=0.5, delta=0.1, variances=[1.0] * 5, names=names[:5])
+    ended = sl.select(lambda arm, count, rng: rng.normal(arm, 1.0, count), few)
+    assert ended.certificate is not None
+    for part in (session, result, session.certified, sl.plan(few), ended, ended.certificate, sl.Session(few)):
+        html = part._repr_html_()
+        assert "<u>" not in html
+        Strict(f"<!DOCTYPE html><html><body>{html}</body></html>")
+    assert "&lt;u&gt;2999" in session._repr_html_()
+    assert "usually about" in sl.plan(few)._repr_html_()
+    assert "✓ Certified" in ended.certificate._repr_html_()
+    assert "Certified, but not yet to within 0.5" in session.certified._repr_html_()
+    assert "Nothing certified yet" in sl.Session(few).certified._repr_html_()

@@ -7,6 +7,7 @@ the smallest epsilon that is certified then (docs/theory.md, section 36).
 
 import math
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Pric
 from shortlist.certificates.guarantee import Guarantee, Scope
 from shortlist.certificates.ledger import Ledger, Share
 from shortlist.certificates.settled import Evidence, open_outsiders, smallest_epsilons
+from shortlist.checks import shortened
 from shortlist.problem import Problem
 
 IN, OPEN, OUT = "in", "open", "out"
 """The statuses of arms: selected for certain, not decided, and not needed."""
 
+_MOST_NAMED = 5
 _DIGITS = 4  # significant ones of a certified epsilon, which is rounded up
 
 
@@ -143,12 +146,30 @@ class Certificate:
             "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},
         }
 
+    def _repr_html_(self) -> str:
+        """Return the certificate as HTML for notebooks; imported late, since reports are a layer above."""
+        html: str = import_module("shortlist.report.fragment").certificate_html(self)
+        return html
+
+    def __repr__(self) -> str:
+        n_in, n_open, n_out = (self.statuses.count(status) for status in (IN, OPEN, OUT))
+        counts = f"n_in={n_in}, n_open={n_open}, n_out={n_out}"
+        return (
+            f"Certificate(selected={named(self.problem, self.indices)}, epsilon={self.epsilon:g}, {counts})"
+        )
+
     def __str__(self) -> str:
         if self.guarantee is None:
             return " ".join((self.sentence, *self.notes))
         names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
         proof = f"Proof: {self.guarantee.source}, provided that {self.guarantee.assumption}."
         return "\n".join((f"Best so far: {names}", f"{self.sentence} {proof}", *self.notes))
+
+
+def named(problem: Problem, arms: IntArray) -> str:
+    """Return the names of the first few arms, for a `repr`."""
+    names = [shortened(problem.name(int(arm))) for arm in arms[:_MOST_NAMED]]
+    return f"[{', '.join(names)}{', ...' if len(arms) > _MOST_NAMED else ''}]"
 
 
 def guarantee_by_cuts(problem: Problem) -> Guarantee:

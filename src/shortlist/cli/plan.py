@@ -55,16 +55,16 @@ def command(
 ) -> None:
     """Show how many pulls an answer will take, before anything is measured.
 
-    The table shows for every strategy the maximum number of pulls, that number as a multiple of the lower
-    bound ("x bound"), the maximum number of rounds, and what proves its answer. The lower bound holds for
-    every algorithm under worst-case means; for rewards within bounds none is proved. Nothing is measured, so
-    FILE needs no [measure] section. --budget asks the reverse question: what can this many pulls certify?
-    The exit status is 3 if the budget is too small to certify anything.
+    The recommended strategy comes first, with its usual and its largest number of pulls. The table shows the
+    same for every strategy, the largest number as a multiple of the lower bound ("x bound"), and the maximum
+    number of rounds. The lower bound holds for every algorithm under worst-case means; for rewards within
+    bounds none is proved. Nothing is measured, so FILE needs no [measure] section. --budget asks the reverse
+    question: what can this many pulls certify? The exit status is 3 if the budget is too small to certify
+    anything.
 
-    A second table estimates how many pulls strategies that adapt usually take. A few runs are simulated on a
-    reference instance: the m best arms lie just over epsilon ahead of all others. Rewards of 0 or 1 are
-    simulated around a rate of 0.5, or --rate. With more than 1,000 arms, or 500 if rewards are within
-    bounds, nothing is simulated.
+    The usual pulls are estimated. A few runs are simulated on a reference instance: the m best arms lie just
+    over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate. With
+    more than 1,000 arms, or 500 if rewards are within bounds, nothing is simulated.
 
     \b
       shortlist plan examples/drilling.toml
@@ -73,7 +73,7 @@ def command(
       shortlist plan --instance equal -n 4 -m 1 --epsilon 0.01 --rewards bernoulli
     """
     from shortlist.planning import plan as planned
-    from shortlist.report.text import plan_text, usual_text
+    from shortlist.report.text import plan_text
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
@@ -93,9 +93,7 @@ def command(
         which = "largest" if vary == "m" else "smallest"
         click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
     click.echo(f"{file or instance}: {found.problem.words}")
-    show(plan_text(found))
-    if usual is not None:
-        show(usual_text(usual))
+    show(plan_text(found, usual))
 
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":

@@ -15,7 +15,13 @@ from shortlist.cli.options import Number, Span, is_given, json_option, reissue_o
 from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
-from shortlist.cli.resuming import LIMITS, naming_another_run, saying_how_to_go_on, this_command
+from shortlist.cli.resuming import (
+    LIMITS,
+    naming_another_run,
+    next_command,
+    saying_how_to_go_on,
+    this_command,
+)
 from shortlist.cli.stores import NOWHERE, name_for, shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -153,7 +159,7 @@ def command(
             asked = asked.since(session.settings)
             how["turns"] = how["turns"] or asked.turns
             about = asked.about_since(session.settings) | {NOTED: _called(file)}
-            how |= {"executor": executor, "progress": progress, "about": about}
+            how |= {"executor": executor, "progress": progress or False, "about": about}
             how |= {"reproducible": asked.reproducible, "retries": _retries(asked, retries, retry_pause)}
             result = drive(session, asked.source, budget=budget, deadline=deadline, **how)
             timings = _timings(session, asked.source, result)
@@ -164,6 +170,9 @@ def command(
         show(result_text(result, asked.means) if timings is None else Text(str(timings)))
         if report_file is not None:
             show_plain(f"Report written to {report_file}.")
+        elif server is None and not session.is_private:
+            more = next_command("report", session.name, "-o", f"{file.stem}.html")
+            show_plain(f"Every arm, in figures: {more}", is_command=True)
     if result.stop.name in LIMITS and not session.is_private:
         option, words = LIMITS[result.stop.name]
         click.echo(f"To resume{words}:\n  {this_command(option)}", err=True)
@@ -211,8 +220,13 @@ def _called(file: Path) -> str:
 
 
 def _announced(file: Path, session: "Driven", budget: float | None) -> str:
+    from shortlist.report.worker_text import counted
+    from shortlist.strategies import strategy_for
+
     problem, worst = session.problem, session.worst_case_pulls
-    cap = "no cap on pulls" if worst is None else f"at most {worst:,} pulls"
+    cap = "no cap on pulls" if worst is None else f"at most {counted(worst, 'pull')}"
+    if worst and strategy_for(session.strategy, problem).usual_share < 1:
+        cap += ", usually far fewer"
     if session.asked.needs_variances and session.asked.round == 0:
         n_pulls = session.asked.counts
         worst = int(n_pulls.sum())

@@ -11,6 +11,7 @@ from shortlist.cli.output import print_json, show
 def command(as_json: bool) -> None:
     """List the strategies: what each one does and where it is defined. Baselines are last."""
     from rich.table import Table
+    from rich.text import Text
 
     from shortlist.problem import Problem
     from shortlist.rewards import Bernoulli, Gaussian
@@ -30,10 +31,11 @@ def command(as_json: bool) -> None:
         print_json([{part: getattr(strategy, part) for part in parts} for strategy in known])
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("name", "what it does", "source"):
+    for heading in ("name", "what it does, and its source"):
         table.add_column(heading)
     for number, strategy in enumerate(known):
         if strategy.is_baseline and not known[number - 1].is_baseline:
-            table.add_row("\n[dim]baselines[/]", "\n[dim]to compare others with[/]")
-        table.add_row(strategy.name, strategy.summary, strategy.source.replace("[", r"\["))
+            table.add_row()
+            table.add_row(Text("baselines", style="dim"), Text("to compare others with", style="dim"))
+        table.add_row(strategy.name, Text.assemble(f"{strategy.summary} ", (strategy.source, "dim")))
     show(table)

@@ -110,7 +110,7 @@ def command(
         is_interrupted = False
         with saying_how_to_go_on(session), pulls_shown(session, quiet=as_json) as progress:
             try:
-                found = run.driven(session, budget=budget, deadline=deadline, progress=progress)
+                found = run.driven(session, budget=budget, deadline=deadline, progress=progress or False)
             except KeyboardInterrupt:
                 found, is_interrupted = run.so_far(session), True
     _show(found, as_json, export)

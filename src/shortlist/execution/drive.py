@@ -2,11 +2,14 @@
 
 import asyncio
 import math
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
@@ -65,7 +68,7 @@ def select(
     timeout: float | None = None,
     reissue: bool | None = None,
     reproducible: bool = False,
-    progress: Callable[[Session], None] | None = None,
+    progress: Callable[[Session], None] | bool | None = None,
 ) -> Result:
     """Return the m best arms of a problem, measured by a Python function.
 
@@ -140,7 +143,9 @@ def select(
         Whether tickets may go to other workers when leases expire, and whether measuring a ticket again with
         its seed gives the same rewards; see `Session`. Simulated arms and tables are always reproducible.
     progress
-        Called with the session after every recorded answer.
+        True shows a bar: the share done, open arms, what is certified so far, and the time left. None, the
+        default, does so if standard error is a terminal, or in a notebook. False shows nothing. A function is
+        called with the session after every recorded answer.
 
     Examples
     --------
@@ -212,7 +217,7 @@ def drive(
     on_failure: float | Literal["suspend"] = "suspend",
     timeout: float | None = None,
     reproducible: bool = False,
-    progress: Callable[[S], None] | None = None,
+    progress: Callable[[S], None] | bool | None = None,
     about: dict[str, Any] | None = None,
     deadline: float | None = None,
     concurrency: int | None = None,
@@ -290,8 +295,8 @@ def drive(
         | (getattr(measure, "about", None) or {})
         | (about or {})
     )
-    news = None if progress is None else partial(progress, session)
     with (
+        _watched(session, progress) as news,
         global_randomness_kept(),
         noting_interrupts() as interrupt,
         holding_tickets(session) as worker,
@@ -315,6 +320,29 @@ def drive(
                 job.patiently(partial(wait_for_others, session, interrupt, news))
         job.end()
     return session.result
+
+
+def is_notebook() -> bool:
+    """Return whether this code runs in a notebook, where IPython was imported before."""
+    python = sys.modules.get("IPython")
+    return python is not None and hasattr(python.get_ipython(), "kernel")
+
+
+@contextmanager
+def _watched(session: S, progress: Callable[[S], None] | bool | None) -> Iterator[Callable[[], None] | None]:
+    """Yield what to call after every answer: the user's function or, if somebody watches, a bar."""
+    if progress is None:
+        progress = is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    if callable(progress):
+        yield partial(progress, session)
+    elif progress is True:
+        view = import_module("shortlist.report.progress")  # late, since reports are a layer above
+        with view.pulls_shown(session, quiet=False) as shown:
+            yield partial(shown, session)
+    elif progress is False:
+        yield None
+    else:
+        raise InvalidProblem(f"`progress` is {progress!r}; it must be True, False, None or a function.")
 
 
 def _checked_budget(budget: Any, problem: object) -> float | None:

@@ -1,69 +1,137 @@
-"""Progress on standard error: a bar on a terminal, otherwise a line from time to time."""
+"""Progress on standard error: a bar in a terminal or a notebook, otherwise a line from time to time."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeAlias
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from html import escape
+from importlib import import_module
+from typing import Any, TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
-from shortlist.bounds import lower_bound
+from shortlist.certificates import Certificate
+from shortlist.certificates.certificate import OPEN
+from shortlist.execution.drive import is_notebook
 from shortlist.execution.driven import Driven
 from shortlist.report.worker_text import counted, waiting_words
+from shortlist.session import Session
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
-_LONGEST = 70  # characters, so that a line has at most 80
+_AT_FIRST = 0.3  # seconds without a bar, so that short runs show none
+_BAR = 12  # characters
+_LINE, _WIDE = 80, 200  # characters of a line where there is no terminal, and in a notebook
+_BESIDES = _BAR + 9  # characters: the bar, the percentage and the spaces between
+_LOOKING = 20  # looking at what is certified may take this part of the time
+_SURE = 0.02  # share that must be done before the time left is estimated
 
-Words: TypeAlias = Callable[[], str]
-Show: TypeAlias = Callable[[int, Words], None]
-"""``show(done, words)`` shows progress; `words` is called only if its text is displayed."""
+Frame: TypeAlias = Callable[[int], tuple[float | None, str]]
+"""``frame(most)`` returns the share done, None if unknown, and words of at most so many characters."""
+Show: TypeAlias = Callable[[Frame], None]
+"""``show(frame)`` shows progress; `frame` is called only if it is displayed."""
 
 
 @contextmanager
 def pulls_shown(session: Driven, *, quiet: bool) -> Iterator[Callable[[Driven], None] | None]:
-    """Yield a `progress` function for `drive` that shows pulls, bounds, open arms and the rate."""
-    words = pull_words(session)
-    with _bar("pulling", session.worst_case_pulls, quiet=quiet) as show:
-        yield None if show is None else lambda now: show(now.n_made, lambda: words(now))
+    """Yield a `progress` function for `drive` that shows the share done, open arms, and the time left."""
+    account = Account(session)
+    with _bar("pulling", quiet=quiet) as show:
+        yield None if show is None else lambda now: show(partial(account.frame, now))
 
 
 @contextmanager
 def runs_shown(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a `progress` function for `simulate` that shows finished runs and total pulls."""
 
-    def words(ended: int, pulls: int) -> Words:
-        return lambda: f"{ended:,} of {total:,} runs finished, {pulls:,} pulls"
+    def frame(ended: int, pulls: int, _most: int) -> tuple[float, str]:
+        words = f"{ended:,} of {counted(total, 'run')} finished, {counted(pulls, 'pull')}"
+        return ended / max(total, 1), words
 
-    with _bar(name, total, quiet=quiet) as show:
-        yield None if show is None else lambda ended, pulls: show(ended, words(ended, pulls))
+    with _bar(name, quiet=quiet) as show:
+        yield None if show is None else lambda ended, pulls: show(partial(frame, ended, pulls))
 
 
-def pull_words(session: Driven, clock: Callable[[], float] = time.monotonic) -> Callable[[Driven], str]:
-    """Return a function that describes the progress of a session; its rate is counted from now."""
-    start, before = clock(), session.n_made
-    bound: list[str] = []
+# --- what is shown -------------------------------------------------------------------------------------
 
-    def words(now: Driven) -> str:
-        if not bound:  # may take a second to compute
-            found = lower_bound(now.problem)
-            bound.append("" if found is None else f"lower bound {found.words}")
-        rate = (now.n_made - before) / max(clock() - start, 1e-9)
-        cap, what = now.worst_case_pulls, "score" if now.problem.has_pool else "pull"
-        done = counted(now.n_made, what) if cap is None else f"{now.n_made:,} of at most {cap:,} {what}s"
+
+class Account:
+    """How far a session is: the share done, open arms, what is certified, and the time left.
+
+    The share is an estimate that never exceeds 1 and never shrinks: epsilon as a part of the certified one,
+    which is about the part of the pulls made if the arms are close to each other, and less if they are not;
+    or the part of the maximum number of pulls, or of the blocks that will be needed, if that is more.
+    """
+
+    def __init__(self, session: Driven, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._certified: Certificate | None = None
+        self._looked: object = None  # when the certificate was computed: the round
+        self._next_look = 0.0
+        self._share = 0.0
+        self._look(session)
+        self._started, self._before, self._first = clock(), session.n_made, self.share(session) or 0.0
+
+    def share(self, now: Driven) -> float | None:
+        """Return the share done; None if nothing is known about it."""
+        self._look(now)
+        found, cap, left = [], now.worst_case_pulls, now.n_blocks_left
+        if cap:
+            found.append(now.n_made / cap)
+        if left is not None:
+            found.append(now.n_made / (now.n_made + left * len(now.asked)))
+        if self._certified is not None:
+            found.append(now.problem.epsilon / self._certified.epsilon)
+        self._share = min(1.0, max([self._share, *found]))
+        return self._share if found else None
+
+    def frame(self, now: Driven, most: int = _LINE) -> tuple[float | None, str]:
+        """Return the share done, and the progress in at most so many characters, if that is possible."""
+        share = self.share(now)
+        return share, self._words(now, share, most)
+
+    def _words(self, now: Driven, share: float | None, most: int) -> str:
+        what = "score" if now.problem.has_pool else "pull"
+        made = counted(now.n_made, what)
         if waiting := waiting_words(now.awaited()):
-            return f"{waiting}; {done}"  # on a narrow terminal the end is cut off
-        left = "" if cap is None or rate <= 0 else f"at most {duration((cap - now.n_made) / rate)} left"
-        arms = f"{counted(len(now.asked), 'arm')} open"
-        if (blocks := now.n_blocks_left) is not None:
-            left = f"about {counted(blocks, 'more block')}"
-        parts = [part for part in (done, arms, f"{rate:,.0f} {what}s/s", left, bound[0]) if part]
-        while len(", ".join(parts)) > _LONGEST:
-            parts.pop()
-        return ", ".join(parts)
+            return f"{waiting}; {made}"  # on a narrow terminal the end is cut off
+        n_open = len(now.asked) if self._certified is None else self._certified.statuses.count(OPEN)
+        arms, certified, asked = f"{counted(n_open, 'arm')} open", "", ""
+        if self._certified is not None and self._certified.guarantee is not None:
+            certified = f"certified to within {self._certified.epsilon:.3g}"
+            asked = f" (asked: {now.problem.epsilon:g})"
+        elif self._certified is not None:
+            certified = "nothing certified yet"
+        left = self._left(now, share)
+        choices = (
+            (made, arms, certified + asked, left),
+            (arms, certified + asked, left),
+            (arms, certified, left),
+            (arms, left),
+        )
+        said = [", ".join(filter(None, choice)) for choice in choices]
+        return next((one for one in said if len(one) <= most), said[-1])
 
-    return words
+    def _left(self, now: Driven, share: float | None) -> str:
+        """Return the time left, estimated from the share done since the start; empty if unknown."""
+        if share is None or (gained := share - self._first) < _SURE:
+            return ""
+        spent, made = self._clock() - self._started, now.n_made - self._before
+        left = spent * (1 - share) / gained
+        if now.worst_case_pulls is not None and made > 0:
+            left = min(left, spent * (now.worst_case_pulls - now.n_made) / made)
+        return f"about {duration(left)} left"
+
+    def _look(self, now: Driven) -> None:
+        """Compute what is certified, if a round has ended and that takes a small part of the time only."""
+        if not isinstance(now, Session) or now.history.rules.anytime is None:
+            return
+        start = self._clock()
+        if now.asked.round != self._looked and start >= self._next_look:
+            self._certified, self._looked = now.certified, now.asked.round
+            end = self._clock()
+            self._next_look = end + _LOOKING * (end - start)
 
 
 def duration(seconds: float) -> str:
@@ -74,35 +142,85 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+# --- how it is shown -----------------------------------------------------------------------------------
+
+
 @contextmanager
-def _bar(title: str, total: int | None, *, quiet: bool) -> Iterator[Show | None]:
+def _bar(title: str, *, quiet: bool) -> Iterator[Show | None]:
     """Yield a function that shows progress; None if quiet."""
-    console = Console(stderr=True)
     if quiet:
         yield None
-    elif not console.is_terminal:
-        yield _at_most_every(_BETWEEN_LINES, lambda _, words: _line(f"{title}: {words()}"), first=False)
-    else:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-            task = bar.add_task(title, total=total, words="")
-            yield _at_most_every(
-                _BETWEEN_FRAMES, lambda done, words: bar.update(task, completed=done, words=words())
-            )
+        return
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        if is_notebook():
+            yield _at_most_every(_BETWEEN_FRAMES, _in_notebook(stack), _AT_FIRST)
+        elif console.is_terminal:
+            yield _at_most_every(_BETWEEN_FRAMES, _in_terminal(console, stack), _AT_FIRST)
+        else:
+            yield _at_most_every(_BETWEEN_LINES, partial(_line, title), _BETWEEN_LINES)
 
 
-def _line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _in_terminal(console: Console, stack: ExitStack) -> Show:
+    """Return a function that draws a bar, which disappears at the end."""
+    columns = (
+        BarColumn(_BAR),
+        TextColumn("{task.fields[share]:>5}", markup=False),
+        TextColumn("{task.fields[words]}", markup=False),
+    )
+    # What is printed in the meantime appears above the bar, unless it goes elsewhere. The bar is drawn in
+    # this thread, between measurements, since these may be timings.
+    to_terminal = sys.stdout is not None and sys.stdout.isatty()
+    bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=to_terminal)
+    task = bar.add_task("", total=None, words="", share="")
+
+    def show(frame: Frame) -> None:
+        if not bar.live.is_started:
+            stack.enter_context(bar)
+        share, words = frame(most := max(20, console.width - _BESIDES))
+        total, said = None if share is None else 1.0, _percent(share)
+        bar.update(task, total=total, completed=share or 0.0, words=words[:most], share=said)
+        bar.refresh()
+
+    return show
 
 
-def _at_most_every(seconds: float, show: Show, *, first: bool = True) -> Show:
-    """Return `show` rate-limited: calls within `seconds` of the last one are dropped."""
-    last = -seconds if first else time.monotonic()
+def _in_notebook(stack: ExitStack) -> Show:
+    """Return a function that draws a bar below the cell, which disappears at the end."""
+    view = import_module("IPython.display")
+    shown: list[Any] = []
 
-    def throttled(done: int, words: Words) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last >= seconds:
-            last = now
-            show(done, words)
+    def show(frame: Frame) -> None:
+        share, words = frame(_WIDE)
+        value = "" if share is None else f' value="{share:.4f}"'
+        drawn = view.HTML(f"<progress{value}></progress> {_percent(share)} {escape(words)}")
+        if not shown:
+            shown.append(view.display(drawn, display_id=True))
+            stack.callback(lambda: shown[0].update(view.HTML("")))
+        else:
+            shown[0].update(drawn)
+
+    return show
+
+
+def _line(title: str, frame: Frame) -> None:
+    share, words = frame(_LINE - len(title) - 8)
+    done = "" if share is None else f"{_percent(share)}, "
+    print(f"{title}: {done}{words}", file=sys.stderr, flush=True)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * min(share, 0.99 if share < 1 else 1.0):.0f} %"
+
+
+def _at_most_every(seconds: float, show: Show, first: float) -> Show:
+    """Return `show` rate-limited, from `first` seconds on: calls within `seconds` of the last are dropped."""
+    due = time.monotonic() + first
+
+    def throttled(frame: Frame) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due = now + seconds
+            show(frame)
 
     return throttled

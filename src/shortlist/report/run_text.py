@@ -158,8 +158,6 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
         parts.append(Text(history.result.reissued, style="yellow"))
     if history.is_final:
         parts += [Text(), result_text(history.result)]
-        if saved := saved_words(history.result, is_finished=True):
-            parts.append(Text(f"{saved}."))
     return Group(*parts)
 
 

@@ -3,6 +3,7 @@
 import math
 from itertools import compress
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -10,25 +11,27 @@ from rich.text import Text
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
 from shortlist.planning import Plan, Usual, gap_words
-from shortlist.report.text_format import decimals_for
+from shortlist.report.text_format import decimals_for, large, mean_words
+from shortlist.report.verdict import spared
+from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
 
-_MOST_ROWS = 20
+_MOST_ROWS, _MOST_OTHERS = 20, 5
 
 
 def result_text(result: Result, true_means: FloatArray | None = None) -> RenderableType:
-    """Return a result as text: a table of the selected arms, the guarantee, and the cost.
+    """Return a result as text: the selected arms, the next best ones, the guarantee, and the cost.
 
     Given the true means of simulated arms, it also says whether the answer is right.
     """
     is_screen = result.guarantee is not None and result.guarantee.scope is Scope.SCREENING
     deed = "kept (a screen, not yet a selection)" if is_screen else "selected"
     parts: list[RenderableType] = [
-        Text(f"{len(result.indices)} of {result.problem.n} arms {deed}", style="bold")
+        Text(f"{len(result.indices):,} of {counted(result.problem.n, 'arm')} {deed}", style="bold")
     ]
     if len(result.indices):
-        parts += [_selected(result, true_means), Text()]
+        parts += [_arms(result, true_means), Text()]
     if result.guarantee is None and result.certified_epsilon < math.inf:
         parts += [Text(result.so_far, style="green"), Text(result.stop.value, style="yellow")]
     elif result.guarantee is None:
@@ -43,7 +46,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         parts.append(Text(note, style="dim"))
         if not result.is_answer:
             parts.append(Text("This is weaker than requested.", style="yellow"))
-    parts.append(Text(result.effort))
+    parts.append(Text(" ".join(filter(None, (result.effort, spared(result))))))
     if result.reissued:
         parts.append(Text(result.reissued, style="yellow"))
     parts += [Text(note, style="yellow") for note in result.notes]
@@ -54,25 +57,38 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
     return Group(*parts)
 
 
-def _selected(result: Result, true_means: FloatArray | None) -> Table:
+def _arms(result: Result, true_means: FloatArray | None) -> Table:
+    """Return the selected arms and the next best ones, with how far these are behind the last selected."""
+    problem, means = result.problem, result.arms.means
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("arm")
-    is_compared = result.problem.has_blocks and not result.problem.is_bounded
-    mean = "estimated mean" if is_compared else "observed mean"
-    for heading in [mean, "pulls"] + (["true mean"] if true_means is not None else []):
+    is_compared = problem.has_blocks and not problem.is_bounded
+    # On shared items, arms that stopped early have other items, so that their means cannot be compared.
+    has_gaps = not problem.has_pool and len(result.indices) < problem.n
+    columns = ("estimated mean" if is_compared else "observed mean", "behind", "pulls", "true mean")
+    for heading in compress(columns, (True, has_gaps, True, true_means is not None)):
         table.add_column(heading, justify="right")
-    decimals = decimals_for(result.problem.epsilon)
-    for arm in result.indices[:_MOST_ROWS]:
-        row: list[RenderableType] = [
-            Text(result.problem.name(int(arm))),
-            f"{result.arms.means[arm]:.{decimals}f}",
-            f"{result.arms.pulls[arm]:,}",
-        ]
-        if true_means is not None:
-            row.append(f"{true_means[arm]:.{decimals}f}")
-        table.add_row(*row)
+    decimals = decimals_for(problem.epsilon)
+    merits = np.nan_to_num(problem.merits(means), nan=-np.inf)
+
+    def add(arm: int, behind: str) -> None:
+        cells = (mean_words(float(means[arm]), problem.epsilon), behind, f"{result.arms.pulls[arm]:,}")
+        row: list[RenderableType] = [Text(problem.name(arm)), *compress(cells, (True, has_gaps, True))]
+        table.add_row(*row, *(() if true_means is None else (f"{true_means[arm]:.{decimals}f}",)))
+
+    for arm in result.indices[:_MOST_ROWS].tolist():
+        add(arm, "")
     if len(result.indices) > _MOST_ROWS:
-        table.add_row(Text(f"and {len(result.indices) - _MOST_ROWS} more", style="dim"))
+        table.add_row(Text(f"and {len(result.indices) - _MOST_ROWS:,} more", style="dim"))
+    n_others = problem.n - len(result.indices)
+    if n_others:
+        table.add_row(Text("not selected", style="dim"))
+    last = merits[result.indices].min()
+    merits[result.indices] = -np.inf
+    for arm in np.argsort(-merits, kind="stable")[: min(n_others, _MOST_OTHERS)].tolist():
+        add(arm, "" if np.isinf(merits[arm]) else mean_words(float(last - merits[arm]), problem.epsilon))
+    if n_others > _MOST_OTHERS:
+        table.add_row(Text(f"and {n_others - _MOST_OTHERS:,} more", style="dim"))
     return table
 
 
@@ -85,84 +101,104 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
     return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
 
 
-def plan_text(plan: Plan) -> RenderableType:
-    """Return a plan as text: a table of strategies, the lower bound, and why the first is recommended."""
-    if not plan.problem.knows_variances and plan.problem.m < plan.problem.n:
-        return _plan_before_the_pilot(plan)
+def plan_text(plan: Plan, usual: Usual | None = None) -> RenderableType:
+    """Return a plan as text: the recommended strategy with its cost, why, and a table of all strategies."""
+    parts: list[RenderableType] = [Text(plan_answer(plan, usual), style="bold"), *_promised(plan), Text()]
+    parts.append(_strategies(plan, usual))
+    if usual is not None and (said := usual_words(usual)):
+        parts.append(Text(said, style="dim"))
+    reasons: dict[str, list[str]] = {}
+    for row in plan.rows:
+        if not row.is_certified:
+            reasons.setdefault(row.note, []).append(row.strategy)
+    if reasons:
+        left = "; ".join(f"{', '.join(names)} ({note})" for note, names in reasons.items())
+        parts.append(Text(f"Not recommended here: {left}.", style="dim"))
+    parts.append(Text())
+    if plan.lower_bound is None and (plan.problem.knows_variances or plan.problem.items is not None):
+        parts.append(Text("No lower bound is proved for rewards of this kind."))
+    if plan.lower_bound:
+        what = "expected cost" if plan.lower_bound.is_cost else "expected pulls"
+        parts.append(Text(f"Lower bound: {plan.lower_bound.words} {what} ({plan.lower_bound.name})."))
+    return Group(*parts, Text(f"Why this one: {plan.why}"), *_divided(plan))
+
+
+def plan_answer(plan: Plan, usual: Usual | None = None) -> str:
+    """Return the recommended strategy and its cost, as a sentence."""
+    best, what = plan.best, "score" if plan.problem.has_pool else "pull"
+    found = None if usual is None else usual.pulls.get(best.strategy)
+    most, rounds = best.worst_case_pulls, best.rounds
+    if most == 0:
+        return f"{best.strategy}: no measurement is needed."
+    in_rounds = "" if rounds is None else f" in {'' if rounds == 1 else 'at most '}{counted(rounds, 'round')}"
+    if most is not None and rounds == 1:
+        return f"{best.strategy}: {large(most)} {what}s{in_rounds}, whatever the rewards."
+    said = []
+    if found is not None:
+        low, median, high = (large(float(f"{one:.2g}")) for one in (found.low, found.median, found.high))
+        said.append(f"usually about {median} {what}s ({low} to {high})")
+    unit = f" {what}s" if found is None else ""
+    said.append("no limit known in advance" if most is None else f"at most {large(most)}{unit}")
+    return f"{best.strategy}: {', '.join(said)}{',' * bool(in_rounds)}{in_rounds}."
+
+
+def _strategies(plan: Plan, usual: Usual | None) -> Table:
+    """Return a table of the strategies that can be recommended, the best first."""
+    rows = [row for row in plan.rows if row.is_certified]
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
-    bound = plan.lower_bound
-    has_costs = plan.problem.costs is not None
-    headings = ["most pulls", "most cost", "x bound", "most rounds"]
-    for heading in compress(headings, (True, has_costs, bound is not None, True)):
+    is_known = any(row.worst_case_pulls is not None for row in rows)
+    has_usual, has_costs = usual is not None and bool(usual.pulls), plan.problem.costs is not None
+    shown = (has_usual, is_known, has_costs and is_known, plan.lower_bound is not None and is_known, is_known)
+    for heading in compress(("usual pulls", "most pulls", "most cost", "x bound", "most rounds"), shown):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("proof, or why not", min_width=12)
-    for row in plan.rows:
-        gap = plan.gap_of(row)
-        table.add_row(
-            row.strategy,
-            "-" if row.worst_case_pulls is None else _large(row.worst_case_pulls),
-            *((_large(row.worst_case_cost or 0),) if has_costs else ()),
-            *(("-" if gap is None else gap_words(gap),) if bound is not None else ()),
+    if not is_known:
+        table.add_column("proof")
+    for row in rows:
+        found, gap = None if usual is None else usual.pulls.get(row.strategy), plan.gap_of(row)
+        cells = (
+            "-" if found is None else large(found.median),
+            "-" if row.worst_case_pulls is None else large(row.worst_case_pulls),
+            large(row.worst_case_cost or 0),
+            "-" if gap is None else gap_words(gap),
             "-" if row.rounds is None else f"{row.rounds:,}",
-            Text((row.certificate or "").split(";")[0] if row.is_certified else row.note),
-            style="bold" if row is plan.best else "" if row.is_certified else "dim",
         )
-    parts: list[RenderableType] = [table, Text()]
-    if bound is None:
-        parts.append(Text("No lower bound is proved for rewards of this kind.", style="bold"))
-    elif bound:
-        what = "expected cost" if bound.is_cost else "expected pulls"
-        parts.append(Text(f"Lower bound: {bound.words} {what} ({bound.name}).", style="bold"))
-    parts.append(Text(f"Why this one: {plan.why}"))
-    return Group(*parts, *_promised(plan))
+        proof = () if is_known else ((row.certificate or "").split(";")[0],)
+        style = "bold" if row is plan.best else ""
+        table.add_row(row.strategy, *compress(cells, shown), *map(Text, proof), style=style)
+    return table
 
 
-def usual_text(usual: Usual) -> RenderableType:
-    """Return the usual pulls of strategies that adapt, marked as an estimate, or why there are none."""
+def usual_words(usual: Usual) -> str:
+    """Return where the usual pulls come from, or why there are none; empty if they are the same always."""
     if usual.skipped:
-        return Text(f"Usual pulls: no estimate, since {usual.skipped}.", style="dim")
-    shown = {name: found for name, found in usual.pulls.items() if found.low < found.high}
-    if not shown and not usual.left_out:
-        return Text("Usual pulls: the same on every instance.", style="dim")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("usual pulls", no_wrap=True)
-    for heading in ("median", "10 %", "90 %"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, found in sorted(shown.items(), key=lambda item: item[1].median):
-        table.add_row(name, *(_large(pulls) for pulls in (found.median, found.low, found.high)))
-    said = f"An estimate, from {usual.replications} simulated runs each: {usual.instance}."
+        return f"Usual pulls: no estimate, since {usual.skipped}."
+    if all(found.low == found.high for found in usual.pulls.values()) and not usual.left_out:
+        return "" if not usual.pulls else "Usual pulls: the same on every instance."
+    said = (
+        f"Usual pulls are an estimate, the median of {usual.replications} simulated runs (in brackets: 10 % "
+        f"and 90 %): {usual.instance}."
+    )
     if usual.left_out:
         said += f" Not simulated, as it would take too long: {', '.join(usual.left_out)}."
-    return Group(Text(), table, Text(said, style="dim"))
-
-
-def _plan_before_the_pilot(plan: Plan) -> RenderableType:
-    """Return what is known before the variances are: the strategies, and the pulls of the pilot."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("strategy", no_wrap=True)
-    table.add_column("proof, or why not")
-    for row in plan.rows:
-        said = Text((row.certificate or "").split(";")[0] if row.is_certified else row.note)
-        style = "bold" if row is plan.best else "" if row.is_certified else "dim"
-        table.add_row(row.strategy, said, style=style)
-    return Group(table, Text(), Text(plan.why, style="bold"), *_promised(plan))
+    return said
 
 
 def _promised(plan: Plan) -> list[RenderableType]:
-    """Return the guarantee of the recommended strategy, and how it divides delta."""
-    parts: list[RenderableType] = []
-    if (promise := plan.best.guarantee) is not None:
-        parts.append(Text(promise.sentence, style="green"))
-        spent = "; ".join(
-            f"{share.delta:.3g} for the event that {share.event}" for share in promise.ledger.shares
-        )
-        parts.append(Text(f"How {plan.best.strategy} divides delta: {spent}.", style="dim"))
-    return parts
+    """Return the guarantee of the recommended strategy."""
+    promise = plan.best.guarantee
+    return [] if promise is None else [Text(promise.sentence, style="green")]
 
 
-def _large(count: float) -> str:
-    return f"{count:,.0f}" if count < 1e11 else f"{count:.4g}"
+def _divided(plan: Plan) -> list[RenderableType]:
+    """Return the proof of the recommended strategy, and how it divides delta."""
+    if (promise := plan.best.guarantee) is None:
+        return []
+    spent = "; ".join(
+        f"{share.delta:.3g} for the event that {share.event}" for share in promise.ledger.shares
+    )
+    said = f"Proof: {promise.source}. How {plan.best.strategy} divides delta: {spent}."
+    return [Text(said, style="dim")]
 
 
 def simulations_text(simulations: list[Simulation]) -> RenderableType:
@@ -174,7 +210,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     first = simulations[0]
     for one in simulations:
         ended = one.pulls[one.is_final]
-        cells = [_large(ended.mean()), _large(ended.max())] if len(ended) else ["-", "-"]
+        cells = [large(ended.mean()), large(ended.max())] if len(ended) else ["-", "-"]
         if first.problem.items is not None and not first.problem.has_blocks and len(ended):
             cells[0] += f" ({ended.mean() / (first.problem.n * first.problem.n_items):.1%})"
         rate = f"{one.error_rate_limit():.2g}" if len(ended) else "-"

@@ -1,12 +1,14 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
 from shortlist.certificates import Certificate, Guarantee
+from shortlist.planning import row_of
 from shortlist.report.model import Report
 from shortlist.report.text_format import large, percent
 from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
 
+_WORTH_SAYING = 1.2
 MOST_NAMED = 5  # arms named in the headline
 
 LABELS = {
@@ -124,14 +126,12 @@ def standing(report: Report) -> str:
 def effort(report: Report) -> str:
     """Return the cost of the run, and its maximum."""
     result, cap = report.result, report.cap
-    if result.problem.has_pool:
-        saved = saved_words(result, is_finished=report.is_finished)
-        return f"{result.effort} {saved[:1].upper()}{saved[1:]}." if saved else result.effort
-    if cap is None or cap <= result.n_pulls:
-        return result.effort
-    could = "It could have taken" if report.is_finished else "The strategy takes"
-    end = "" if report.is_finished else " before it ends"
-    return f"{result.effort} {could} up to {large(cap)}{end}."
+    most = ""
+    if not (result.problem.has_pool or cap is None or cap <= result.n_pulls):
+        could = "It could have taken" if report.is_finished else "The strategy takes"
+        end = "" if report.is_finished else " before it ends"
+        most = f"{could} up to {large(cap)}{end}."
+    return " ".join(filter(None, (result.effort, most, spared(result, is_finished=report.is_finished))))
 
 
 def saved_words(result: Result, *, is_finished: bool) -> str:
@@ -141,6 +141,26 @@ def saved_words(result: Result, *, is_finished: bool) -> str:
     share = percent(result.n_saved / result.problem.n_cells)
     saved = f"{counted(result.n_saved, 'score')} saved ({share} of the table)"
     return saved if is_finished else f"{saved} so far: those of arms that are not open"
+
+
+def spared(result: Result, *, is_finished: bool = True) -> str:
+    """Return what the strategy spared, as a sentence; empty if unknown, or nothing.
+
+    With shared items that is a part of the table; otherwise what equal pulls of all arms would have taken.
+    """
+    problem = result.problem
+    if saved := saved_words(result, is_finished=is_finished):
+        return f"{saved[:1].upper()}{saved[1:]}."
+    if not result.is_answer or problem.items is not None or not problem.knows_variances:
+        return ""
+    equally = row_of("uniform", problem)
+    if problem.costs is not None or not equally.is_certified or not result.n_pulls:
+        return ""
+    pulls = equally.worst_case_pulls or 0
+    if (times := pulls / result.n_pulls) < _WORTH_SAYING:
+        return ""
+    said = f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
+    return f"Equal pulls of all arms would have taken {large(pulls)}: {said} times as many."
 
 
 def optimality(report: Report) -> str:

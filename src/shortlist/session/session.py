@@ -8,6 +8,7 @@ answers arrive nor their number per call has any effect.
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.problem!r}, {self.strategy!r}, seed={self.seed}, n_pulls={self.n_pulls})"
+
+    def _repr_html_(self) -> str:
+        """Return the session as HTML for notebooks; imported late, since reports are a layer above."""
+        html: str = import_module("shortlist.report.fragment").session_html(self)
+        return html
 
     def close(self) -> None:
         """Close the store, unless it was open before. All answers are already saved."""
