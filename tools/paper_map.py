@@ -36,6 +36,7 @@ class Place(NamedTuple):
     address: str
     symbol: str
     file: Path
+    line: int
 
 
 def places(root: Path) -> list[Place]:
@@ -56,12 +57,16 @@ def _reference(fields: dict[str, str]) -> str:
     return re.sub(r"[{}$]|\\var(?=epsilon)", "", f"{authors} ({fields['year']}): {fields['title']}")
 
 
-def build(root: Path) -> str:
-    """Return the text of docs/paper-map.md for the sources under `root`."""
+def build(root: Path, *, with_lines: bool = False) -> str:
+    """Return the text of docs/paper-map.md for the sources under `root`.
+
+    The file has no numbers of lines, which every change would move. The site has them.
+    """
     known = references(root)
     rows: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for place in places(root):
-        link = f"[`{place.symbol.removeprefix('shortlist.')}`](../{place.file.as_posix()})"
+        name, file = place.symbol.removeprefix("shortlist."), f"../{place.file.as_posix()}"
+        link = f"[`{name}`, line {place.line}]({file})" if with_lines else f"[`{name}`]({file})"
         rows[place.key][place.address].add(link)
     parts = [_HEAD]
     for key in sorted(rows, key=lambda key: (key != _FIRST, key)):
@@ -82,7 +87,7 @@ def _places_in(path: Path, root: Path) -> Iterator[Place]:
             line = token.start[0]
             symbol = next((name for name, first, last in spans if first <= line <= last), module)
             address = re.split("[:;] ", found[2])[0]
-            yield Place(found[1], address, symbol, path.relative_to(root))
+            yield Place(found[1], address, symbol, path.relative_to(root), line)
 
 
 def _module(path: Path, root: Path) -> str:

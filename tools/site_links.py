@@ -2,10 +2,13 @@
 
 Pages link to files as they lie in the repository, so that the links also work where Markdown is read without
 the site. Here a link to a file that is a page, or that some page includes, becomes a link to that page; and a
-link to any other file becomes one to a page that shows it. A block that is a file has its name above it. In
-the chapters of the theory, the number of a section is a link to it.
+link to any other file becomes one to a page that shows it, at a line if its text ends with "line 5". A
+notebook is shown with its outputs. A block that is a file has its name above it. In the chapters of the
+theory, the number of a section is a link to it.
 """
 
+import html
+import json
 import os
 import posixpath
 import re
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from markdown_it import MarkdownIt
 from pygments.lexers.special import TextLexer
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -21,6 +25,7 @@ from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms import SphinxTransform
 from sphinx.util.osutil import relative_uri
 
+from tools import paper_map
 from tools.theory import linked
 
 INCLUDE = re.compile(r"^```\{include\} (\S+)$", flags=re.MULTILINE)
@@ -28,6 +33,8 @@ _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 _FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"^```(\w+) (\S+\.\w+)$", flags=re.MULTILINE)
 _FOLDERS = {"benchmarks/results": "benchmarks/index.md"}
+_PAGE = re.compile(r"\]\(\.\./docs/([\w/-]+)\.md(#[\w-]+)?\)")
+_LINE = re.compile(r"\bline (\d+)$")
 _LONG = 100
 _LANGUAGES = {".py": "python", ".toml": "toml", ".awk": "awk", ".bib": "bibtex", ".cff": "yaml"}
 
@@ -62,6 +69,8 @@ def captioned(text: str) -> str:
 
 def _on_source_read(app: Sphinx, docname: str, content: list[str]) -> None:
     page = Path(app.env.doc2path(docname))
+    if docname == "paper-map":
+        content[0] = paper_map.build(Path(app.srcdir).parent, with_lines=True)
     if docname.startswith("theory/"):
         content[0] = linked(content[0], Path(app.srcdir))
     content[0] = captioned(relinked(content[0], page.parent, page, pages_of_files(Path(app.srcdir))))
@@ -86,7 +95,9 @@ class ShowFiles(SphinxTransform):
             name = Path(os.path.normpath(path)).relative_to(root).as_posix()
             shown = posixpath.join("source", name)
             _shown_files(self.env).setdefault(self.env.docname, set()).add(name)
-            link = nodes.reference("", "", internal=True, refuri=self._uri(shown))
+            line = _LINE.search(node.astext())
+            place = f"#L-{line[1]}" if line else ""
+            link = nodes.reference("", "", internal=True, refuri=self._uri(shown) + place)
             link += node.children
             node.replace_self(link)
 
@@ -127,15 +138,39 @@ def _source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     root, bridge = Path(app.srcdir).parent, PygmentsBridge("html", app.config.pygments_style)
     for name in sorted(set().union(*_shown_files(app.env).values())):
         text = (root / name).read_text(encoding="utf-8")
-        code = bridge.highlight_block(text, _LANGUAGES.get(Path(name).suffix, "text"), linenos="inline")
-        body = f'<h1 class="source-file">{name}</h1>\n{code}'
+        if name.endswith(".ipynb"):
+            body = "".join(_cells(json.loads(text), bridge, "../" * (name.count("/") + 1)))
+        else:
+            language = _LANGUAGES.get(Path(name).suffix, "text")
+            code = bridge.highlight_block(text, language, linenos="inline", lineanchors="L")
+            body = f'<h1 class="source-file">{name}</h1>\n{code}'
         yield posixpath.join("source", name), {"title": name, "body": body}, "page.html"
+
+
+def _cells(notebook: dict[str, Any], bridge: PygmentsBridge, top: str) -> Iterator[str]:
+    """Yield the cells of a notebook with their outputs, as HTML; `top` leads to the root of the site."""
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield MarkdownIt().render(_PAGE.sub(rf"]({top}\1.html\2)", text))
+            continue
+        yield bridge.highlight_block(text, "ipython")
+        for output in cell["outputs"]:
+            data = {kind: "".join(part) for kind, part in output.get("data", {}).items()}
+            if "text/html" in data:
+                yield data["text/html"]
+            elif "image/png" in data:
+                yield f'<img alt="" src="data:image/png;base64,{data["image/png"]}">'
+            else:
+                plain = "".join(output.get("text", data.get("text/plain", "")))
+                yield f'<div class="highlight long-lines"><pre>{html.escape(plain)}</pre></div>'
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all this."""
     app.connect("source-read", _on_source_read)
     app.connect("include-read", _on_include_read)
+    app.connect("env-get-outdated", lambda *_: ["paper-map"])  # lines move, though its file stays the same
     app.connect("env-purge-doc", _forget)
     app.connect("env-merge-info", _merge)
     app.connect("html-collect-pages", _source_pages)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tools import cli_page, strategies_page
+from tools.paper_map import places
 from tools.site_links import INCLUDE, captioned, pages_of_files, relinked
 
 import shortlist as sl
@@ -129,11 +130,24 @@ def test_no_docstring_is_taken_apart(site: Path) -> None:
     assert ">Type<" not in (site / "api.html").read_text(encoding="utf-8")
 
 
-def test_formulas_lead_to_pages_that_show_the_code(site: Path) -> None:
+def test_formulas_lead_to_the_lines_that_implement_them(site: Path) -> None:
     links = Loaded(site / "paper-map.html").leads
-    assert "source/src/shortlist/strategies/wnelim.py.html" in links
+    for place in places(ROOT):
+        assert f"source/{place.file.as_posix()}.html#L-{place.line}" in links
+        assert (
+            f"[{place.key}] {place.address}" in (ROOT / place.file).read_text().splitlines()[place.line - 1]
+        )
     shown = (site / "source/src/shortlist/strategies/wnelim.py.html").read_text(encoding="utf-8")
     assert "WNELIM" in shown
+
+
+def test_the_notebook_is_shown_with_what_it_shows(site: Path) -> None:
+    page = site / "source/examples/story.ipynb.html"
+    shown = page.read_text(encoding="utf-8")
+    assert "<h1>Which of 51 models is the best?</h1>" in shown
+    assert "2,119 of 41,055 scores were paid for" in shown
+    assert shown.count('src="data:image/png;base64,') == 2
+    assert "../../shared-items.html" in Loaded(page).leads
 
 
 # --- generated pages --------------------------------------------------------------------------------
