@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
     "docs/problem-files.md": "tests/docs/test_problem_files.py",
     "docs/durable-runs.md": "tests/docs/test_durable_runs.py",
+    "docs/by-hand.md": "tests/docs/test_durable_runs.py",
     "docs/server.md": "tests/docs/test_server_page.py",
     "CONTRIBUTING.md": "tests/docs/test_contributing.py",
     "examples/README.md": "tests/docs/test_examples.py",

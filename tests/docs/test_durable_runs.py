@@ -1,19 +1,22 @@
-"""What the page on durable runs shows is what happens."""
+"""What the pages on durable runs and on measuring by hand show is what happens."""
 
 import re
 import secrets
 import shlex
-from itertools import chain, cycle
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 from shortlist import cli
 from tests.cli.calling import Calls
+from tests.docs.pages import blocks, text_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "durable-runs.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+PAGE = text_of("docs/durable-runs.md")
+PAGES = {"docs/durable-runs.md": 3, "docs/by-hand.md": 10}
+"""The pages, and how many commands each shows."""
+
 MOMENTS = re.compile(r"(\d{1,2}\s[A-Z][a-z]+(\s\d{4})?,?\s?)?\b\d\d:\d\d\b|\d{1,2}\s[A-Z][a-z]+\s\d{4}")
 
 
@@ -40,15 +43,16 @@ def carried_out(call: Calls, command: str) -> str:
     return done.err if target else done.out + done.err
 
 
+@pytest.mark.parametrize("page", PAGES)
 def test_the_page_shows_what_happens(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = Calls(tmp_path, capsys, monkeypatch)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    letters = chain("drillm", cycle("kqzfmb"))  # of the first run, and of the one that is shown
+    letters = cycle("kqzfmb")  # of the run that is shown
     monkeypatch.setattr(secrets, "choice", lambda _: next(letters))
     n_steps = 0
-    for language, name, text in BLOCKS:
+    for language, name, text in blocks(page):
         if name:
             call.write(name, text)
         for command, shown in steps(text) if language == "console" else []:
@@ -61,11 +65,12 @@ def test_the_page_shows_what_happens(
                 assert places, f"put what `{command}` prints into the page:\n{printed}"
                 rest = rest[places[0] + len(wanted) :]
             assert not shown or not rest, f"`{command}` prints more:\n{printed}"
-    assert n_steps == 13
+    assert n_steps == PAGES[page]
 
 
-def test_lines_of_the_page_fit_a_terminal() -> None:
-    for language, _, text in BLOCKS:
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_the_page_fit_a_terminal(page: str) -> None:
+    for language, _, text in blocks(page):
         for _, shown in steps(text) if language == "console" else []:
             lines = [line for line in shown.splitlines() if not line.startswith(("Error:", "Warning:"))]
             assert max(map(len, lines), default=0) <= 80
@@ -75,8 +80,3 @@ def test_the_page_lists_all_commands_about_kept_runs() -> None:
     listed = set(re.findall(r"^\| `shortlist (\w+)", PAGE, flags=re.MULTILINE))
     others = {"plan", "doctor", "simulate", "bench", "strategies", "certify"}
     assert listed == set(cli.shortlist.commands) - others
-
-
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", PAGE):
-        assert (ROOT / "docs" / target.partition("#")[0]).exists(), target  # headings: test_links

@@ -118,7 +118,7 @@ def test_entries_lead_to_their_sources(site: Path) -> None:
 def test_blocks_that_are_files_show_their_names(site: Path) -> None:
     for page, name in (
         ("start", "prompts.toml"),
-        ("durable-runs", "wheat.toml"),
+        ("by-hand", "wheat.toml"),
         ("measurements", "score.py"),
     ):
         caption = f'<div class="code-block-caption"><span class="caption-text">{name}</span>'
