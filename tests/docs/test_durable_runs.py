@@ -78,5 +78,5 @@ def test_lines_of_the_page_fit_a_terminal(page: str) -> None:
 
 def test_the_page_lists_all_commands_about_kept_runs() -> None:
     listed = set(re.findall(r"^\| `shortlist (\w+)", PAGE, flags=re.MULTILINE))
-    others = {"plan", "doctor", "simulate", "bench", "strategies", "certify"}
+    others = {"plan", "doctor", "simulate", "bench", "strategies", "certify", "docs", "examples"}
     assert listed == set(cli.shortlist.commands) - others
