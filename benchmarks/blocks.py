@@ -31,7 +31,7 @@ from shortlist.strategies.protocol import Moments
 RESULTS = Path(__file__).parent / "results" / "blocks.md"
 DELTA = 0.05
 TRIES_AT_ONCE = 250
-MOST_BLOCKS = 2000  # of bi-PASS, which need not end
+MOST_BLOCKS = 500  # of bi-PASS, which need not end
 Jobs: TypeAlias = dict[str, Callable[[], Any]]
 
 
@@ -272,7 +272,7 @@ WAYS = (
 
 
 LARGE_WAYS = ("auto", "blocks, common numbers", "KN, common numbers")  # others take hours
-RUNS_OF = {"inventory": 8, "inventory, 5": 8, "flow line": 3, "large flow line": 1}  # at most
+RUNS_OF = {"inventory": 4, "inventory, 5": 4, "flow line": 2, "large flow line": 1}  # at most
 
 
 @lru_cache
