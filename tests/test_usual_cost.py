@@ -20,7 +20,8 @@ def test_the_usual_pulls_are_quantiles_of_simulated_runs() -> None:
     runs = sl.simulate(KNOWN, slippage(KNOWN).means, "race", replications=found.replications).pulls
     low, median, high = (sorted(runs)[place] for place in (1, 5, 10))
     assert (found.replications, len(runs)) == (12, 12)
-    assert found.pulls["race"] == sl.planning.UsualPulls(int(low), int(median), int(high))
+    rounds = found.pulls["race"].rounds
+    assert found.pulls["race"] == sl.planning.UsualPulls(int(low), int(median), int(high), rounds)
     assert found.instance == "the 2 best arms lie just over epsilon ahead of all others; Gaussian rewards"
 
 
@@ -119,3 +120,42 @@ def test_estimates_are_plain_data() -> None:
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (data["is_estimate"], data["skipped"], data["replications"]) == (True, None, 12)
     assert data["pulls"]["race"] == vars(found.pulls["race"])
+
+
+def test_the_usual_rounds_are_those_of_the_longest_run() -> None:
+    plan = sl.plan(KNOWN)
+    for row in plan.rows:
+        if row.strategy in plan.usual.pulls and row.rounds is not None:
+            assert 0 < (plan.usual.pulls[row.strategy].rounds or 0) <= row.rounds
+    for name in ("single-stage", "medelim-max"):  # always the same
+        assert plan.usual.pulls[name].rounds == plan[name].rounds
+    means = slippage(KNOWN).means
+    for seed in range(5):
+        run = sl.select(sl.simulated_measure(KNOWN, means), KNOWN, "short-race", seed=seed)
+        assert abs(run.n_rounds - (plan.usual.pulls["short-race"].rounds or 0)) <= 4
+    unknown = sl.Problem(2, 0.3, 0.05, n=5, rewards=sl.Gaussian())
+    assert sl.plan(unknown).usual.pulls["dudewicz-dalal"].rounds == 2  # the pilot, and a batch
+    blocks = sl.Problem(1, 0.5, 0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks())
+    assert sl.plan(blocks).usual.pulls["paired-race"].rounds is None
+
+
+def test_choices_trade_pulls_for_rounds() -> None:
+    usual = sl.planning.UsualPulls
+    pulls = {
+        "one": usual(9, 9, 9, 1),
+        "many": usual(1, 2, 3, 40),
+        "worse": usual(4, 5, 6, 41),
+        "few": usual(3, 4, 5, 4),
+        "same": usual(3, 4, 5, 5),
+        "unknown": usual(1, 1, 1),
+    }
+    found = sl.planning.Usual("", 1, pulls)
+    assert list(found.choices) == ["many", "few", "one"]
+    assert [found.in_rounds(most) for most in (0, 1, 3, 4, 39, 40)] == [
+        None,
+        "one",
+        "one",
+        "few",
+        "few",
+        "many",
+    ]

@@ -69,11 +69,15 @@ class Row:
 
 @dataclass(frozen=True)
 class UsualPulls:
-    """The pulls of a strategy in simulated runs: their 10 %, 50 % and 90 % quantiles. No guarantee."""
+    """The pulls of a strategy in simulated runs: their 10 %, 50 % and 90 % quantiles. No guarantee.
+
+    `rounds` is the largest number of rounds of these runs; None if unknown.
+    """
 
     low: int
     median: int
     high: int
+    rounds: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +103,21 @@ class Usual:
     pulls: Mapping[str, UsualPulls]
     left_out: tuple[str, ...] = ()
     skipped: str = ""
+
+    @property
+    def choices(self) -> dict[str, UsualPulls]:
+        """The strategies worth choosing from: each takes more pulls than those before it, in fewer rounds."""
+        known = [(name, found) for name, found in self.pulls.items() if found.rounds is not None]
+        front: dict[str, UsualPulls] = {}
+        for name, found in sorted(known, key=lambda one: (one[1].median, one[1].rounds)):
+            if not front or (found.rounds or 0) < min(one.rounds or 0 for one in front.values()):
+                front[name] = found
+        return front
+
+    def in_rounds(self, most: int) -> str | None:
+        """Return the strategy that usually takes fewest pulls within so many rounds; None if none does."""
+        fit = (name for name, found in self.choices.items() if (found.rounds or 0) <= most)
+        return next(fit, None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates as plain data for JSON."""

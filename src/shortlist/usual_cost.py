@@ -38,8 +38,10 @@ def usual_cost(
         problem = problem.changed(rewards=Bounded(*problem.bounds))  # means need not fit into all of them
     means, words = _reference(problem, rate, scale)
     n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
-    fixed = {row.strategy: row.worst_case_pulls for row in rows if row.rounds in {0, 1}}
-    pulls = {name: UsualPulls(most, most, most) for name, most in fixed.items() if most is not None}
+    fixed = [(row, row.worst_case_pulls) for row in rows if row.rounds in {0, 1}]
+    pulls = {
+        row.strategy: UsualPulls(most, most, most, row.rounds) for row, most in fixed if most is not None
+    }
     most = _MOST_BOUNDED if problem.is_bounded else _MOST_ARMS
     if problem.n > most:
         skipped = f"more than {most:,} arms would take too long to simulate"
@@ -91,11 +93,12 @@ def _simulated(
     problem: Problem, strategy: str, means: FloatArray, variances: FloatArray | None, n_runs: int
 ) -> UsualPulls | None:
     """Return the quantiles of simulated runs; None if they would take too long."""
-    steps = 0
+    steps = rounds = made = 0
 
-    def counted(_ended: int, _pulls: int) -> None:
-        nonlocal steps
+    def counted(_ended: int, pulls: int) -> None:
+        nonlocal steps, rounds, made
         steps += 1
+        rounds, made = rounds + (pulls > made), pulls
         if steps * n_runs * _weight(problem) * max(problem.n, _LEAST_ARMS) > _MOST_EFFORT:
             raise _TooMuch
 
@@ -104,7 +107,7 @@ def _simulated(
     except _TooMuch:
         return None
     low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
-    return UsualPulls(low, median, high)
+    return UsualPulls(low, median, high, None if problem.has_blocks else rounds)  # blocks: a step is a run
 
 
 def _weight(problem: Problem) -> int:

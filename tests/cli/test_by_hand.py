@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import shortlist as sl
+from shortlist.files.problem_file import read_problem
 from shortlist.report import progress
 from tests.cli.calling import BY_AWK, PILOT, QUESTION, SIMULATED, Calls, measured
 
@@ -596,3 +597,23 @@ def test_a_problem_file_may_say_it_and_a_run_goes_on_as_it_began(call: Calls) ->
     refused = call("run", "trial.toml", "--budget", "10")
     assert refused.status == 2
     assert "reissue was False, is True" in refused.err
+
+
+def test_people_who_measure_get_few_rounds(call: Calls) -> None:
+    question = "[problem]\nm = 2\nepsilon = 0.3\ndelta = 0.1\nvariances = [1.0, 1.0, 2.0, 0.5, 1.0]\n"
+    call.write("field.toml", question)
+    usual = sl.plan(read_problem(call.folder / "field.toml")).usual
+    done = call("begin", "field.toml")
+    assert call("status", "field", "--json").data["strategy"] == usual.in_rounds(10) != "race"
+    for name, found in usual.choices.items():
+        how = "this run" if name == usual.in_rounds(10) else f"--strategy {name}"
+        assert f"{name} {found.median:,} pulls in {found.rounds} round" in done.words
+        assert how in done.words
+    assert "exists already" in call("begin", "field.toml").words
+    single = call("begin", "field.toml", "--rounds", "1", "--json").data
+    assert (single["run"], single["strategy"]) == ("field-single-stage", "single-stage")
+    assert "not both" in call("begin", "field.toml", "--rounds", "1", "--strategy", "race").err
+    call.write(
+        "coins.toml", question.replace("variances = [1.0, 1.0, 2.0, 0.5, 1.0]", 'n = 5\nnoise = "bernoulli"')
+    )
+    assert call("begin", "coins.toml", "--json").data["strategy"] == "race"  # results may be fed

@@ -1,14 +1,23 @@
 """``shortlist begin``: create a run that is measured by hand, or by other programs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shortlist.cli.options import json_option, reissue_option, store_option
-from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.resuming import naming_another_run, next_command
-from shortlist.cli.stores import NOWHERE, name_for, shown, writing
+from shortlist.cli.stores import NOWHERE, look_at, name_for, shown, writing
 from shortlist.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from shortlist.planning import Usual
+    from shortlist.problem import Problem
+
+_FEW = 10  # rounds for people who measure
 
 
 @click.command("begin")
@@ -20,6 +29,12 @@ from shortlist.errors import InvalidProblem
     "--seed", default=0, show_default=True, help="Seed from which the seeds of all tickets are derived."
 )
 @click.option("--name", help="Name of the run in the store; by default made from FILE, strategy and seed.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    help="Use the strategy that usually takes the fewest pulls within so many rounds.  [default: 10 if FILE "
+    "has no [measure] section, and rewards have no bounds]",
+)
 @reissue_option
 @click.option(
     "--reproducible",
@@ -33,6 +48,7 @@ def command(
     strategy: str,
     seed: int,
     name: str | None,
+    rounds: int | None,
     no_reissue: bool,
     reproducible: bool,
     where: str,
@@ -44,17 +60,23 @@ def command(
     measure, and report the results with `shortlist tell`, at any time and from any machine that can reach
     the store. FILE needs no [measure] section. An existing run is left unchanged.
 
+    People measure in few rounds rather than in many. So if FILE has no [measure] section, a strategy is
+    chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
+    what others cost that take fewer pulls or fewer rounds. Rewards of 0 or 1 and within bounds often come in
+    by themselves (see `feed`), which needs the race; for them, use --rounds to choose.
+
     If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
     how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist
     release`.
 
     \b
       shortlist begin trial.toml
+      shortlist begin trial.toml --rounds 2
       shortlist ask trial --worker ann --max 10 --csv > ann.csv
       shortlist tell trial ann.csv
       shortlist feed landing-page monday.csv
     """
-    from shortlist.files.problem_file import read_problem, read_reissue
+    from shortlist.files.problem_file import is_measured, read_problem, read_reissue
     from shortlist.report.payloads import begun_dict
     from shortlist.report.worker_text import counted
     from shortlist.session import Session
@@ -65,8 +87,18 @@ def command(
         )
     problem = read_problem(file)
     reissue = False if no_reissue else read_reissue(file)
+    if rounds is not None and strategy != "auto":
+        raise InvalidProblem("--rounds chooses the strategy; give it or --strategy, not both.")
+    is_free = not (is_measured(file) or problem.is_bounded or problem.pilot is not None)
+    is_by_hand = strategy == "auto" and is_free
     with writing(where) as store:
-        name = name_for(file, name, strategy, seed)
+        usual, plain = None, name_for(file, name, strategy, seed)
+        if rounds is None and strategy == "auto" and plain in store.runs():
+            strategy = look_at(store, plain).history.began.strategy
+        elif rounds is not None or is_by_hand:
+            usual = _usual(problem)
+            strategy = "auto" if usual is None else _few_rounds(problem, usual, rounds or _FEW)
+        name = plain if rounds is None else name_for(file, name, strategy, seed)
         with naming_another_run(name):
             session = Session(
                 problem,
@@ -88,8 +120,51 @@ def command(
         show_plain(
             f"Run {session.name} {state}, strategy {session.strategy}; {asks}. Saved in {shown(where)}."
         )
+        if usual is not None and session.is_new and len(usual.choices) > 1:
+            show(_choices(usual, session.strategy))
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
             if session.history.rules.anytime is not None and session.items is None:
                 click.echo("or, with results that come in by themselves:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
+
+
+def _usual(problem: "Problem") -> "Usual | None":
+    """Return the usual cost of the strategies of a question; None if there is nothing to choose from."""
+    from shortlist.planning import plan
+
+    return None if problem.items is not None or problem.m == problem.n else plan(problem).usual
+
+
+def _few_rounds(problem: "Problem", usual: "Usual", rounds: int) -> str:
+    """Return the strategy for so many rounds."""
+    from shortlist.planning import plan
+
+    if (found := usual.in_rounds(rounds)) is not None:
+        return found
+    rows = plan(problem).rows
+    fit = [row for row in rows if row.is_certified and row.rounds is not None and row.rounds <= rounds]
+    if not fit:
+        least = min((found.rounds or 0 for found in usual.choices.values()), default=0)
+        raise InvalidProblem(f"no strategy usually takes at most {rounds} rounds; allow {least} or more.")
+    return min(fit, key=lambda row: row.worst_case_pulls or 0).strategy
+
+
+def _choices(usual: "Usual", chosen: str) -> "RenderableType":
+    """Return the usual cost of the strategy, and of others with fewer pulls or fewer rounds."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from shortlist.report.worker_text import counted
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for justify in ("left", "right", "left", "left"):
+        table.add_column(justify=justify, no_wrap=True)
+    for name, found in usual.choices.items():
+        how = "this run" if name == chosen else f"--strategy {name}"
+        rounds = f"in {counted(found.rounds or 0, 'round')}"
+        table.add_row(
+            f"  {name}", counted(found.median, "pull"), rounds, how, style="bold" * (name == chosen)
+        )
+    return Group(Text(f"Usual cost, by {usual.replications} simulated runs each:"), table)

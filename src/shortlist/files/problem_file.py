@@ -150,6 +150,11 @@ def read_reissue(path: Path) -> bool | None:
     return _read(path, lambda text, _: _reissue(text))
 
 
+def is_measured(path: Path) -> bool:
+    """Return whether a file says how to measure: whether it has a [measure] section."""
+    return _read(path, lambda text, _: "measure" in text)
+
+
 def question_of(entries: dict[str, Any]) -> Problem:
     """Return the question of the entries of a [problem] section, without reading any file."""
     if "arms" in entries:

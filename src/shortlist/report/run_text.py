@@ -13,7 +13,7 @@ from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.text import result_text
 from shortlist.report.text_format import day, iso, mean_words, moment, percent
-from shortlist.report.verdict import saved_words, status_words
+from shortlist.report.verdict import closer, saved_words, status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
@@ -231,7 +231,10 @@ def fed_lines(history: RunState) -> list[str]:
     if found.guarantee is None:
         return [found.sentence, *_next_words(history), *notes]
     dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
-    lines = [f"Best so far: {_some(found.selected)}.", found.sentence]
+    said, ended = found.sentence, history.result
+    if ended.guarantee is not None:
+        said = " ".join(filter(None, (ended.guarantee.sentence, closer(ended))))
+    lines = [f"Best so far: {_some(found.selected)}.", said]
     if dropped:
         lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]

@@ -12,7 +12,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
 from shortlist.planning import Plan, Usual, gap_words
 from shortlist.report.text_format import decimals_for, large, mean_words
-from shortlist.report.verdict import spared
+from shortlist.report.verdict import closer, spared
 from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
@@ -41,7 +41,8 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
             )
         )
     else:
-        parts.append(Text(result.guarantee.sentence, style="green"))
+        said = " ".join(filter(None, (result.guarantee.sentence, closer(result))))
+        parts.append(Text(said, style="green"))
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
         if not result.is_answer:

@@ -61,7 +61,7 @@ def certificate(report: Report) -> str:
     result, promise = report.result, report.promise
     if result.guarantee is not None:
         less = "" if result.is_answer else " This is weaker than requested."
-        return f"{result.guarantee.sentence}{less}"
+        return " ".join(filter(None, (f"{result.guarantee.sentence}{less}", closer(result))))
     if report.is_partly_certified and result.certificate is not None:
         return f"{result.certificate.sentence} {status_words(result.certificate)}"
     if report.is_finished or promise is None:
@@ -161,6 +161,13 @@ def spared(result: Result, *, is_finished: bool = True) -> str:
         return ""
     said = f"{times:,.0f}" if times >= 10 else f"{times:.1f}"
     return f"Equal pulls of all arms would have taken {large(pulls)}: {said} times as many."
+
+
+def closer(result: Result) -> str:
+    """Return what is certified beyond what was asked for, if results were fed; otherwise empty."""
+    if not (result.n_fed and result.is_answer and result.certified_epsilon < result.problem.epsilon):
+        return ""
+    return f"Even {result.certified_epsilon:g} is certified (asked: {result.problem.epsilon:g})."
 
 
 def optimality(report: Report) -> str:
