@@ -412,6 +412,7 @@ def main() -> None:
     faults = [fault for fault in FAULTS if not given.parts or any(part in fault.file for part in given.parts)]
     if given.keep:
         faults = [fault for fault in faults if not _is_current(fault, rows.get(fault.what))]
+    faults.sort(key=lambda fault: fault.what in rows)  # new ones first
     with tempfile.TemporaryDirectory() as folder:
         copies = [Copy(Path(folder) / str(number)) for number in range(given.at_once)]
         study = Study(copies, {what: row.test for what, row in rows.items() if row.test})
