@@ -19,11 +19,18 @@ def executed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     folder = {"metadata": {"path": str(NOTEBOOK.parent)}}
     options = {"timeout": 120, "record_timing": False, "coalesce_streams": True}
     done = NotebookClient(copy.deepcopy(notebook), resources=folder, **options).execute()
-    for output in (output for cell in done.cells for output in cell.get("outputs", [])):
-        if "text/html" in output.get("data", {}):
-            del output.data["text/plain"]  # what nobody sees
+    for cell in (cell for cell in done.cells if cell.cell_type == "code"):
+        cell.outputs = [output for output in cell.outputs if not _is_progress(output)]
+        for output in cell.outputs:
+            if "text/html" in output.get("data", {}):
+                output.data.pop("text/plain", None)  # what nobody sees
     done.metadata.language_info = {"name": "python"}  # whichever version of Python it is
     return done
+
+
+def _is_progress(output: nbformat.NotebookNode) -> bool:
+    """Return whether an output is the progress of a run, which is empty at its end."""
+    return bool(output.output_type == "display_data" and output.data.get("text/html") == "")
 
 
 def main() -> None:
