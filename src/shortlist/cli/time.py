@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--within",
     default=0.02,
     show_default=True,
-    type=Share(),
+    type=Share(min=0),
     help="By which share, 0.02 or 2%, a selected command may be slower than the fastest (the m-th fastest).",
 )
 @click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")

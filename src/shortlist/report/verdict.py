@@ -146,12 +146,13 @@ def saved_words(result: Result, *, is_finished: bool) -> str:
 def spared(result: Result, *, is_finished: bool = True) -> str:
     """Return what the strategy spared, as a sentence; empty if unknown, or nothing.
 
-    With shared items that is a part of the table; otherwise what equal pulls of all arms would have taken.
+    With shared items that is a part of the table; otherwise what equal pulls of all arms would have taken. That is
+    a figure for the stated variances, so there is none for rewards within bounds, whose variances are not known.
     """
     problem = result.problem
     if saved := saved_words(result, is_finished=is_finished):
         return f"{saved[:1].upper()}{saved[1:]}."
-    if not result.is_answer or problem.items is not None or not problem.knows_variances:
+    if not result.is_answer or problem.items is not None or not problem.knows_variances or problem.is_bounded:
         return ""
     equally = row_of("uniform", problem)
     if problem.costs is not None or not equally.is_certified or not result.n_pulls:
