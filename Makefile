@@ -56,6 +56,7 @@ bench: $(READY)  ## speed and memory, written to benchmarks/results/
 	$(PY) -m benchmarks.speed
 	$(PY) -m benchmarks.plan
 	$(PY) -m benchmarks.race
+	$(PY) -m benchmarks.million
 	$(PY) -m benchmarks.workers
 	$(PY) -m benchmarks.durable
 	$(PY) -m benchmarks.report

@@ -23,6 +23,7 @@ from shortlist.arrays import (
     kth_largest,
     largest,
     places_in,
+    sorting,
 )
 
 BIG = (1 << 16) + 1  # the first size at which single lanes are searched by a sample
@@ -244,6 +245,12 @@ def test_places_in_few_edges() -> None:
     values = np.linspace(-2, 2, BIG)
     for edges in (np.array([0.5]), np.array([0.5, 0.5]), np.full(3, np.inf), np.array([-np.inf, 1.0])):
         np.testing.assert_array_equal(places_in(edges, values), np.searchsorted(edges, values))
+
+
+@given(numbers=arrays(np.int64, st.integers(0, 9), elements=st.integers(-3, 30)))
+def test_sorting(numbers: IntArray) -> None:
+    for some in (numbers, numbers % 9, np.random.default_rng(0).permutation(9)):
+        assert sorting(some).tolist() == sorted(range(len(some)), key=some.tolist().__getitem__)
 
 
 @given(numbers=arrays(np.int64, st.integers(0, 9), elements=st.integers(-3, 3)))

@@ -114,6 +114,16 @@ def is_increasing(numbers: IntArray) -> bool:
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
+def sorting(numbers: IntArray) -> IntArray:
+    """Return the order that sorts numbers; where most numbers up to the largest occur, without comparing."""
+    if len(numbers) == 0 or numbers.min() < 0 or numbers.max() >= 4 * len(numbers):
+        return np.argsort(numbers, kind="stable")
+    places = np.full(int(numbers.max()) + 1, -1)
+    places[numbers] = np.arange(len(numbers))
+    order = places[places >= 0]
+    return order if len(order) == len(numbers) else np.argsort(numbers, kind="stable")  # some occur twice
+
+
 def has_repeats(numbers: IntArray) -> bool:
     """Return whether a number occurs twice."""
     return not is_increasing(numbers) and len(np.unique(numbers)) < len(numbers)

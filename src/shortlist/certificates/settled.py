@@ -19,6 +19,9 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but
 from shortlist.certificates.cut import Prices
 
 _N_CUTS = 49  # a grid of cuts, to see which outsiders are open
+_SPREAD_OUT = sorted(range(_N_CUTS - 1), key=lambda place: place * 29 % (_N_CUTS - 1))
+"""Their positions, such that the first few are far apart."""
+_FEW = 4096  # outsiders: all cuts are looked at together
 _N_FINE_CUTS = 241  # a finer one, for the smallest epsilon
 _TIMES, _AT_A_TIME = 5, 25  # how often an interval is divided, and at how many points
 _HALVINGS = 20  # of the interval that contains the smallest epsilon
@@ -66,7 +69,13 @@ def open_outsiders(evidence: Evidence, incumbents: IntArray, epsilon: float) -> 
         return is_open
     cuts = np.linspace(low, _end_of_doubt(evidence, outsiders, low), _N_CUTS)
     needed = evidence.prices.still_needed(evidence.log_above(incumbents, cuts[1:] - epsilon).min(axis=0))
-    is_open[outsiders] = (evidence.log_below(outsiders, cuts[:-1]) < needed).any(axis=1)
+    if len(outsiders) <= _FEW:
+        is_open[outsiders] = (evidence.log_below(outsiders, cuts[:-1]) < needed).any(axis=1)
+        return is_open
+    for place in _SPREAD_OUT:  # most of very many arms are seen to be open at one of the first
+        is_short = evidence.log_below(outsiders, cuts[[place]])[:, 0] < needed[place]
+        is_open[outsiders[is_short]] = True
+        outsiders = outsiders[~is_short]
     return is_open
 
 

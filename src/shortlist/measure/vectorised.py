@@ -98,6 +98,8 @@ def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
         return _of_summary(answer, counts)
     is_list = isinstance(answer, list | tuple)
     if is_list and len(answer) == len(counts) and not all(np.isscalar(entry) for entry in answer):
+        if set(map(type, answer)) == {np.ndarray}:
+            return list(answer)
         return [to_numpy(entry) if is_foreign(entry) else entry for entry in answer]
     if is_foreign(answer) and counts[0] > 1 and _is_rows(answer, counts) and _is_float(answer):
         return Summaries(counts, *moments(answer), answer)

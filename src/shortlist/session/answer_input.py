@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from shortlist.store.events import Scored
 from shortlist.tickets import Ticket, Tickets
 
 _FEW = 10  # rewards that may be equal although they are nearly Gaussian
+_WHOLE, _REAL, _NONE = {int, np.int64}, {int, float, np.float64}, {type(None)}
 _PILOT = "variances are unknown, and answers to this round must include sample variances"
 
 
@@ -68,7 +70,15 @@ class Answers:
 
     @classmethod
     def of(
-        cls, problem: Problem, tickets: object, rewards: Any, means: Any, worker: str = "", **about: Any
+        cls,
+        problem: Problem,
+        tickets: object,
+        rewards: Any,
+        means: Any,
+        worker: str = "",
+        *,
+        sample_variances: Any = None,
+        **about: Any,
     ) -> "Answers":
         """Return answers to whole tickets, given as `rewards` or as `means`; see `Session.tell`.
 
@@ -83,7 +93,9 @@ class Answers:
         worker = worker and checked_worker(worker)
         if isinstance(tickets, Ticket):
             rewards = [rewards] if means is None else rewards
-            means = None if means is None else np.atleast_1d(means)
+            means, sample_variances = (
+                None if given is None else np.atleast_1d(given) for given in (means, sample_variances)
+            )
         several = _tickets_of(problem, tickets)
         if means is None:
             given = _summaries(several, rewards)
@@ -92,14 +104,16 @@ class Answers:
         else:
             refuse_means(problem)
             found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
+        if sample_variances is not None:
+            spreads = _spreads(several, rewards, sample_variances)
         answers = cls(problem, several, found, spreads, rewards, worker, **about)
         check_rounding(problem, found)
         for scores in about.get("scores") or ():
             check_rounding(problem, scores)
         if several.needs_variances:
-            if means is not None:
+            if means is not None and sample_variances is None:
                 raise MeasurementFailed(
-                    f"{_PILOT}: give `rewards`, or summaries with `variance`, not means alone."
+                    f"{_PILOT}: give `rewards`, summaries with `variance`, or `sample_variances` as well."
                 )
             check_variances(several, spreads)
         answers.check_bounds(problem)
@@ -153,9 +167,8 @@ class Answers:
             for arm, scores in zip(tickets.arms.tolist(), self.scores, strict=True):
                 check_answer(problem, arm, scores, Summary(len(scores), float(scores.mean())))
             return
-        if self.rewards is None:
-            unknown = np.full(len(tickets), np.nan)
-            check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, unknown))
+        if self.rewards is None or set(map(type, self.rewards)) == {Summary}:
+            check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, self.variances))
             return
         for place, (ticket, answer) in enumerate(zip(tickets, self.rewards, strict=True)):
             mean, variance = float(self.means[place]), float(self.variances[place])
@@ -181,6 +194,8 @@ def _summaries(tickets: Tickets, rewards: Any) -> Summaries:
     if rewards is None:
         raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
     _check_length(tickets, rewards)
+    if (quick := _all_summaries(tickets, rewards)) is not None:
+        return quick
     is_binary, pairs = tickets.problem.is_binary, zip(tickets, rewards, strict=True)
     found = [summary_of(answer, t.count, t.name, is_binary=is_binary) for t, answer in pairs]
     variances = np.array([np.nan if one.variance is None else one.variance for one in found])
@@ -188,6 +203,26 @@ def _summaries(tickets: Tickets, rewards: Any) -> Summaries:
     if tickets.problem.items is not None:
         scores = [scores_of(one, t.name) for t, one in zip(tickets, found, strict=True)]
     return Summaries(tickets.counts, np.array([one.mean for one in found]), variances, scores=scores)
+
+
+def _all_summaries(tickets: Tickets, answers: Any) -> Summaries | None:
+    """Return answers that are all valid summaries, without a loop over them; None if some are not."""
+    if tickets.problem.items is not None or set(map(type, answers)) != {Summary}:
+        return None
+    columns = (list(map(attrgetter(name), answers)) for name in ("count", "mean", "variance", "scores"))
+    counts, means, variances, scores = columns
+    kinds = [set(map(type, column)) for column in (counts, means, variances, scores)]
+    if not (kinds[0] <= _WHOLE and kinds[1] <= _REAL and kinds[2] <= _REAL | _NONE and kinds[3] == _NONE):
+        return None
+    given = Summaries(
+        np.array(counts, dtype=np.int64),
+        np.array(means, dtype=np.float64),
+        np.array(variances, dtype=np.float64),  # None becomes NaN
+    )
+    is_unknown = np.isnan(given.variances)
+    is_valid = (given.counts == tickets.counts) & np.isfinite(given.means)
+    is_valid &= is_unknown | ((given.variances >= 0) & (given.variances < np.inf))
+    return given if is_valid.all() and is_unknown.sum() == variances.count(None) else None
 
 
 def refuse_means(problem: Problem) -> None:
@@ -214,10 +249,25 @@ def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
     """Return the given mean of each ticket's rewards."""
     if rewards is not None:
         raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
-    _check_length(tickets, means)
-    required = "`means` must be a flat list of finite real numbers, one for each ticket."
+    return _numbers(tickets, means, "means")
+
+
+def _spreads(tickets: Tickets, rewards: Any, variances: Any) -> FloatArray:
+    """Return the given sample variance of each ticket's rewards."""
+    if rewards is not None:
+        raise MeasurementFailed("`sample_variances` go with `means`; `rewards` have their own.")
+    values = _numbers(tickets, variances, "sample_variances")
+    if (values < 0).any():
+        raise MeasurementFailed("`sample_variances` must not be negative.")
+    return np.where(tickets.counts > 1, values, np.nan)
+
+
+def _numbers(tickets: Tickets, given: Any, name: str) -> FloatArray:
+    """Return finite numbers, one for each ticket."""
+    _check_length(tickets, given)
+    required = f"`{name}` must be a flat list of finite real numbers, one for each ticket."
     try:
-        values = real_numbers(means, "means")
+        values = real_numbers(given, name)
     except InvalidProblem as error:
         raise MeasurementFailed(f"{required} {error}") from None
     if values.ndim != 1 or not np.isfinite(values).all():

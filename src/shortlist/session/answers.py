@@ -6,7 +6,7 @@ from itertools import compress
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats
+from shortlist.arrays import BoolArray, FloatArray, IntArray, is_increasing, sorting
 from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import declared, is_reward
 from shortlist.session.answer_input import Answers, check_variances
@@ -166,7 +166,8 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     numbers = parts.call_plan.find(calls)
     if given.scores is not None and (numbers < 0).any():
         return _ahead(history, given, numbers < 0)
-    if (numbers < 0).any() or has_repeats(numbers):
+    order = sorting(numbers)
+    if (numbers < 0).any() or not is_increasing(numbers[order]):
         raise NotAsked(
             "some calls occur twice or do not belong to this run, which splits its tickets into different "
             "calls."
@@ -178,7 +179,6 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
     _check_scored_calls(history, calls, given.scored)
     _check_bounds(history, given)
     _refuse_replaced(round)
-    order = np.argsort(numbers)
     numbers, places = numbers[order], places[order]
     means, variances = given.means[order], given.variances[order]
     scores = None if given.scores is None else [given.scores[place] for place in order.tolist()]

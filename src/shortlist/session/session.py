@@ -426,6 +426,7 @@ class Session:
         rewards: Any = None,
         *,
         means: float | Sequence[float] | FloatArray | None = None,
+        sample_variances: float | Sequence[float] | FloatArray | None = None,
         worker: str = "",
         scored: Sequence[Scored] = (),
         again: Sequence[int] = (),
@@ -444,6 +445,9 @@ class Session:
             For one ticket: its `count` rewards, or a `Summary` of them. For several: a list of such answers.
         means
             Instead of `rewards`: the mean of each ticket's rewards; for one ticket a number.
+        sample_variances
+            With `means`: the sample variance of each ticket's rewards, which strategies for unknown variances
+            need.
         worker
             The worker who measured; recorded in the log.
         scored
@@ -461,7 +465,16 @@ class Session:
             If the log could not be written. Then either all of the call is counted or nothing. Repeat the
             call with the same answers when the store works again.
         """
-        given = Answers.of(self.problem, tickets, rewards, means, worker, scored=scored, again=again)
+        given = Answers.of(
+            self.problem,
+            tickets,
+            rewards,
+            means,
+            worker,
+            sample_variances=sample_variances,
+            scored=scored,
+            again=again,
+        )
         self._warn(self.record(given))
 
     def _warn(self, events: Iterable[Event]) -> None:
