@@ -146,8 +146,8 @@ def saved_words(result: Result, *, is_finished: bool) -> str:
 def spared(result: Result, *, is_finished: bool = True) -> str:
     """Return what the strategy spared, as a sentence; empty if unknown, or nothing.
 
-    With shared items that is a part of the table; otherwise what equal pulls of all arms would have taken. That is
-    a figure for the stated variances, so there is none for rewards within bounds, whose variances are not known.
+    With shared items that is a part of the table; otherwise what equal pulls of all arms would have taken,
+    which depends on stated variances: there is no such figure for rewards within bounds.
     """
     problem = result.problem
     if saved := saved_words(result, is_finished=is_finished):
