@@ -123,7 +123,7 @@ def test_status_of_an_open_run(runs: Calls) -> None:
     runs.tell([rows[0] | {"mean": 0.5}], "--worker", "ann")
     words = runs("status", "trial").words
     assert words.startswith("trial: the best arm of 3 arms to within 0.3 ")
-    assert "(chosen by auto), seed 0; started on " in words
+    assert "level-race, seed 0; started on " in words, "chosen for few rounds"
     assert f"ticket prefix {rows[0]['ticket'].partition('-')[0]}" in words
     assert "4 pulls made, of at most " in words
     assert "lower bound" not in words, "none is proved for rewards within bounds"

@@ -80,9 +80,10 @@ class Account:
         if cap:
             found.append(now.n_made / cap)
         if left is not None:
-            found.append(now.n_made / (now.n_made + left * len(now.asked)))
+            found.append(now.n_made / max(1, now.n_made + left * len(now.asked)))
         if self._certified is not None:
-            found.append(now.problem.epsilon / self._certified.epsilon)
+            asked, certified = now.problem.epsilon, self._certified.epsilon
+            found.append(1.0 if certified <= asked else asked / certified)  # both may be 0
         self._share = min(1.0, max([self._share, *found]))
         return self._share if found else None
 
