@@ -238,7 +238,9 @@ def test_the_cap_is_known_after_the_pilot() -> None:
 def test_a_pilot_needs_more_than_means() -> None:
     session = sl.Session(asked(3), "t-race")
     tickets = session.ask()
-    with pytest.raises(sl.MeasurementFailed, match="give `rewards`, or summaries with `variance`"):
+    with pytest.raises(
+        sl.MeasurementFailed, match="give `rewards`, summaries with `variance`, or `sample_variances`"
+    ):
         session.tell(tickets, means=np.zeros(3))
     count = tickets[0].count
     with pytest.raises(sl.MeasurementFailed, match=r"arm-0 has no variance. Return all 22 rewards"):
