@@ -31,7 +31,9 @@ def heights(figure: str, curve: str) -> list[float]:
 def test_every_figure_is_there_and_on_the_page() -> None:
     shown = re.findall(r"!\[[^\]]+\]\(figures/([^)]+)\.svg\)", PAGE)
     assert sorted(shown) == sorted(FIGURES)
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(FIGURES)
+    drawn = [f"{name}.svg" for name in FIGURES]
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted([*drawn, "report.png"])
+    assert "](docs/figures/report.png)" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make docs-figures" in PAGE
     assert re.search(r"^docs-figures: .*\n.*tools\.figures$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
