@@ -1,5 +1,6 @@
 """A Dask cluster as the workers: the same run, also when workers are killed."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import shortlist as sl
+from shortlist.execution.dask import local_dask
 from tests.execution.measures import Once, exact, noisy, noisy_block, problem, summed_up
 
 
@@ -173,3 +175,13 @@ def test_an_address_where_nobody_answers_is_explained() -> None:
         pytest.raises(sl.InvalidProblem, match=r"tcp://127\.0\.0\.1:9.*dask scheduler"),
     ):
         sl.select(noisy, problem(), executor="tcp://127.0.0.1:9")
+
+
+def _log_level(logger: str) -> int:
+    return logging.getLogger(logger).getEffectiveLevel()
+
+
+def test_workers_of_a_local_cluster_print_nothing_of_their_own(capfd: pytest.CaptureFixture[str]) -> None:
+    with local_dask(1) as client:
+        assert client.submit(_log_level, "distributed.worker").result(timeout=180) == logging.CRITICAL
+    assert capfd.readouterr() == ("", "")

@@ -1,5 +1,6 @@
 """Dask clusters as executors. Dask is imported only when a cluster is used."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
@@ -54,9 +55,19 @@ def dask_client(executor: Any) -> Iterator[Any]:
 def local_dask(n_workers: int) -> Iterator[Any]:
     """Yield a client of a local cluster with so many processes, which end on exit."""
     distributed = _distributed()
+    import dask.config  # noqa: PLC0415
+
+    # Failures of tasks come back as exceptions. What Dask would print is a heartbeat that was under way while
+    # the cluster ended, with its traceback.
+    quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
     with ExitStack() as stack:
+        stack.enter_context(dask.config.set(quiet))
         cluster = distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         )
         stack.enter_context(cluster)
         yield stack.enter_context(distributed.Client(cluster, set_as_default=False))
