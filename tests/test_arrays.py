@@ -229,7 +229,7 @@ def test_all_but_the_chosen(n: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("n", [40, BIG])
+@pytest.mark.parametrize("n", [60, BIG])
 def test_places_in_edges_are_those_of_a_search(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     edges = np.sort(rng.choice([0.3, 1.0, 3.0]) ** rng.uniform(-6, 6, 90))
@@ -238,6 +238,7 @@ def test_places_in_edges_are_those_of_a_search(n: int, seed: int) -> None:
     edges = np.sort(edges)
     values = rng.uniform(-1, 1.2 * edges[80 - seed], n)
     values[:20], values[20:40] = edges[30:50], np.nextafter(edges[30:50], np.inf)  # on edges, and just above
+    values[40:60] = 2 * edges[edges < np.inf][-1]  # above all finite ones
     np.testing.assert_array_equal(places_in(edges, values), np.searchsorted(edges, values))
 
 
