@@ -556,6 +556,28 @@ def test_a_pilot_needs_variances(pilot: Calls, answer: dict[str, float], said: s
     assert said in done.err
 
 
+def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(call: Calls) -> None:
+    call.write("lab.toml", PILOT.replace("pilot = 10\nn = 2", "n = 4"))
+    begun = call("begin", "lab.toml", "--strategy", "paired-race", "--name", "trial")
+    assert begun.status == 0
+    assert "feed" not in begun.out, "with unknown variances, nothing can be fed"
+    rows = call.sheet()
+    done = call.tell([rows[0] | {"mean": 1.0}])
+    assert "line 2: variances are unknown. Give all" in done.err, "there is no pilot"
+    means = [row | {"mean": 57 + int(row["arm"]), "variance": 6.0} for row in rows]
+    slip = [*means[:-1], means[-1] | {"mean": 6000}]
+    refused = call.tell(slip)
+    assert refused.status == 2
+    assert "arm-3: the mean 6000 is far from those of the other arms, whose median is 58." in refused.err
+    assert "Is this a data-entry error? If it is right, repeat the command with --yes." in refused.err
+    assert call("export", "trial", "--json").data["answers"] == []
+    assert "4 answers added" in call.tell(slip, "--yes").words
+    assert call("export", "trial", "--json").data["answers"][-1]["mean"] == 6000
+    late = call("withdraw", "trial", rows[-1]["ticket"], "--why", "typed wrong")
+    assert late.status == 2
+    assert "begin another run with the same file and strategy" in late.err
+
+
 # --- without reissue ------------------------------------------------------------------------------
 
 

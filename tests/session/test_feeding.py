@@ -15,7 +15,8 @@ from shortlist.report.export import answer_rows
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.session import Session
-from shortlist.session.slips import replaced_rows, unusual, unusual_rows
+from shortlist.session.answer_input import Answers
+from shortlist.session.slips import _lone_reward, replaced_rows, unusual, unusual_answers, unusual_rows
 from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
 from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
 
@@ -561,6 +562,46 @@ def test_results_far_from_all_others_ask_for_a_second_look() -> None:
     assert unusual(normal.history, np.array([1]), np.array([10]), np.array([20.0]))
     unknown = Session(sl.Problem(m=1, epsilon=1.0, delta=0.1, n=3, rewards=sl.Gaussian()))
     assert unusual(unknown.history, np.array([1]), np.array([10]), np.array([1e9])) == ""
+
+
+@pytest.mark.parametrize("strategy", ["paired-race", "t-cut-race", "t-race", "dudewicz-dalal"])
+def test_slips_are_doubted_although_variances_are_unknown(strategy: str) -> None:
+    problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, n=5, rewards=sl.Gaussian())
+    session, rng = Session(problem, strategy), np.random.default_rng(1)
+    tickets = session.ask(worker="ann")
+    rewards = [rng.normal(57 + one.arm, 2.5, one.count).tolist() for one in tickets]
+
+    def doubt(given: object, means: object = None, variances: object = None) -> str:
+        answers = Answers.of(problem, tickets, given, means, sample_variances=variances)
+        return unusual_answers(session.history, answers)
+
+    assert doubt(rewards) == ""
+    slip = [[577.0, *rewards[0][1:]], *rewards[1:]]
+    assert "arm-0: the reward 577 is far from the other" in doubt(slip)
+    means, variances = [float(np.mean(one)) for one in rewards], [6.0] * 5
+    assert doubt(None, means, variances) == ""
+    assert "arm-2: the mean 5800 is far from" in doubt(None, [*means[:2], 5800.0, *means[3:]], variances)
+    session.tell(tickets, rewards)
+    tickets = session.ask(worker="ann")
+    known = {one.arm: float(np.mean(rewards[one.arm])) for one in tickets}
+    fresh = [known[one.arm] + 1.0 for one in tickets]
+    assert doubt(None, fresh, [6.0] * len(tickets)) == ""
+    assert "differs from the earlier mean" in doubt(None, [10 * fresh[0], *fresh[1:]], [6.0] * len(tickets))
+
+
+def test_right_answers_are_hardly_ever_doubted() -> None:
+    """Lists of Gaussian rewards, the shortest that are looked at included; one in a million is called far."""
+    rng = np.random.default_rng(2)
+    problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, n=6, rewards=sl.Gaussian())
+    for _ in range(40):
+        session = Session(problem, "paired-race")
+        for _ in range(3):
+            tickets = session.ask(worker="ann")
+            rewards = [rng.normal(one.arm, 0.5 + one.arm, one.count).tolist() for one in tickets]
+            assert unusual_answers(session.history, Answers.of(problem, tickets, rewards, None)) == ""
+            session.tell(tickets, rewards)
+    assert not any(_lone_reward(rng.normal(0, 1, 5)) for _ in range(2000))
+    assert _lone_reward(np.array([3.0, 3.0, 3.0, 3.0, 4.0])) == "", "rounded rewards are often equal"
 
 
 # --- adversaries ------------------------------------------------------------------------------------

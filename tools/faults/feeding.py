@@ -154,6 +154,30 @@ FAULTS = (
         "_FAR = 6e9",
     ),
     Fault(
+        "slips: with unknown variances, no reward of a list is far",
+        "session/slips.py",
+        "    if error == 0 or is_near:",
+        "    if True:",
+    ),
+    Fault(
+        "slips: with unknown variances, no first mean is far",
+        "session/slips.py",
+        "    if spread == 0 or abs(mean - middle)",
+        "    if True or abs(mean - middle)",
+    ),
+    Fault(
+        "slips: with unknown variances, no later mean is far",
+        "session/slips.py",
+        "    if freedom < 1 or error == 0 or abs",
+        "    if True or abs",
+    ),
+    Fault(
+        "slips: what other arms showed is taken for much too precise",
+        "session/slips.py",
+        "_WIDE = 20.0",
+        "_WIDE = 0.2",
+    ),
+    Fault(
         "slips: everything is far",
         "session/slips.py",
         "_FAR = 6.0",

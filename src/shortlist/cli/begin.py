@@ -80,6 +80,7 @@ def command(
     from shortlist.report.payloads import begun_dict
     from shortlist.report.worker_text import counted
     from shortlist.session import Session
+    from shortlist.session.feeding import can_be_fed
 
     if where == NOWHERE:
         raise InvalidProblem(
@@ -124,7 +125,7 @@ def command(
             show(_choices(usual, session.strategy))
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
-            if session.history.rules.anytime is not None and session.items is None:
+            if can_be_fed(session.history):
                 click.echo("or, with results that come in by themselves:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 

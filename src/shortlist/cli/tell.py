@@ -28,7 +28,7 @@ _MOST_CONFLICTS = 10  # shown one by one
     type=click.Choice(["csv", "json"]),
     help="Format of FILE; by default detected from its name or first character.",
 )
-@click.option("--yes", is_flag=True, help="Accept answers that are far from earlier ones of their arms.")
+@click.option("--yes", is_flag=True, help="Accept answers that are far from all others.")
 @worker_option
 @store_option
 @json_option("what was added")
@@ -38,19 +38,21 @@ def command(
     """Add the answers in FILE to RUN; FILE is - for standard input.
 
     FILE is the output of `shortlist ask --csv` with one more column: `mean`, the mean of all pulls of the
-    ticket; or `reward`, with one line per pull. In a pilot for unknown variances a mean also needs the sample
-    `variance`. The columns `arm`, `name` and `pulls`, if present, must match the ticket; other columns are
-    ignored. Tickets without an answer stay open. Answers of later rounds are accepted if all earlier ones are
-    present: so the output of `shortlist export` can be told to another run. JSON is a list:
+    ticket; or `reward`, with one line per pull. If variances are unknown, a mean also needs the sample
+    `variance`: in the first round or, by some strategies, in every one. The columns `arm`, `name` and
+    `pulls`, if present, must match the ticket; other columns are ignored. Tickets without an answer stay
+    open. Answers of later rounds are accepted if all earlier ones are present: so the output of `shortlist
+    export` can be told to another run. JSON is a list:
 
     \b
       [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
        {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
     If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
-    from all earlier ones of its arm is refused as a probable slip, unless --yes is given. Telling the same
-    answer again is harmless. If a ticket already has a different answer, that answer is kept, and the new
-    one is recorded as a conflict. Late answers are accepted.
+    from earlier ones of its arm is refused as a probable slip, unless --yes is given. If variances are
+    unknown, so is a reward that is very far from all others beside it, and a first mean that is very far from
+    those of other arms. Telling the same answer again is harmless. If a ticket already has a different
+    answer, that answer is kept, and the new one is recorded as a conflict. Late answers are accepted.
 
     \b
       shortlist tell trial ann.csv

@@ -227,6 +227,7 @@ def _thin(result: Result) -> list[Finding]:
     means = (
         "The mean of one selected arm is based" if n == 1 else f"The means of {n:,} selected arms are based"
     )
-    that = "That" if result.problem.is_bounded else "Given the stated variances that"
+    is_stated = result.problem.knows_variances and not result.problem.is_bounded
+    that = "Given the stated variances that" if is_stated else "That"
     words = f"{means} on fewer than {_THIN} pulls. {that} was enough to decide, but it is a rough estimate."
     return [Finding(False, words)]

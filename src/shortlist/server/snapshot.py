@@ -29,6 +29,7 @@ from shortlist.report.verdict import (
 from shortlist.report.worker_text import counted, worker_words
 from shortlist.run_urls import path_of
 from shortlist.server.run_cache import OpenRun
+from shortlist.session.feeding import can_be_fed
 from shortlist.session.holders import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.state import RunState
@@ -136,9 +137,7 @@ def glance(log: RunLog) -> dict[str, Any]:
         "share_known": bool(history.worst_case_pulls),
         "changed": None if log.changed_at is None else iso(log.changed_at),
         "is_done": history.is_final,
-        "can_be_fed": history.rules.anytime is not None
-        and history.problem.m < history.problem.n
-        and history.problem.items is None,
+        "can_be_fed": can_be_fed(history) and history.problem.m < history.problem.n,
     }
 
 
@@ -175,6 +174,7 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
             "progress": _progress(log.history, pace),
             "tallies": _tallies(log.history),
             "gauge": _gauge(log.history.n_pulls, report.cap, facts["lower_bound"]),
+            "knows_variances": log.history.problem.knows_variances,
             "needs_variances": log.history.round.tickets.needs_variances,
             "n_selected": len(report.result.indices),
             "rivals": dict(report.rivals),

@@ -234,6 +234,12 @@ def same_as_other_label(history: RunState, rows: FedRows) -> str:
     )
 
 
+def can_be_fed(history: RunState) -> bool:
+    """Return whether a run can use results that it did not ask for."""
+    problem = history.problem
+    return problem.items is None and problem.knows_variances and history.rules.anytime is not None
+
+
 def refuse_feeding(history: RunState) -> None:
     """Raise InvalidProblem if a run cannot use results that it did not ask for."""
     if history.problem.items is not None:
@@ -299,8 +305,8 @@ def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> li
     if round != history.round.number:
         raise NotAsked(
             f"round {round} was decided with the answer for {name}, and later rounds depend on it: it can no "
-            f"longer be withdrawn. To go on without it, begin another run with the same file, and tell it "
-            f"the answers of the earlier rounds, which `shortlist export` lists."
+            f"longer be withdrawn. To go on without it, begin another run with the same file and strategy, "
+            f"and tell it the right answers, which `shortlist export` lists: see `shortlist docs by-hand`."
         )
     if not asked.is_told[place].all():
         raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")

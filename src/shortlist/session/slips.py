@@ -1,13 +1,23 @@
-"""Data-entry errors: answers that are far from all earlier ones of the same arm ask for a second look."""
+"""Data-entry errors: answers that are far from all others ask for a second look.
+
+If variances are known, an answer is compared with the earlier ones of its arm. If not, it is compared with
+what the run has shown so far: the rewards beside it, the earlier ones of its arm, and other arms.
+"""
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.session.answer_input import Answers
 from shortlist.session.feeding import FedRows, same_as_other_label
 from shortlist.session.state import RunState
+from shortlist.tickets import Tickets
 
 SLIP = "Is this a data-entry error?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
+_RARE = 1e-6  # if variances are unknown, a right answer is called far with at most this probability
+_FEWEST = 5  # rewards in a list, to tell one of them from the others
+_ARMS = 3  # other arms, to tell a new one from them
+_WIDE = 20.0  # times what other arms differ and vary; there is no probability for this
 
 
 def unusual_rows(history: RunState, rows: FedRows) -> str:
@@ -98,3 +108,112 @@ def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     from scipy.special import rel_entr  # noqa: PLC0415 - scipy is slow to import
 
     return np.asarray(rel_entr(p, q) + rel_entr(1 - p, 1 - q), dtype=np.float64)
+
+
+def unusual_answers(history: RunState, given: Answers) -> str:
+    """Return a sentence about the first new answer that is probably a data-entry error; else nothing."""
+    round = history.round
+    new = np.flatnonzero(~round.is_told[round.places(given.tickets.arms)])
+    tickets, means = given.tickets.take(new), given.means[new]
+    problem = history.problem
+    if problem.knows_variances or problem.is_bounded:
+        return unusual(history, tickets.arms, tickets.counts, means)
+    lists = [given.rewards[place] for place in new.tolist()] if given.rewards is not None else []
+    for ticket, rewards in zip(tickets, lists, strict=False):
+        if isinstance(rewards, list) and (found := _lone_reward(np.array(rewards))):
+            return f"{ticket.name}: {found}"
+    if problem.items is not None:
+        return ""
+    pulls, sums, freedom, squares = _seen(history)
+    fresh = np.flatnonzero(pulls[tickets.arms] == 0)
+    _add_squares(freedom, squares, tickets.take(fresh), given.variances[new][fresh])
+    everything = np.full(problem.n, np.nan)
+    everything[tickets.arms] = means
+    everything[pulls > 0] = sums[pulls > 0] / pulls[pulls > 0]
+    with np.errstate(invalid="ignore"):
+        usual = (
+            float(np.nanmedian(np.where(freedom > 0, squares / freedom, np.nan))) if freedom.any() else 0.0
+        )
+    for ticket, mean in zip(tickets, means.tolist(), strict=True):
+        if pulls[ticket.arm]:
+            found = _far_from_own(
+                mean,
+                everything[ticket.arm],
+                ticket.count,
+                int(pulls[ticket.arm]),
+                freedom[ticket.arm],
+                squares[ticket.arm],
+            )
+        else:
+            found = _far_from_others(mean, np.delete(everything, ticket.arm), np.sqrt(usual))
+        if found:
+            return f"{ticket.name}: the mean {mean:g} {found}"
+    return ""
+
+
+def _seen(history: RunState) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Return, by arm, how many rewards were told, and their sum; degrees of freedom, and sums of squares."""
+    n = history.problem.n
+    pulls, sums, freedom, squares = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n)
+    for round in history.rounds:
+        places = np.flatnonzero(round.is_told)
+        tickets = round.tickets.take(places)
+        pulls[tickets.arms] += tickets.counts
+        sums[tickets.arms] += tickets.counts * round.means[places]
+        if round.spreads is not None:
+            _add_squares(freedom, squares, tickets, round.spreads[places])
+    return pulls, sums, freedom, squares
+
+
+def _add_squares(freedom: IntArray, squares: FloatArray, tickets: Tickets, variances: FloatArray) -> None:
+    """Add the degrees of freedom and the sums of squares of answers, in place; NaN is an unknown variance."""
+    is_known = ~np.isnan(variances)
+    arms, added = tickets.arms[is_known], tickets.counts[is_known] - 1
+    freedom[arms] += added
+    squares[arms] += added * variances[is_known]
+
+
+def _far_from_own(mean: float, known: float, count: int, earlier: int, freedom: int, squares: float) -> str:
+    """Return what is unusual about a mean, given the earlier rewards of the same arm."""
+    error = np.sqrt(squares / max(freedom, 1) * (1 / count + 1 / earlier))
+    if freedom < 1 or error == 0 or abs(mean - known) <= _limit(freedom, _RARE) * error:
+        return ""
+    return (
+        f"differs from the earlier mean {known:g} (of {earlier:,} rewards) by "
+        f"{abs(mean - known) / error:.0f} standard errors; one of them may be wrong."
+    )
+
+
+def _far_from_others(mean: float, others: FloatArray, scale: float) -> str:
+    """Return what is unusual about the first mean of an arm, given those of others and their scale."""
+    others = others[~np.isnan(others)]
+    if len(others) < _ARMS:
+        return ""
+    middle = float(np.median(others))
+    spread = max(float(np.median(np.abs(others - middle))), scale)
+    if spread == 0 or abs(mean - middle) <= _WIDE * spread:
+        return ""
+    return f"is far from those of the other arms, whose median is {middle:g}."
+
+
+def _lone_reward(rewards: FloatArray) -> str:
+    """Return a sentence if one reward of a list is far from all others, if Gaussian; else nothing."""
+    if len(rewards) < _FEWEST:
+        return ""
+    place = int(np.argmax(np.abs(rewards - np.median(rewards))))
+    others = np.delete(rewards, place)
+    error = others.std(ddof=1) * np.sqrt(1 + 1 / len(others))
+    is_near = abs(rewards[place] - others.mean()) <= error * _limit(len(others) - 1, _RARE / len(rewards))
+    if error == 0 or is_near:  # they may all be equal because they are rounded
+        return ""
+    return (
+        f"the reward {rewards[place]:g} is far from the other {len(others):,}, which lie between "
+        f"{others.min():g} and {others.max():g}."
+    )
+
+
+def _limit(freedom: int, chance: float) -> float:
+    """Return what the absolute value of a Student variable exceeds with this probability."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - scipy is slow to import
+
+    return float(-stdtrit(freedom, chance / 2))

@@ -14,7 +14,7 @@ from shortlist.measure.shared_items import ids_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, ticket_text
-from shortlist.session.slips import SLIP, unusual
+from shortlist.session.slips import SLIP, unusual_answers
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
 
@@ -181,9 +181,10 @@ def _summary(entry: Entry, asked: Tickets, place: int) -> tuple[Any, Summary]:
             f"count is {entry.count:,.15g}. Make exactly as many pulls as the ticket asks for."
         )
     if tickets.needs_variances and entry.rewards is None and entry.variance is None:
+        why = ", and this round is the pilot that estimates them" if tickets.is_pilot else ""
         raise InvalidAnswers(
-            f"{entry.where}: variances are unknown, and this round is the pilot that estimates them. Give "
-            f"all {ticket.count:,} rewards of {ticket.name}, or their `mean` and sample `variance`."
+            f"{entry.where}: variances are unknown{why}. Give all {ticket.count:,} rewards of "
+            f"{ticket.name}, or their `mean` and sample `variance`."
         )
     try:
         told = entry.rewards or Summary(ticket.count, entry.mean or 0.0, entry.variance)
@@ -259,7 +260,7 @@ def tell_sheet(
     again
         Rounds and arms of tickets that were measured, or tried, more than once.
     careful
-        Whether to refuse answers of the current round that are far from all earlier ones of their arms.
+        Whether to refuse answers of the current round that are far from all others.
 
     Raises
     ------
@@ -295,13 +296,11 @@ def run_with_code(store: Store, code: str) -> str | None:
 
 
 def _refuse_slips(session: Session, sheet: Sheet) -> None:
-    """Refuse new answers of this round that are far from the earlier ones of their arms."""
+    """Refuse new answers of this round that are far from all others."""
     round = session.history.round
     own = sheet.rounds.get(round.number)
     for given in Sheet({round.number: own} if own else {}).answers(session):
-        new = np.flatnonzero(~round.is_told[round.places(given.tickets.arms)])
-        some = given.tickets.take(new)
-        if found := unusual(session.history, some.arms, some.counts, given.means[new]):
+        if found := unusual_answers(session.history, given):
             raise InvalidAnswers(f"{found} {SLIP} If it is right, repeat the command with --yes.")
 
 
