@@ -22,6 +22,7 @@ from shortlist.arrays import (
     is_increasing,
     kth_largest,
     largest,
+    order_of,
     places_in,
     sorting,
 )
@@ -219,6 +220,12 @@ def test_items_at_the_largest_values_are_those_that_largest_names(kind: str, k: 
         found = at_largest(items.reshape(shape), values.reshape(shape), taken)
         expected = at(items.reshape(shape), largest(values.reshape(shape), taken))
         assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_values", [3, 400, 10**9])
+def test_equal_values_are_ordered_by_their_indices(n_values: int) -> None:
+    values = np.random.default_rng(0).integers(0, n_values, 500).astype(float)
+    assert order_of(values).tolist() == sorted(range(500), key=lambda place: (values[place], place))
 
 
 @given(st.integers(1, 30), seeds)

@@ -422,8 +422,20 @@ FAULTS = (
     Fault(
         "race: more pulls beyond the top than promised",
         "strategies/race.py",
-        "state.n_excess + climbers.excess(counts) > plan.excess",
-        "state.n_excess + climbers.excess(counts) > 9 * plan.excess + 9",
+        "climbers.excess(np.minimum(wanted, limit), counts) > plan.excess",
+        "climbers.excess(np.minimum(wanted, limit), counts) > 9 * plan.excess + 9",
+    ),
+    Fault(
+        "race: arms at the top are not counted as beyond it",
+        "strategies/race.py",
+        "high = np.flatnonzero(reached >= plan.rungs.top)",
+        "high = np.flatnonzero(reached > plan.rungs.top + 1)",
+    ),
+    Fault(
+        "arrays: equal values in no order",
+        "arrays.py",
+        "if (found[1:] == found[:-1]).any() else order",
+        "if False else order",
     ),
     Fault(
         "race: batches too small beyond the top",
@@ -434,8 +446,8 @@ FAULTS = (
     Fault(
         "race: a batch is pooled as if it were all",
         "strategies/race.py",
-        "pooled[arms] += (told.means - pooled[arms]) * shares",
-        "pooled[arms] = told.means",
+        "after = before + (told.means - before) * shares",
+        "after = told.means",
     ),
     Fault(
         "bounded: the weights of tilts add up to more than 1",

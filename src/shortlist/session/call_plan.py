@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray
+from shortlist.arrays import BoolArray, FloatArray, IntArray, order_of
 from shortlist.checks import whole_number
 from shortlist.measure import Calls, pooled
 from shortlist.problem import Problem
@@ -240,7 +240,7 @@ class CallPlan:
         times[odd] = 1 - times[odd - 1]
         times += turn
         times /= np.repeat(n_by_ticket, n_by_ticket)
-        return np.argsort(times, kind="stable")
+        return order_of(times)
 
     def numbers(self, first: int, stop: int) -> IntArray:
         """Return the numbers of the calls at some positions of the order."""

@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, blocks, kth_largest, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, blocks, is_increasing, kth_largest, largest
 from shortlist.certificates.certificate import Certificate, certificate_of, guarantee_by_cuts
 from shortlist.certificates.settled import open_outsiders
 from shortlist.problem import Problem
@@ -256,9 +256,7 @@ def _caution(n: int) -> float:
 def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     """Return which outsiders are open and a batch to settle them, empty if all have reached the top."""
     plan = state.course
-    gaps = state.means - state.means[incumbents].min()
-    gaps /= plan.problem.epsilon
-    np.minimum(gaps, FAR, out=gaps)
+    gaps = _gaps(state, float(state.means[incumbents].min()))
     if plan.evidence is None:
         is_open = _open_outsiders(plan, gaps, state.rungs, incumbents)
     else:
@@ -286,6 +284,16 @@ def _doubts(state: Open, incumbents: IntArray) -> tuple[BoolArray, Batch]:
     return is_open, _in_order(arms, counts)
 
 
+def _gaps(state: Open, lowest: float) -> FloatArray:
+    """Return the gaps of all arms to the lowest incumbent's mean, in units of epsilon."""
+    gaps = np.empty_like(state.means)
+    for block in blocks(gaps.shape):
+        part = np.subtract(state.means[block], lowest, out=gaps[block])
+        part /= state.course.problem.epsilon
+        np.minimum(part, FAR, out=part)
+    return gaps
+
+
 def _expected(state: Open, gaps: FloatArray, incumbents: IntArray) -> FloatArray:
     """Return the gaps that incumbents would have if the arms with the largest means took their places.
 
@@ -304,10 +312,10 @@ def _pooled(state: Open, told: Moments) -> Open:
     """Return the state with a batch added."""
     plan, arms, counts = state.course, state.arms, state.counts
     pulls, pooled, rungs = state.pulls.copy(), state.means.copy(), state.rungs.copy()
-    totals = pulls[arms] + counts
+    totals, before = pulls[arms] + counts, pooled[arms]
     shares = counts / totals
-    pulls[arms] = totals
-    pooled[arms] += (told.means - pooled[arms]) * shares
+    after = before + (told.means - before) * shares
+    pulls[arms], pooled[arms] = totals, after
     unit, squares = state.unit, state.squares
     if plan.problem.is_graded:
         fresh = plan.problem.mean_squares(counts, told.means, told.variances)
@@ -315,8 +323,10 @@ def _pooled(state: Open, told: Moments) -> Open:
         squares[arms] += (fresh - squares[arms]) * shares
     if plan.evidence is not None:
         unit = unit.copy()
-        unit[arms] = _units(state, totals, pooled[arms], squares[arms])
-    rungs[arms] = plan.reached(totals, unit[arms])
+        unit[arms] = _units(state, totals, after, squares[arms])
+    rungs[arms] = reached = plan.reached(totals, unit[arms])
+    high = np.flatnonzero(reached >= plan.rungs.top)
+    excess = plan.beyond_top(arms[high], state.pulls[arms[high]], counts[high])
     return replace(
         state,
         unit=unit,
@@ -325,40 +335,41 @@ def _pooled(state: Open, told: Moments) -> Open:
         squares=squares,
         rungs=rungs,
         n_pulls=state.n_pulls + int(counts.sum()),
-        n_excess=state.n_excess + _excess(state, arms, counts),
+        n_excess=state.n_excess + excess,
         n_rounds=state.n_rounds + 1,
     )
 
 
 def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents: IntArray) -> BoolArray:
     """Return which outsiders are not yet settled with all incumbents."""
-    reaches = gaps + plan.rungs.furthest[rungs]
-    reaches[incumbents] = -np.inf
-    thresholds = plan.rungs.thresholds(gaps[incumbents], rungs[incumbents], float(reaches.max()))
-    is_open: BoolArray = gaps > thresholds[rungs]
-    is_open[incumbents] = False
+    own, others = gaps[incumbents], gaps.copy()
+    others[incumbents] = -np.inf
+    furthest, every = plan.rungs.furthest, [*blocks(gaps.shape)]
+    highest = max(float((others[block] + furthest[rungs[block]]).max()) for block in every)
+    thresholds = plan.rungs.thresholds(own, rungs[incumbents], highest)
+    is_open = np.empty(len(gaps), dtype=np.bool_)
+    for block in every:
+        np.greater(others[block], thresholds[rungs[block]], out=is_open[block])
     return is_open
 
 
 @dataclass(frozen=True, eq=False)
 class _Climbers:
-    """Arms that may climb: their rungs, units and pulls, and how many pulls each lacks to the top."""
+    """Arms that may climb: their rungs, units and pulls."""
 
     course: Course
+    arms: IntArray
     rungs: IntArray
     unit: FloatArray
     pulls: IntArray
-    spare: IntArray
 
     @classmethod
     def of(cls, state: Open, arms: IntArray, rungs: IntArray) -> "_Climbers":
-        pulls = state.pulls[arms]
-        spare = np.maximum(state.course.enough[arms] - pulls, 0)
-        return cls(state.course, rungs, state.unit[arms], pulls, spare)
+        return cls(state.course, arms, rungs, state.unit[arms], state.pulls[arms])
 
     def take(self, places: IntArray) -> "_Climbers":
         """Return some of the arms, by position."""
-        arrays = (self.rungs, self.unit, self.pulls, self.spare)
+        arrays = (self.arms, self.rungs, self.unit, self.pulls)
         return _Climbers(self.course, *(array[places] for array in arrays))  # type: ignore[arg-type]
 
     def to(self, aimed: IntArray) -> IntArray:
@@ -371,17 +382,18 @@ class _Climbers:
             counts[block] = np.where(aimed[block] > rungs, missing, 0)
         return counts
 
-    def excess(self, counts: IntArray) -> int:
-        """Return how many pulls of a batch would be beyond the top."""
-        return sum(
-            int(np.maximum(counts[block] - self.spare[block], 0).sum()) for block in blocks(counts.shape)
-        )
+    def excess(self, aimed: IntArray, counts: IntArray) -> int:
+        """Return how many pulls would be beyond the top: only arms that aim beyond it have any."""
+        beyond = np.flatnonzero(aimed > self.course.rungs.top)
+        return self.course.beyond_top(self.arms[beyond], self.pulls[beyond], counts[beyond])
 
 
 def _in_order(arms: IntArray, counts: IntArray) -> Batch:
     """Return the batch of the arms that are pulled at all, in increasing order of the arms."""
     asked = np.flatnonzero(counts)
     arms, counts = arms[asked], counts[asked]
+    if is_increasing(arms):
+        return Batch(arms, counts)
     order = np.argsort(arms, kind="stable")
     return Batch(arms[order], counts[order])
 
@@ -411,7 +423,7 @@ def _towards(state: Open, climbers: _Climbers, wanted: IntArray) -> IntArray:
     plan, limit = state.course, climbers.rungs + CLIMB
     counts = climbers.to(np.minimum(wanted, limit))
     while True:
-        if state.n_excess + climbers.excess(counts) > plan.excess:
+        if state.n_excess + climbers.excess(np.minimum(wanted, limit), counts) > plan.excess:
             wanted = np.minimum(wanted, np.maximum(plan.rungs.top, climbers.rungs))
             counts = climbers.to(np.minimum(wanted, limit))
         further = np.flatnonzero(wanted > limit)
@@ -435,12 +447,6 @@ def _with_more(counts: IntArray, most: IntArray, gaps: FloatArray, least: float)
 def _least(n_rounds: int, pulls: float) -> float:
     """Return the smallest size of a batch after this many rounds and pulls."""
     return max(1.0, LEAST * GROWTH ** min(n_rounds, MOST_GROWTH) * pulls)
-
-
-def _excess(state: Open, arms: IntArray, counts: IntArray) -> int:
-    """Return how many pulls of a batch would be beyond the top."""
-    spare = np.maximum(state.course.enough[arms] - state.pulls[arms], 0)
-    return int(np.maximum(counts - spare, 0).sum())
 
 
 def _n_rounds(problem: Problem) -> int:

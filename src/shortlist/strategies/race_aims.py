@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, all_but, largest, places_in
+from shortlist.arrays import FloatArray, IntArray, all_but, largest, order_of, places_in
 from shortlist.certificates.cut import least_deviation
 from shortlist.strategies.race_course import DISCOUNTS, Rungs
 
@@ -40,7 +40,7 @@ class Arms(NamedTuple):
             return Arms(self.gaps, self.rungs, self.unit[self.at]).few(most, urgency)
         if len(self.gaps) <= most:
             return self
-        order = np.argsort(-urgency, kind="stable")
+        order = order_of(-urgency)
         starts = np.unique(np.geomspace(1, len(order), most, endpoint=False).astype(np.int64)) - 1
         picked = order[starts]
         return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
@@ -94,7 +94,7 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
     logs = logs + (information * deviations) ** 2 / (2 * (information + ladder.prior_above))  # approximately
     above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
     places = ladder.places(above[:, 1:] - ladder.prices.above)
-    thresholds = (around[:, None, :-1] - ladder.reaches[:, places].transpose(1, 0, 2)).min(axis=2)
+    thresholds = (around[:, :-1, None] - ladder.by_target[places]).min(axis=1)
     found: FloatArray = np.maximum.accumulate(thresholds, axis=1)
     return found
 

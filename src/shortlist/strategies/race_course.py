@@ -59,6 +59,11 @@ class Rungs:
         """By rung: how far below a cut an arm's mean must lie if it needs all the evidence there is."""
         return self.reaches[:, -2].copy()
 
+    @cached_property
+    def by_target(self) -> FloatArray:
+        """The transpose of `reaches`, with one row per target."""
+        return np.ascontiguousarray(self.reaches.T)
+
     def above(self, gaps: FloatArray, rungs: IntArray, cuts: FloatArray) -> FloatArray:
         """Return the smallest relative evidence of incumbents above cuts; on a rung, the lowest has it."""
         lowest = np.full(len(self.information), np.inf)
@@ -140,6 +145,11 @@ class Course:
         """Return the total number of pulls with which arms have reached these rungs."""
         whole = np.ceil(self.rungs.information[rungs] * unit)
         return np.maximum(whole, 1.0).astype(np.int64)
+
+    def beyond_top(self, arms: IntArray, pulls: IntArray, counts: IntArray) -> int:
+        """Return how many of further pulls of arms with so many pulls are beyond the top."""
+        spare = np.maximum(self.enough[arms] - pulls, 0)
+        return int(np.maximum(counts - spare, 0).sum())
 
     def reached(self, pulls: IntArray, unit: FloatArray) -> IntArray:
         """Return the highest rung that arms have reached with this many pulls."""
