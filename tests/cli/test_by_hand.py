@@ -103,7 +103,7 @@ def test_begin_says_the_name_and_how_to_ask(call: Calls) -> None:
     assert done.status == 0
     assert "Run trial-wnelim-seed7 created, strategy wnelim; round 0 asks for 3 tickets." in done.words
     assert done.out.splitlines()[-1] == (
-        "  shortlist ask trial-wnelim-seed7 --csv --store 'my runs.db' > tickets.csv"
+        "  shortlist ask trial-wnelim-seed7 -o tickets.csv --store 'my runs.db'"
     )
     again = call("begin", "trial.toml", "--seed", "7", "--strategy", "wnelim", "--store", "my runs.db")
     assert again.status == 0
@@ -143,7 +143,7 @@ def test_ask_shows_a_table_or_a_sheet(trial: Calls) -> None:
     assert "2 tickets of round 0, 8 pulls, reserved for ann until" in shown.words
     assert shown.out.splitlines()[-1] == "  shortlist tell trial ANSWERS.csv"
     sheet = trial("ask", "trial", "--worker", "ann", "--max", "2", "--csv")
-    assert sheet.out.splitlines()[0] == "ticket,arm,name,pulls,seed"
+    assert sheet.out.splitlines()[0] == "ticket,arm,name,pulls,seed,mean"
     assert len(sheet.out.splitlines()) == 3
     assert "reserved for ann" in sheet.err
     data = trial("ask", "trial", "--worker", "ann", "--max", "2", "--json").data
@@ -219,7 +219,7 @@ def test_tell_reports_what_it_took(trial: Calls) -> None:
     assert again.words == "1 answer added; 1 already known. 1 of 3 tickets of round 0 is still open."
     done = trial.tell(rows)
     assert "1 answer added; 2 already known. Round 1 asks for" in done.words
-    assert done.out.splitlines()[-1] == "  shortlist ask trial --csv > tickets.csv"
+    assert done.out.splitlines()[-1] == "  shortlist ask trial -o tickets.csv"
     assert done.err == ""
     assert trial("status", "trial", "--json").data["n_pulls"] == 12
 
@@ -279,8 +279,10 @@ def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
         "ticket\tmean\tvariance\tcount\n{0}\t.5\t\t4\n{1}\t1\t0\t\n",
         'note,ticket,mean\n"a, b\nc",{0},0.5\n"say ""d""",{1},1\n',
         "ticket,mean\n{2},0.5\n{1},1\n",
+        "ticket,mean,rewards\n{0},,0.5 1;0 0.5\n{1},1,\n",
+        "ticket,mean,reward\n{0},0.5,\n{1},1,\n",
     ],
-    ids=["plain", "Excel", "quoted", "sep", "tabs", "notes", "capitals"],
+    ids=["plain", "Excel", "quoted", "sep", "tabs", "notes", "capitals", "one cell", "an empty column"],
 )
 def test_sheets_of_all_kinds_are_understood(trial: Calls, sheet: str) -> None:
     tickets = [row["ticket"] for row in trial.sheet()]
@@ -297,7 +299,7 @@ REFUSED = {
     "nothing": ("", "it is empty"),
     "no ticket column": ("name,mean\nnorth,1\n", "no column `ticket` among 'name', 'mean'"),
     "no answers": ("ticket,name\n{0},north\n", "neither `reward` nor `mean`"),
-    "two kinds": ("ticket,mean,reward\n{0},1,1\n", "both a column `reward` and a column `mean`"),
+    "two kinds": ("ticket,mean,reward\n{0},1,1\n", "answers in both columns `reward` and `mean`"),
     "two columns": ("ticket,mean,mean\n{0},1,1\n", "`mean` occurs 2 times"),
     "not a number": (
         "ticket,mean\n{0},1\n{1},good\n",
@@ -321,7 +323,12 @@ REFUSED = {
         "ticket,reward\n{0},1\n{0},0\n",
         "line 2: ticket {0} asks for 4 pulls of north, but",
     ),
-    "a gap in rewards": ("ticket,reward\n{0},1\n{0},\n", "line 3: there is no reward, but other lines"),
+    "too many in a cell": ("ticket,rewards\n{0},1 0 1 1 0\n", "asks for 4 pulls of north, but there are 5"),
+    "a cell and a mean": (
+        "ticket,mean,rewards\n{0},1,1 1 1 1\n",
+        "line 2: there are `rewards` and a summary",
+    ),
+    "text in a cell": ("ticket,rewards\n{0},1 x 1 1\n", "line 2: the reward is 'x'"),
     "wrong count": (
         "ticket,mean,count\n{0},1,2\n",
         "line 2: ticket {0} asks for 4 pulls of north, but the count",
@@ -378,6 +385,45 @@ def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None
     assert done.err.endswith("Nothing was added.\n")
     assert done.err.count("\n") == 1
     assert trial("status", "trial", "--json").data["n_pulls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sheet", "where"),
+    [
+        ("ticket,reward\n{0},1\n{0},\n{1},1\n{1},1\n{1},0\n{1},0\n", "line 3"),
+        ("ticket,pulls,rewards\n{0},4,1 0 1\n{1},4,1 1 0 0\n{2},4,\n", "line 2"),
+    ],
+)
+def test_complete_tickets_are_taken_and_unfinished_ones_named(trial: Calls, sheet: str, where: str) -> None:
+    tickets = [row["ticket"] for row in trial.sheet()]
+    trial.write("answers.csv", sheet.format(*tickets))
+    done = trial("tell", "trial", "answers.csv")
+    assert done.status == 0
+    assert "1 answer added" in done.words
+    assert f"Left open, since rewards are missing: {tickets[0]} ({where})." in done.words
+    (told,) = trial("export", "trial", "--json").data["answers"]
+    assert (told["ticket"], told["mean"]) == (tickets[1], 0.5)
+
+
+def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial: Calls) -> None:
+    done = trial("ask", "trial", "-o", "tickets.csv")
+    assert done.out.splitlines()[-1] == "  shortlist tell trial tickets.csv"
+    lines = (trial.folder / "tickets.csv").read_text().splitlines()
+    assert [line[-1] for line in lines[1:]] == [","] * 3, "the mean is to be filled in"
+    assert trial("ask", "trial", "-o", "tickets.csv").status == 0, "nothing is filled in"
+    filled = "\n".join([lines[0], lines[1] + "1", *lines[2:]])
+    trial.write("tickets.csv", filled)
+    refused = trial("ask", "trial", "-o", "tickets.csv")
+    assert refused.status == 2
+    assert "tickets.csv has 1 answer that the run was not told." in refused.err
+    assert (trial.folder / "tickets.csv").read_text() == filled
+    assert trial("tell", "trial", "tickets.csv").status == 0
+    assert trial("ask", "trial", "-o", "tickets.csv").status == 0
+    assert len((trial.folder / "tickets.csv").read_text().splitlines()) == 3, "two tickets are left"
+    trial.write("letter.csv", "Dear Ann")
+    other = trial("ask", "trial", "-o", "letter.csv")
+    assert other.status == 2
+    assert "letter.csv exists, and is not a sheet of tickets" in other.err
 
 
 FORMULA = "=cmd|'/C calc'!A0"

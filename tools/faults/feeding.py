@@ -154,6 +154,18 @@ FAULTS = (
         "_FAR = 6e9",
     ),
     Fault(
+        "sheets: answers that were not told are overwritten",
+        "session/tell_sheet.py",
+        "        n_untold += (not entry.is_open or bool(entry.unfinished)) and not known\n",
+        "",
+    ),
+    Fault(
+        "sheets: a ticket with missing rewards is not named",
+        "session/tell_sheet.py",
+        "for entry in entries if entry.unfinished)",
+        "for entry in entries if False)",
+    ),
+    Fault(
         "slips: with unknown variances, no reward of a list is far",
         "session/slips.py",
         "    if error == 0 or is_near:",

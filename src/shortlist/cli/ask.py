@@ -1,16 +1,18 @@
 """``shortlist ask``: lease tickets to a worker."""
 
+import io
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import Span, json_option, store_option, worker_option
-from shortlist.cli.output import print_csv, print_json, show, show_plain
+from shortlist.cli.output import print_csv, print_json, show, show_plain, write_whole
 from shortlist.cli.resuming import next_command
 from shortlist.cli.stores import refuse_file, who, writing
-from shortlist.errors import InvalidProblem
+from shortlist.errors import InvalidAnswers, InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.session import Session
@@ -31,10 +33,23 @@ _MOST_SHOWN = 20
     help="How long the tickets are reserved: 90s, 15min, 24h or 7d.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print a CSV file to fill in, for spreadsheets.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the CSV file to this path. Refused if it has answers that were not told.",
+)
 @store_option
 @json_option("the tickets")
 def command(
-    run: str, worker: str | None, limit: int | None, lease: float, as_csv: bool, where: str, as_json: bool
+    run: str,
+    worker: str | None,
+    limit: int | None,
+    lease: float,
+    as_csv: bool,
+    output: Path | None,
+    where: str,
+    as_json: bool,
 ) -> None:
     """Lease tickets of RUN to a worker: which arms to measure, and how often.
 
@@ -46,7 +61,7 @@ def command(
 
     \b
       shortlist ask trial --worker ann --max 10
-      shortlist ask trial --worker ann --csv > ann.csv
+      shortlist ask trial --worker ann -o ann.csv
       shortlist ask trial --worker rig-2 --lease 15min --json
 
     Exit status: 0 tickets were printed, or the run has ended; 2 no such run; 3 all tickets of this round are
@@ -55,32 +70,59 @@ def command(
     from shortlist.report.payloads import asked_dict, ended_dict
     from shortlist.session import Session
 
-    if as_csv and as_json:
+    if (as_csv or output is not None) and as_json:
         raise InvalidProblem("give either --csv or --json, not both.")
     worker = who(worker)
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
         session = Session.resume(store, run)
+        if output is not None:
+            _refuse_loss(session, output)
         tickets = session.ask(limit, worker=worker, lease=lease)
         if as_json:
             print_json(asked_dict(session, tickets, worker) | ended_dict(session))
+        elif output is not None:
+            if len(tickets):
+                text = io.StringIO()
+                _print_sheet(session, tickets, text)
+                write_whole(output, text.getvalue())
         elif as_csv:
             _print_sheet(session, tickets)
         elif len(tickets):
             _show(session, tickets)
         if not as_json:
-            _say(session, tickets, worker, err=as_csv)
+            _say(session, tickets, worker, output, err=as_csv and output is None)
         sys.exit(CERTIFIED if len(tickets) or session.is_done else SHORT)
 
 
-def _print_sheet(session: "Session", tickets: "Tickets") -> None:
-    from shortlist.session.sheet_format import COLUMNS, cell_columns, cell_rows, ticket_rows
+def _refuse_loss(session: "Session", path: Path) -> None:
+    """Refuse to overwrite a file with answers that the run was not told, or that is no sheet of tickets."""
+    from shortlist.report.worker_text import counted
+    from shortlist.session.tell_sheet import untold
+
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        n = untold(session, path.read_bytes())
+    except InvalidAnswers as error:
+        raise InvalidProblem(
+            f"{path} exists, and is not a sheet of tickets: {error} Give another file."
+        ) from None
+    if n:
+        raise InvalidProblem(
+            f"{path} has {counted(n, 'answer')} that the run was not told. Tell the file first, with "
+            f"`shortlist tell`, or give another one."
+        )
+
+
+def _print_sheet(session: "Session", tickets: "Tickets", out: TextIO | None = None) -> None:
+    from shortlist.session.sheet_format import cell_columns, cell_rows, ticket_columns, ticket_rows
 
     rows = ticket_rows(tickets, session.code, session.seed)
     if session.problem.items is None:
-        print_csv(COLUMNS, rows)
+        print_csv(ticket_columns(tickets), rows, out)
     else:
-        print_csv(cell_columns(session.problem), cell_rows(rows))
+        print_csv(cell_columns(session.problem), cell_rows(rows), out)
 
 
 def _show(session: "Session", tickets: "Tickets") -> None:
@@ -100,7 +142,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
         click.echo(f"and {len(tickets) - _MOST_SHOWN:,} more; --csv prints all")
 
 
-def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> None:
+def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | None, *, err: bool) -> None:
     """Print who holds the tickets and what to do next, or why there are none."""
     from shortlist.report.payloads import until
     from shortlist.report.text_format import moment
@@ -111,7 +153,10 @@ def _say(session: "Session", tickets: "Tickets", worker: str, *, err: bool) -> N
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")
         end = moment(until(session, tickets))
         show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {end}.", err=err)
-        click.echo(f"When measured:\n  {next_command('tell', session.name, 'ANSWERS.csv')}", err=err)
+        if output is not None:
+            show_plain(f"Written to {output}: fill in the last columns.", err=err)
+        file = "ANSWERS.csv" if output is None else str(output)
+        click.echo(f"When measured:\n  {next_command('tell', session.name, file)}", err=err)
     elif session.is_done:
         show_plain(f"Run {session.name} has ended; there is nothing left to measure.", err=err)
         show_plain(str(session.result), err=err)

@@ -72,7 +72,7 @@ def command(
     \b
       shortlist begin trial.toml
       shortlist begin trial.toml --rounds 2
-      shortlist ask trial --worker ann --max 10 --csv > ann.csv
+      shortlist ask trial --worker ann --max 10 -o ann.csv
       shortlist tell trial ann.csv
       shortlist feed landing-page monday.csv
     """
@@ -124,7 +124,7 @@ def command(
         if usual is not None and session.is_new and len(usual.choices) > 1:
             show(_choices(usual, session.strategy))
         if not session.is_done:
-            click.echo(f"Next:\n  {next_command('ask', session.name, '--csv')} > tickets.csv")
+            click.echo(f"Next:\n  {next_command('ask', session.name, '-o', 'tickets.csv')}")
             if can_be_fed(session.history):
                 click.echo("or, with results that come in by themselves:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")

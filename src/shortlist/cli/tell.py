@@ -37,12 +37,13 @@ def command(
 ) -> None:
     """Add the answers in FILE to RUN; FILE is - for standard input.
 
-    FILE is the output of `shortlist ask --csv` with one more column: `mean`, the mean of all pulls of the
-    ticket; or `reward`, with one line per pull. If variances are unknown, a mean also needs the sample
+    FILE is the sheet of `shortlist ask`, filled in: the column `mean` has the mean of all pulls of the
+    ticket. In its place there may be a column `rewards` with all of them in one cell, separated by spaces, or
+    `reward`, with one line per pull. If variances are unknown, a mean also needs the sample
     `variance`: in the first round or, by some strategies, in every one. The columns `arm`, `name` and
-    `pulls`, if present, must match the ticket; other columns are ignored. Tickets without an answer stay
-    open. Answers of later rounds are accepted if all earlier ones are present: so the output of `shortlist
-    export` can be told to another run. JSON is a list:
+    `pulls`, if present, must match the ticket; other columns are ignored. Tickets without an answer, or with
+    only some of their rewards, stay open. Answers of later rounds are accepted if all earlier ones are
+    present: so the output of `shortlist export` can be told to another run. JSON is a list:
 
     \b
       [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
@@ -115,6 +116,10 @@ def _say(session: "Session", told: "Taken") -> None:
     if told.left_open:
         parts.append(f"{told.left_open:,} without an answer in the file")
     show_plain("; ".join(parts) + ".")
+    if told.unfinished:
+        places = [f"{ticket} ({where})" for ticket, where in told.unfinished[:_MOST_CONFLICTS]]
+        more = ", ..." if len(told.unfinished) > len(places) else ""
+        show_plain(f"Left open, since rewards are missing: {', '.join(places)}{more}.")
     if session.is_done:
         show_plain(f"Run {session.name} has ended.\n{session.result}")
         return
@@ -126,7 +131,7 @@ def _say(session: "Session", told: "Taken") -> None:
         show_plain(f"{round.n_missing:,} of {open_} of round {round.number} {verb} still open.")
     else:
         show_plain(f"Round {round.number} asks for {counted(n, 'ticket')}. Next:")
-        click.echo(f"  {next_command('ask', session.name, '--csv')} > tickets.csv")
+        click.echo(f"  {next_command('ask', session.name, '-o', 'tickets.csv')}")
 
 
 def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:

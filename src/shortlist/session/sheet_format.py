@@ -28,7 +28,8 @@ BLOCK_COLUMNS = ("ticket", "arm", "name", "block", "seed", "reward")
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
-_ANSWERS = ("reward", "mean", "variance", "count")
+_ANSWERS = ("reward", "mean", "variance", "count", "rewards")
+_SUMMARIES = ("mean", "variance", "count", "rewards")  # one line per ticket
 _LABELS = ("arm", "name", "pulls")
 _KNOWN = ("ticket", "item", *_ANSWERS, *_LABELS)
 
@@ -51,6 +52,8 @@ class Entry:
         The values of `arm`, `name` and `pulls` beside the ticket, each with its place in the sheet.
     items
         The ids of the items that the rewards are for; empty if they are not given.
+    unfinished
+        Where the first missing reward belongs, if only some are given; then there is no answer yet.
     """
 
     where: str
@@ -61,6 +64,7 @@ class Entry:
     count: float | None = None
     labels: dict[tuple[str, str], str] = field(default_factory=dict)
     items: tuple[str, ...] = ()
+    unfinished: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -99,6 +103,11 @@ def cell_rows(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield row | {"item": item, "block": item, "seed": seed, "reward": score}
 
 
+def ticket_columns(tickets: Tickets) -> tuple[str, ...]:
+    """Return the columns of a sheet with a line for each ticket, those to be filled in at the end."""
+    return (*COLUMNS, "mean", "variance", "rewards") if tickets.needs_variances else (*COLUMNS, "mean")
+
+
 def cell_columns(problem: Problem) -> tuple[str, ...]:
     """Return the columns of a sheet with a line for each item or block."""
     return BLOCK_COLUMNS if problem.has_blocks else CELL_COLUMNS
@@ -134,10 +143,22 @@ def _of_csv(text: str) -> list[Entry]:
         _, header = next(rows)
     except StopIteration:
         raise InvalidAnswers("it is empty; it needs a header and one line per answer.") from None
-    columns = _columns(header)
-    if "reward" in columns:
-        return _with_rewards(rows, columns, len(header))
-    return [_summary(where, row, columns, len(header)) for where, row in rows]
+    columns, width = _columns(header), len(header)
+    lines = list(rows)
+
+    def is_used(name: str) -> bool:
+        return name in columns and any(_cell(where, row, columns, name, width) for where, row in lines)
+
+    if "reward" not in columns:
+        return [_summary(where, row, columns, width) for where, row in lines]
+    if used := [name for name in _SUMMARIES if is_used(name)]:
+        if is_used("reward"):
+            raise InvalidAnswers(
+                f"there are answers in both columns `reward` and `{used[0]}`. Use `reward` with one line per "
+                f"pull, or the others with one line per ticket."
+            )
+        return [_summary(where, row, columns, width) for where, row in lines]
+    return _with_rewards(lines, columns, width)
 
 
 def sheet_rows(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -174,18 +195,16 @@ def _columns(header: list[str]) -> dict[str, int]:
             f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets that "
             f"`shortlist ask --csv` printed."
         )
-    if ("reward" in found) == ("mean" in found):
-        has = (
-            "both a column `reward` and a column `mean`" if "mean" in found else "neither `reward` nor `mean`"
-        )
+    if not {"reward", "mean", "rewards"} & set(found):
         raise InvalidAnswers(
-            f"there is {has}. Add a column `reward` with one line per pull, or a column `mean` with the "
-            f"mean of each ticket's pulls."
+            "there is neither `reward` nor `mean`. Add a column `mean` with the mean of each ticket's pulls, "
+            "a column `rewards` with all of them, separated by spaces, or a column `reward` with one line "
+            "per pull."
         )
     return found
 
 
-def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int], width: int) -> list[Entry]:
+def _with_rewards(rows: Iterable[tuple[str, list[str]]], columns: dict[str, int], width: int) -> list[Entry]:
     """Return one entry per ticket, with the rewards of all its lines."""
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
@@ -204,13 +223,11 @@ def _with_rewards(rows: Iterator[tuple[str, list[str]]], columns: dict[str, int]
                 items[key] = (*items.get(key, ()), _cell(where, row, columns, "item", width))
         else:
             blank.setdefault(key, where)
-    for key in blank.keys() & rewards.keys():
-        raise InvalidAnswers(
-            f"{blank[key]}: there is no reward, but other lines of ticket {key} have one. Answer the "
-            f"whole ticket: fill in all its lines, or leave all of them empty."
-        )
+    unfinished = {key: blank[key] for key in blank.keys() & rewards.keys()}
     return [
-        Entry(where, key, rewards.get(key), labels=labels.get(key, {}), items=items.get(key, ()))
+        Entry(where, key, labels=labels.get(key, {}), unfinished=unfinished[key])
+        if key in unfinished
+        else Entry(where, key, rewards.get(key), labels=labels.get(key, {}), items=items.get(key, ()))
         for key, where in places.items()
     ]
 
@@ -222,6 +239,16 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int) ->
         cell = _cell(where, row, columns, name, width) if name in columns else ""
         given[name] = sheet_number(where, name, cell) if cell else None
     labels = dict.fromkeys(_labels(where, row, columns, width), where)
+    cell = _cell(where, row, columns, "rewards", width) if "rewards" in columns else ""
+    if rewards := [sheet_number(where, "reward", one) for one in cell.replace(";", " ").split()]:
+        if any(one is not None for one in given.values()):
+            raise InvalidAnswers(
+                f"{where}: there are `rewards` and a summary of them; give one or the other."
+            )
+        asked = dict(_labels(where, row, columns, width)).get("pulls", "")
+        if asked.isdecimal() and len(rewards) < int(asked):
+            return Entry(where, ticket, labels=labels, unfinished=where)
+        return Entry(where, ticket, rewards, labels=labels)
     return _whole(Entry(where, ticket, None, **given, labels=labels))  # type: ignore[arg-type]
 
 

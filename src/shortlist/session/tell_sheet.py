@@ -13,7 +13,7 @@ from shortlist.measure import Call, Summary, check_answer, summary_of
 from shortlist.measure.shared_items import ids_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.session import Session
-from shortlist.session.sheet_format import Entry, ticket_text
+from shortlist.session.sheet_format import Entry, read_sheet, ticket_text
 from shortlist.session.slips import SLIP, unusual_answers
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
@@ -214,12 +214,15 @@ class Taken:
         Tickets of the sheet without an answer.
     conflicts
         Answers that differ from earlier ones, which are kept.
+    unfinished
+        Those left open although some of their rewards are given, with the place of the first missing one.
     """
 
     taken: int
     known: int
     left_open: int
     conflicts: tuple[Conflict, ...] = ()
+    unfinished: tuple[tuple[str, str], ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -285,7 +288,21 @@ def tell_sheet(
         told = _told(session, sheet, worker, scored, again)
     except InvalidAnswers as error:  # others have told other answers since
         raise InvalidAnswers(f"{error} The rounds before it were added.") from None
-    return replace(told, left_open=sum(entry.is_open for entry in entries))
+    unfinished = tuple((entry.ticket, entry.unfinished) for entry in entries if entry.unfinished)
+    return replace(told, left_open=sum(entry.is_open for entry in entries), unfinished=unfinished)
+
+
+def untold(session: Session, data: bytes) -> int:
+    """Return how many answers in a CSV file the run was not told yet, those of other runs included."""
+    n_untold = 0
+    for entry in read_sheet(data, "csv"):
+        parts = _TICKET.fullmatch(entry.ticket.lower())
+        known = None
+        if parts is not None and parts[1] == session.code and int(parts[2]) < len(session.history.rounds):
+            round = session.history.rounds[int(parts[2])]
+            known = bool(round.is_told[round.tickets.arms == int(parts[3])].any())
+        n_untold += (not entry.is_open or bool(entry.unfinished)) and not known
+    return n_untold
 
 
 def run_with_code(store: Store, code: str) -> str | None:
