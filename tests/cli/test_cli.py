@@ -68,7 +68,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_run_prints_the_guarantee_and_five_sites() -> None:
-    done = call("run", DRILLING)
+    done = call("run", DRILLING, "--name", "b7")
     assert (done.status, done.err) == (0, "")
     text = " ".join(done.out.split())
     assert "5 of 200 arms selected" in text
@@ -81,7 +81,7 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
     assert gaps == sorted(gaps)
     assert gaps[0] > 0
     assert "Equal pulls of all arms would have taken 22,191,200: 421 times as many." in text
-    assert done.out.endswith("\nEvery arm, in figures: shortlist report drilling -o drilling.html\n")
+    assert done.out.endswith("\nEvery arm, in figures: shortlist report b7 -o b7.html\n")
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])

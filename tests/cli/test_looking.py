@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -310,6 +311,22 @@ def test_scores_are_counted_alike_wherever_a_run_on_items_is_shown(call: Calls) 
     words = call("status", "half").words
     assert f"60 of 180 scores measured (33 %) at a cost of {result.cost:g}" in words
     assert "60 of 180 scores (33.3%)" in call("report", "half").words
+
+
+def test_answers_to_parts_of_tickets_are_counted(call: Calls) -> None:
+    def interrupted(_arm: int, count: int, rng: np.random.Generator) -> Any:
+        if len(made) == 5:
+            raise KeyboardInterrupt
+        made.append(count)
+        return rng.normal(size=count)
+
+    made: list[int] = []
+    problem = sl.Problem(1, 0.1, 0.05, variances=[1.0] * 2)
+    with pytest.raises(KeyboardInterrupt):
+        sl.select(interrupted, problem, "wnelim", store="shortlist.db", name="parts", pulls_per_call=10)
+    assert (
+        "50 pulls made (50 of them in tickets that are not complete), of at" in call("status", "parts").words
+    )
 
 
 def test_what_is_saved_on_shared_items(call: Calls) -> None:

@@ -114,7 +114,7 @@ def test_what_is_not_there_is_named(call: Calls, words: list[str], said: str) ->
     assert done.out.startswith("" if said else "## 2. The objects")
 
 
-def in_terminal(rows: int, *words: str) -> str:
+def in_terminal(rows: int, *words: str, has_keys: bool = True) -> str:
     """Return what a command prints in a terminal of 80 columns, where `cat` is the pager."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
@@ -122,7 +122,9 @@ def in_terminal(rows: int, *words: str) -> str:
     for name in ("COLUMNS", "LINES", "NO_COLOR"):
         environment.pop(name, None)
     command = [sys.executable, "-m", "shortlist", *words]
-    with subprocess.Popen(command, stdin=other, stdout=other, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=other if has_keys else subprocess.DEVNULL, stdout=other, env=environment
+    ) as process:
         os.close(other)
         said = b""
         while True:
@@ -144,6 +146,7 @@ def test_a_terminal_gets_formatted_text_in_a_pager_if_it_is_long() -> None:
     long = in_terminal(20, "docs", "theory", "25")
     assert "$\r\n" in long  # from `cat -A`
     assert "**Theorem.**" not in long
+    assert "$\r\n" not in in_terminal(20, "docs", "theory", "25", has_keys=False)
 
 
 # --- what the package refers to -------------------------------------------------------------------

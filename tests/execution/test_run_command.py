@@ -129,3 +129,43 @@ def assert_ended_in_good_order(
     assert "The run had made " in err
     assert "Interrupted." in err
     assert "Traceback" not in err
+
+
+SLOWLY = """
+import os, time
+from pathlib import Path
+
+def measure(arm, count, rng):
+    with Path("calls.txt").open("a") as calls:
+        calls.write(f"{os.getpid()} ")
+    time.sleep(0.5)
+    return rng.normal(arm, 1.0, count)
+"""
+FILE = """
+[problem]
+m = 1
+epsilon = 0.1
+delta = 0.05
+variances = [1, 1, 1, 1]
+
+[measure]
+kind = "function"
+function = "slowly.py:measure"
+"""
+
+
+def test_workers_end_when_the_main_process_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "slowly.py").write_text(SLOWLY, encoding="utf-8")
+    (tmp_path / "slowly.toml").write_text(FILE, encoding="utf-8")
+    calls = tmp_path / "calls.txt"
+    with subprocess.Popen(
+        command("slowly.toml", "--workers", "2", "--pulls-per-call", "2"), cwd=tmp_path
+    ) as run:
+        while not calls.exists() or len(set(calls.read_text(encoding="utf-8").split())) < 2:
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.kill()
+    time.sleep(0.3)
+    n_calls = len(calls.read_text(encoding="utf-8").split())
+    time.sleep(1.5)  # the next calls would begin
+    assert len(calls.read_text(encoding="utf-8").split()) == n_calls

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "workers: they go on when the main process is killed",
+        "execution/worker_pool.py",
+        "mp_context=context, initializer=end_with_the_driver)",
+        "mp_context=context)",
+    ),
+    Fault(
+        "status: pulls of incomplete tickets are not counted",
+        "report/run_text.py",
+        "said = f\"{counted(history.n_made, 'pull')} made\"",
+        "said = f\"{counted(history.n_pulls, 'pull')} made\"",
+    ),
+    Fault(
         "Dask: the scheduler gets all tasks of a round at once",
         "execution/worker_pool.py",
         "_IN_FLIGHT = 3 ",

@@ -129,7 +129,7 @@ def _section(name: str, wanted: str) -> str:
 
 
 def _show(text: str) -> None:
-    """Print Markdown formatted, in a pager if it is longer than the terminal."""
+    """Print Markdown formatted, in a pager if it is longer than the terminal and there is a keyboard."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -137,7 +137,7 @@ def _show(text: str) -> None:
     with console.capture() as captured:
         console.print(Markdown(text, hyperlinks=False), width=min(console.width, _WIDEST))
     formatted = captured.get()
-    if formatted.count("\n") < console.height:
+    if formatted.count("\n") < console.height or not sys.stdin.isatty():
         click.echo(formatted, nl=False)
     else:
         click.echo_via_pager(formatted)

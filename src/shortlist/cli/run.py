@@ -171,7 +171,7 @@ def command(
         if report_file is not None:
             show_plain(f"Report written to {report_file}.")
         elif server is None and not session.is_private:
-            more = next_command("report", session.name, "-o", f"{file.stem}.html")
+            more = next_command("report", session.name, "-o", f"{Path(session.name).name}.html")
             show_plain(f"Every arm, in figures: {more}", is_command=True)
     if result.stop.name in LIMITS and not session.is_private:
         option, words = LIMITS[result.stop.name]

@@ -103,6 +103,19 @@ def _unpacked(packed: Packed) -> Source:
     return source
 
 
+def end_with_the_driver() -> None:
+    """End this worker process as soon as the process that started it has ended, even if it was killed."""
+    from multiprocessing import parent_process  # noqa: PLC0415
+
+    if (driver := parent_process()) is not None:
+        threading.Thread(target=_end_after, args=(driver,), daemon=True).start()
+
+
+def _end_after(driver: Any) -> None:
+    driver.join()
+    os._exit(1)  # nobody is left to take an answer
+
+
 def get_ready(source: Source | Packed, number: int) -> int:
     """Import everything that `perform` needs; return the number, which makes all requests distinct."""
     if isinstance(source, Packed):

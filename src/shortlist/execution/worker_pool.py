@@ -11,7 +11,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.dask import ClusterLike, dask_client, is_dask
 from shortlist.execution.interrupts import deaf_to_interrupts
-from shortlist.execution.tasks import Outcome, Packed, Record, Task, get_ready, perform
+from shortlist.execution.tasks import Outcome, Packed, Record, Task, end_with_the_driver, get_ready, perform
 from shortlist.measure import Source
 
 _IN_FLIGHT = 3  # tasks per worker: one that runs, and others so that it need not wait
@@ -116,7 +116,8 @@ class Processes:
         """Return a pool of the processes."""
         import multiprocessing  # noqa: PLC0415
 
-        return ProcessPoolExecutor(self.n, mp_context=multiprocessing.get_context("spawn"))
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.n, mp_context=context, initializer=end_with_the_driver)
 
 
 @contextmanager

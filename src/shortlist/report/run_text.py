@@ -193,7 +193,9 @@ def _pulls(history: RunState) -> str:
     if history.problem.items is not None:
         return f"{scores_words(history)}."
     cap = history.worst_case_pulls
-    said = f"{counted(history.n_pulls, 'pull')} made"
+    said = f"{counted(history.n_made, 'pull')} made"
+    if history.n_partial:
+        said += f" ({history.n_partial:,} of them in tickets that are not complete)"
     said += f", {history.n_fed:,} fed" if history.n_fed else ""
     if cap is not None:
         said += f", of at most {cap:,}"
