@@ -183,3 +183,21 @@ def test_certify_reads_a_table_of_blocks(call: Calls) -> None:
     )
     assert bounded.status == 3
     assert "between -500 and 500" in bounded.words
+
+
+def test_a_table_in_which_the_best_arm_has_fewer_blocks_is_compared_within_them() -> None:
+    problem = sl.Problem(m=1, epsilon=0.4, delta=0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks())
+    table = 1000 + table_of()
+    table[2, 25:] = np.nan
+    found = sl.certify(problem, scores=table)
+    assert found.is_answer
+    assert found.selected == ("arm-2",)
+
+
+def test_a_table_is_certified_for_the_goal() -> None:
+    problem = sl.Problem(
+        m=1, epsilon=0.4, delta=0.05, n=3, rewards=sl.Gaussian(), items=sl.Blocks(), goal="minimise"
+    )
+    found = sl.certify(problem, scores=-table_of())
+    assert found.is_answer
+    assert found.selected == ("arm-2",)

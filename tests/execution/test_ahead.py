@@ -99,8 +99,8 @@ def test_nothing_is_measured_ahead_while_others_work_or_with_a_budget(tmp_path: 
         session.ask(1, worker="ann")
         assert not len(session.ahead("me")[0])
         assert len(session.ahead("ann")[0])
-    with ThreadPoolExecutor(4) as threads:
-        result = sl.select(look_up, PROBLEM, budget=300, executor=threads)
+    scores, _ = counting()
+    result = sl.select(scores, PROBLEM, budget=300, concurrency=8, pulls_per_call=1, turns=1)
     assert result.n_pulls <= 300
     assert result.n_ahead == 0
 

@@ -936,3 +936,17 @@ def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any])
         assert mean == pytest.approx(rewards.mean())
         assert variance == pytest.approx(rewards.var(ddof=1))
     assert result.selected == ("arm-2",)
+
+
+class Stopwatch(FunctionSource):
+    """A source that other workers would disturb."""
+
+    needs_this_thread = True
+
+
+def test_measurements_that_need_this_thread_take_no_workers() -> None:
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(sl.InvalidProblem, match="in one thread, one after the other"),
+    ):
+        sl.select(Stopwatch(noisy), problem(), executor=executor)

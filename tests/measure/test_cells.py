@@ -155,3 +155,17 @@ def test_in_another_thread_nothing_is_evaluated_twice() -> None:
         result = sl.select(tool, tool.problem(1, 0.1, 0.1), executor=executor)
     assert result.selected == sl.select(plain, plain.problem(1, 0.1, 0.1)).selected
     assert tool.n_evaluated == result.n_pulls
+
+
+def test_the_item_of_a_score_out_of_bounds_is_named() -> None:
+    asked: list[Sequence[int]] = []
+
+    def measure(_arm: int, items: Sequence[int]) -> list[float]:
+        asked.append(items)
+        return [*[0.0] * (len(items) - 1), 7.0]
+
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.1, n=3, rewards=sl.Bernoulli(), items=50)
+    with pytest.raises(sl.errors.MeasurementFailed) as caught:
+        sl.select(measure, problem, pulls_per_call=5, turns=1)
+    assert len(asked[0]) > 1
+    assert f"on item {asked[0][-1]} is refused" in str(caught.value)

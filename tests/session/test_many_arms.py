@@ -17,7 +17,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.certificate import _evidence
 from shortlist.certificates.settled import open_outsiders
 from shortlist.execution.tasks import Task, perform
-from shortlist.measure import Call, Calls
+from shortlist.measure import Call, Calls, summary_of
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.tickets import Tickets
 
@@ -207,6 +207,12 @@ def test_wrong_sample_variances_are_refused(means: Any, variances: Any) -> None:
         session.tell(session.ask(), means=means, sample_variances=variances)
 
 
+def test_negative_sample_variances_are_named() -> None:
+    session = sl.Session(unknown(30), "t-cut-race")
+    with pytest.raises(sl.errors.MeasurementFailed, match="`sample_variances` must not be negative"):
+        session.tell(session.ask(), means=[0.0] * 30, sample_variances=[1.0] * 29 + [-1.0])
+
+
 def test_sample_variances_of_rewards_are_their_own() -> None:
     session = sl.Session(unknown(30), "t-cut-race")
     tickets = session.ask()
@@ -243,17 +249,24 @@ def test_rewards_of_many_arms_have_the_moments_of_each_arm() -> None:
         assert outcome.means[place] == own.mean()
         if len(own) > 1:
             assert outcome.variances[place] == own.var(ddof=1)
-    answers[5] = answers[5].astype(np.float32)  # an array of another type counts as well
     answers[9] = np.append(answers[9][1:], np.nan)
+    errors = perform(Fixed(), Task(0, calls, 60)).errors
+    assert [*errors] == [9]
+    with pytest.raises(sl.errors.MeasurementFailed) as alone:
+        summary_of(answers[9], len(answers[9]), "arm number 9")
+    assert str(errors[9]) == str(alone.value)
+    answers[5] = answers[5].astype(np.float32)  # an array of another type counts as well
     assert [*perform(Fixed(), Task(0, calls, 60)).errors] == [9]
     answers[9] = np.ones(calls.counts[9] + 1)
     assert [*perform(Fixed(), Task(0, calls, 60)).errors] == [9]
 
 
-def test_very_many_arms_are_out_as_few_of_them_are() -> None:
+@pytest.mark.parametrize(("times", "level"), [(1, 0.0), (10**7, 1.2)])
+def test_very_many_arms_are_out_as_few_of_them_are(times: int, level: float) -> None:
+    """With very many pulls, evidence changes between two cuts: each of them decides about some arms."""
     rng, n = np.random.default_rng(4), 3 * 4096
     problem = sl.Problem(m=2, epsilon=0.3, delta=0.05, variances=np.ones(n))
-    counts, means = rng.integers(20, 400, n), rng.normal(0, 0.4, n)
+    counts, means = times * rng.integers(20, 400, n), rng.normal(level, 0.4, n)
     counts[:2], means[:2] = 400, 0.8
     evidence, unit = _evidence(problem, counts, means, None, problem.epsilon)
     found = open_outsiders(evidence, np.array([0, 1]), problem.epsilon / unit)

@@ -1,6 +1,7 @@
 """The course of a race: what settles, settles; and rungs, pulls and the cap agree in all units."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
 from shortlist.certificates.cut import log_evidence as mixture
+from shortlist.strategies import race
+from shortlist.strategies.protocol import Moments
 from shortlist.strategies.race_aims import climbing
 from shortlist.strategies.race_course import BEYOND, FIRST, STEP, Course, Rungs, course, rungs
 from tests.oracles.race import log_evidence
@@ -220,3 +223,35 @@ def test_the_tables_of_a_smaller_epsilon_keep_the_tilts_of_the_first(finer: floa
     assert (np.exp(p) + np.exp(q) + np.exp(ladder.prices.discount + p + q) >= 1 - 1e-9).all()
     first = rungs(n, m, delta).information[0]
     assert ladder.information[0] <= 1.05 * finer * first
+
+
+def test_a_batch_that_is_too_small_is_only_added_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    beyond = race._beyond
+
+    def noted(state: Any, arms: Any, gaps: Any, places: Any, climbed: Any) -> Any:
+        counts = beyond(state, arms, gaps, places, climbed)
+        seen.append(len(climbed))
+        assert (counts[places] >= climbed).all()
+        assert counts.sum() > climbed.sum()
+        return counts
+
+    monkeypatch.setattr(race, "_beyond", noted)
+    monkeypatch.setattr(race, "LEAST", 0.05)  # above what is added usually
+    problem = sl.Problem(m=2, epsilon=0.2, delta=0.05, variances=np.linspace(0.5, 2, 30))
+    sl.simulate(problem, np.linspace(0, 2, 30), "race", replications=5)
+    assert max(seen) > 2
+
+
+def test_pulls_beyond_the_top_are_counted_in_every_round() -> None:
+    problem, seen = sl.Problem(m=1, epsilon=1, delta=0.05, variances=np.full(200, 100.0)), []
+    state: Any = race.init(course(problem))
+    means, rng = np.where(problem.arms == 0, 0.0, -0.7), np.random.default_rng(3)
+    while isinstance(state, race.Open):
+        noise = rng.standard_normal(len(state.arms)) * 10 / np.sqrt(state.counts)
+        state = race.tell(state, Moments(means[state.arms] + noise))
+        last = state if isinstance(state, race.Open) else state.last
+        seen.append(last.n_excess)
+        assert last.n_excess == np.maximum(last.pulls - last.course.enough, 0).sum()
+        assert last.n_excess <= last.course.excess
+    assert len(set(seen)) > 2

@@ -193,3 +193,10 @@ def test_every_incumbent_has_an_epsilon_of_its_own() -> None:
     found = t_cut_race.certified(Ended(state.incumbents, state))
     assert found.indices.tolist() == [0, 1]
     assert found.epsilons[0] < found.epsilons[1]
+
+
+def test_a_run_ends_only_when_the_worst_incumbent_is_certified() -> None:
+    means = np.array([2.0, 1.0, 0.4, 0.0, -0.2])
+    for seed in range(5):
+        *_, (state, _) = states(question(5, m=3), means, np.ones(5), seed)
+        assert t_cut_race.certified(state).is_answer

@@ -46,12 +46,6 @@ FAULTS = (
         "(size * share)",
     ),
     Fault(
-        "feeding: a row that is sent again counts again",
-        "session/feeding.py",
-        "    if not is_new.any():\n        return []\n",
-        "",
-    ),
-    Fault(
         "feeding: a corrected row counts beside the old one",
         "session/state.py",
         "                deltas.append((arm, -before.count, -before.count * before.mean, -squares))\n",

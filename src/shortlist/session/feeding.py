@@ -168,9 +168,7 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     is_new = np.array(
         [_is_news(history.fed.get(key), row) for key, row in zip(keys, found, strict=True)], dtype=bool
     )
-    if not is_new.any():
-        return []
-    if float(totals.counts.sum(dtype=np.float64)) + history.n_fed + history.n_pulls > MOST_PULLS:
+    if float(totals.counts[is_new].sum(dtype=np.float64)) + history.n_fed + history.n_pulls > MOST_PULLS:
         raise InvalidProblem("the run would have more than 2**53 rewards; no more can be counted exactly.")
     events: list[Event] = []
     for block in dict.fromkeys(rows.blocks):
