@@ -82,18 +82,41 @@ def test_a_plain_function_in_a_running_loop_runs_beside_it() -> None:
 
 
 def test_a_cancelled_run_makes_no_new_calls_and_goes_on_later(tmp_path: Any) -> None:
-    calls = Calls()
+    begun: list[tuple[int, int]] = []
+    n_calls = 0
 
     async def cancelled() -> None:
-        task = asyncio.create_task(sl.select_async(calls, PROBLEM, store=tmp_path / "a.db", concurrency=2))
-        await asyncio.sleep(0.3)
+        both_wait, go_on = asyncio.Event(), asyncio.Event()
+
+        async def measure(arm: int, items: list[int]) -> list[float]:
+            nonlocal n_calls
+            n_calls += 1
+            begun.extend((arm, item) for item in items)
+            if n_calls >= 4:
+                both_wait.set()
+            if n_calls >= 3:
+                await go_on.wait()
+            return plain(arm, items)
+
+        task = asyncio.create_task(sl.select_async(measure, PROBLEM, store=tmp_path / "a.db", concurrency=2))
+        await both_wait.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        go_on.set()
+        await asyncio.sleep(0)
 
     asyncio.run(cancelled())
-    found = sl.select(plain, PROBLEM, store=tmp_path / "a.db")
+    assert n_calls == 4
+    again: list[tuple[int, int]] = []
+
+    def later(arm: int, items: list[int]) -> list[float]:
+        again.extend((arm, item) for item in items)
+        return plain(arm, items)
+
+    found = sl.select(later, PROBLEM, store=tmp_path / "a.db")
     assert found.selected == sl.select(plain, PROBLEM).selected
+    assert not {*begun} & {*again}, "what ran when the run was cancelled is recorded"
 
 
 @pytest.mark.parametrize("function", [Calls(), plain])
