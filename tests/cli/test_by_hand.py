@@ -420,6 +420,10 @@ def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial:
     assert trial("tell", "trial", "tickets.csv").status == 0
     assert trial("ask", "trial", "-o", "tickets.csv").status == 0
     assert len((trial.folder / "tickets.csv").read_text().splitlines()) == 3, "two tickets are left"
+    trial.write("tickets.csv", "\n".join([lines[0], lines[1] + "0.5"]))  # a correction of what was told
+    assert "has 1 answer that the run was not told" in trial("ask", "trial", "-o", "tickets.csv").err
+    assert "in conflict" in trial("tell", "trial", "tickets.csv").out
+    assert trial("ask", "trial", "-o", "tickets.csv").status == 0, "the conflict is recorded"
     trial.write("letter.csv", "Dear Ann")
     other = trial("ask", "trial", "-o", "letter.csv")
     assert other.status == 2
@@ -602,7 +606,9 @@ def test_a_pilot_needs_variances(pilot: Calls, answer: dict[str, float], said: s
     assert said in done.err
 
 
-def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(call: Calls) -> None:
+def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(
+    call: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
     call.write("lab.toml", PILOT.replace("pilot = 10\nn = 2", "n = 4"))
     begun = call("begin", "lab.toml", "--strategy", "paired-race", "--name", "trial")
     assert begun.status == 0
@@ -614,10 +620,17 @@ def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(
     slip = [*means[:-1], means[-1] | {"mean": 6000}]
     refused = call.tell(slip)
     assert refused.status == 2
-    assert "arm-3: the mean 6000 is far from those of the other arms, whose median is 58." in refused.err
+    assert "arm-3: the mean 6000 is far from those of other arms, whose median is 58.5" in refused.err
     assert "Is this a data-entry error? If it is right, repeat the command with --yes." in refused.err
     assert call("export", "trial", "--json").data["answers"] == []
     assert "4 answers added" in call.tell(slip, "--yes").words
+    call("begin", "lab.toml", "--strategy", "paired-race", "--name", "piped")
+    answers = [
+        {"ticket": row["ticket"], "mean": 1.0 + 6e3 * (row["arm"] == 3), "variance": 6.0}
+        for row in call("ask", "piped", "--json").data["tickets"]
+    ]
+    piped(monkeypatch, json.dumps(answers).encode())
+    assert "4 answers added" in call("tell", "piped", "-").words, "programs are not doubted"
     assert call("export", "trial", "--json").data["answers"][-1]["mean"] == 6000
     late = call("withdraw", "trial", rows[-1]["ticket"], "--why", "typed wrong")
     assert late.status == 2

@@ -122,7 +122,7 @@ def test_an_open_run_says_how_to_go_on(call: Calls) -> None:
     call("begin", "trial.toml", "--store", "other.db")
     words = call("report", "trial", "--store", "other.db").words
     assert words.startswith("trial: not finished. 0 pulls made, and nothing is certified yet.")
-    assert "To resume: shortlist ask trial --csv --store other.db" in words
+    assert "To resume: shortlist ask trial -o tickets.csv --store other.db" in words
 
 
 def test_run_writes_a_report_when_it_ends(call: Calls) -> None:

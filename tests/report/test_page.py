@@ -194,7 +194,7 @@ def test_a_run_that_stopped_says_why_and_how_to_go_on() -> None:
     assert "8 answers contradict an earlier one, which is kept" in text
     assert "and 3 more" in text
     text = Strict(page(samples.interrupted())).words()
-    assert "shortlist ask 'field trial' --csv" in text
+    assert "shortlist ask 'field trial' -o tickets.csv" in text
     assert "Nothing is certified yet" in text
     assert "leading arms so far" in text
     assert "To resume" not in Strict(page(samples.small())).words()

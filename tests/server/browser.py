@@ -53,9 +53,9 @@ class Serving(ServerProcess):
         answers = [{"ticket": one["ticket"], "mean": means[one["name"]]} for one in asked["tickets"]]
         return self.post(f"/runs/{run}/tell", worker=worker, answers=answers)
 
-    def finish(self, run: str, means: dict[str, float]) -> None:
+    def finish(self, run: str, means: dict[str, float], worker: str = "rig") -> None:
         """Measure until the run has ended."""
-        while not self.measure(run, means)["is_done"]:
+        while not self.measure(run, means, worker=worker)["is_done"]:
             pass
 
 

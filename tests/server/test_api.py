@@ -336,6 +336,24 @@ def test_a_sheet_is_taken_whole_or_not_at_all() -> None:
         assert tell(*lines).json()["taken"] == 3
 
 
+def test_slips_in_a_sheet_are_refused_on_request() -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 5}
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "lab", "question": question})
+        tickets = client.post("/runs/lab/ask", json={"worker": "a"}).json()["tickets"]
+        means = [57, 58, 5800, 59, 56]
+        rows = [f"{one['ticket']},{mean},4" for one, mean in zip(tickets, means, strict=True)]
+        sheet = "\n".join(["ticket,mean,variance", *rows])
+
+        def tell(**how: Any) -> httpx.Response:
+            kind = {"content-type": "text/csv"}
+            return client.post("/runs/lab/sheet", params={"worker": "a", **how}, content=sheet, headers=kind)
+
+        assert "data-entry error" in trouble_of(tell(careful=True), 422)["message"]
+        assert client.get("/runs/lab.json").json()["n_pulls"] == 0
+        assert tell().json()["taken"] == 5, "programs are never doubted"
+
+
 # --- names as parts of addresses ----------------------------------------------------------------------
 
 NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import httpx
 import pytest
+import segno
 
 import shortlist as sl
 from shortlist.report.text_format import mean_words, shortened, visible
@@ -525,7 +526,7 @@ def test_the_report_and_all_answers_are_a_step_away(serving: Serving, tab: OpenR
             page.get_by_role("link", name=label, exact=True).click()
         assert Path(kept.value.path()).stat().st_size > 500
     expect(spot(page, "pre").first).to_contain_text("prompt C failed four times")
-    expect(spot(page, ".command")).to_have_text("shortlist ask 'suspended/α' --csv")
+    expect(spot(page, ".command")).to_have_text("shortlist ask 'suspended/α' -o tickets.csv")
     page.get_by_role("link", name="Read the report").click()
     expect(spot(page, "h1")).to_have_text("280 pulls made, and nothing is certified yet")
 
@@ -588,6 +589,48 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     assert serving.facts("/runs/lab.json")["holders"] == []
 
 
+def test_all_answers_are_sent_at_once_without_those_that_are_doubted(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 5}
+    serving.post("/runs", name="at once", question=question)
+    page = tab(f"{serving.url}/runs/at%20once/answer", PHONE, refused="of 422", own=True)
+    sent: list[Any] = []
+    page.on("request", lambda one: sent.append(one.post_data_json) if one.url.endswith("/tell") else None)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    cards = spot(page, ".ticket")
+    expect(cards).to_have_count(5)
+    for place, mean in enumerate(("57", "58", "5800", "59", "56")):
+        cards.nth(place).locator(".mean").fill(mean)
+        cards.nth(place).locator(".variance").fill("4")
+    page.click("#send")
+    expect(cards.nth(2)).to_contain_text("is far from those of other arms")
+    expect(cards.nth(2).locator(".mean")).to_be_focused()
+    expect(spot(page, "#sent-said")).to_have_text("4 added, 1 refused (see the ticket).")
+    assert [(len(one["answers"]), one["careful"]) for one in sent] == [(5, True), (4, True)]
+    cards.nth(2).locator(".mean").fill("58.5")
+    page.click("#send")
+    expect(spot(page, "#sent-said")).to_have_text(
+        re.compile(r"^1 added\. You have \d tickets? of round 1\.$")
+    )
+    expect(spot(page, ".mean").first).to_be_focused()
+    assert page.evaluate("document.activeElement.getBoundingClientRect().bottom < innerHeight")
+    assert len(sent) == 3
+
+
+def test_a_phone_finds_the_form_by_a_code_of_its_address(serving: Serving) -> None:
+    def page(run: str, host: str) -> str:
+        return httpx.get(f"{serving.url}/runs/{run}", headers={"host": f"{host}:{serving.port}"}).text
+
+    link = f"http://192.0.2.7:{serving.port}/r/{RUNS['suspended']}"
+    found = page(RUNS["suspended"], "192.0.2.7")
+    assert f'href="{link}"' in found
+    assert segno.make(link, micro=False).svg_inline(border=3, omitsize=True) in found
+    assert "on a phone" not in page("fresh", "127.0.0.1"), "no phone can reach it there"
+    assert "on a phone" not in page("certified", "192.0.2.7"), "there is nothing to answer"
+    sent = httpx.get(f"{serving.url}/r/{RUNS['suspended']}", follow_redirects=True)
+    assert (sent.status_code, sent.url.raw_path.decode()) == (200, f"/runs/{RUNS['suspended']}/answer")
+
+
 def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: OpenRun) -> None:
     serving.begin("twice", 2, 1)
     page = tab(f"{serving.url}/runs/twice/answer", PHONE, own=True)
@@ -604,7 +647,7 @@ def test_second_answers_are_known_or_in_conflict(serving: Serving, tab: OpenRun)
         "Conflict: 0.25 was recorded first and is kept; your 0.75 is recorded as a conflict."
     )
     expect(spot(page, "#sent-said")).to_have_text(
-        "0 added, 1 already recorded, 1 in conflict. Take more tickets above."
+        "0 added, 1 already recorded, 1 in conflict. Take more tickets below."
     )
     page.goto(f"{serving.url}/runs/twice")
     expect(spot(page, ".urgent")).to_contain_text("1 answer contradicts an earlier one")
@@ -654,12 +697,14 @@ def test_pages_outlive_a_server_that_is_killed(browser: Any, tab: OpenRun, tmp_p
         server.start()
         for page in pages:
             expect(spot(page, "#notice")).to_be_hidden()
-        expect(spot(answer, "#sent-said")).to_have_text("3 added. Take more tickets above.")
+        expect(spot(answer, "#sent-said")).to_have_text("3 added. You have 2 tickets of round 1.")
+        expect(spot(answer, ".mean").first).to_be_focused()
+        expect(spot(answer, ".mean").first).to_be_in_viewport()
         facts = server.facts("/runs/outage.json")
         assert [row["mean"] for row in facts["arms"]["rows"]] == pytest.approx([0.9, 0.5, 0.1])
         expect(spot(run, "h1")).to_have_text(f"{facts['n_pulls']} pulls made, and nothing is certified yet")
-        expect(spot(runs, ".state")).to_contain_text("available in round 1")
-        server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1})
+        expect(spot(runs, ".state")).to_contain_text("2 tickets with 1 worker")
+        server.finish("outage", {"arm-0": 0.9, "arm-1": 0.5, "arm-2": 0.1}, "Ann")
         expect(spot(run, "h1")).to_have_text("1 of 3 arms selected")
         expect(spot(answer, "#take")).to_be_hidden()
     finally:

@@ -827,3 +827,20 @@ def test_a_cell_with_very_many_digits_is_refused_at_once() -> None:
     with pytest.raises(InvalidAnswers, match="must be a finite number"):
         sheet_number("line 2", "mean", "1" * 40_000 + "x")
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("given", [{7.0: 1.0, 8.0: 2.0, 9.0: 3.0}, {7.0, 8.0, 9.0}])
+def test_answers_have_an_order(given: Any) -> None:
+    """The keys of a dictionary were once taken for rewards."""
+    session = sl.Session(sl.Problem(m=1, epsilon=2.0, delta=0.4, variances=[1.0] * 3))
+    tickets = session.ask()
+    assert tickets.counts.tolist() == [1, 1, 1]
+    with pytest.raises(sl.MeasurementFailed, match="give a list with one answer for each of the 3 tickets"):
+        session.tell(tickets, given)
+
+
+@pytest.mark.parametrize("large", [(2**70, 1.0), (5, 10**400), (5, 1.0, 10**400)])
+def test_whole_numbers_too_large_for_an_array_are_no_summaries(large: Any) -> None:
+    session = sl.Session(sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0] * 3))
+    with pytest.raises(sl.MeasurementFailed):
+        session.tell(session.ask(1), [sl.Summary(*large)])

@@ -150,8 +150,20 @@ FAULTS = (
     Fault(
         "sheets: answers that were not told are overwritten",
         "session/tell_sheet.py",
-        "        n_untold += (not entry.is_open or bool(entry.unfinished)) and not known\n",
-        "",
+        "n_untold += int((~is_recorded(session.history, given)).sum())",
+        "n_untold += 0",
+    ),
+    Fault(
+        "sheets: corrections of recorded answers are overwritten",
+        "session/answers.py",
+        "return ~is_new & (~is_other | is_refused)",
+        "return ~is_new",
+    ),
+    Fault(
+        "sheets: answers that are recorded as conflicts block the file",
+        "session/answers.py",
+        "return ~is_new & (~is_other | is_refused)",
+        "return ~is_new & ~is_other",
     ),
     Fault(
         "sheets: a ticket with missing rewards is not named",
@@ -166,10 +178,22 @@ FAULTS = (
         "    if True:",
     ),
     Fault(
+        "slips: answers of programs are doubted",
+        "cli/tell.py",
+        "careful = is_by_hand and not yes",
+        "careful = not yes",
+    ),
+    Fault(
+        "answers: the keys of a dictionary are rewards",
+        "session/answer_input.py",
+        " or isinstance(given, Mapping | Set)",
+        "",
+    ),
+    Fault(
         "slips: with unknown variances, no first mean is far",
         "session/slips.py",
-        "    if spread == 0 or abs(mean - middle)",
-        "    if True or abs(mean - middle)",
+        "return middle, _WIDE * spread if spread else np.inf",
+        "return middle, np.inf",
     ),
     Fault(
         "slips: with unknown variances, no later mean is far",

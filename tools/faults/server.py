@@ -264,6 +264,24 @@ FAULTS = (
         '    if "arms" in entries:\n',
         "    if False:\n",
     ),
+    Fault(
+        "sheets: slips are never doubted",
+        "server/routes_write.py",
+        "read_sheet(data), worker, careful=careful)",
+        "read_sheet(data), worker)",
+    ),
+    Fault(
+        "phones: a code of an address that only this machine reaches",
+        "server/pages.py",
+        "    elif is_loopback(host):\n        return None\n",
+        "",
+    ),
+    Fault(
+        "phones: a code of a run that has ended",
+        "server/pages.py",
+        'if "path" not in facts or facts["is_done"]:',
+        'if "path" not in facts:',
+    ),
     Fault("sheets: any worker", "server/routes_write.py", "text and checked_name(text)", "text"),
     Fault(
         "trouble: says what went wrong in the server",

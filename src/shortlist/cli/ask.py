@@ -96,7 +96,7 @@ def command(
 
 
 def _refuse_loss(session: "Session", path: Path) -> None:
-    """Refuse to overwrite a file with answers that the run was not told, or that is no sheet of tickets."""
+    """Refuse to overwrite a file with answers that the run does not know, or that is no sheet of tickets."""
     from shortlist.report.worker_text import counted
     from shortlist.session.tell_sheet import untold
 
@@ -106,7 +106,7 @@ def _refuse_loss(session: "Session", path: Path) -> None:
         n = untold(session, path.read_bytes())
     except InvalidAnswers as error:
         raise InvalidProblem(
-            f"{path} exists, and is not a sheet of tickets: {error} Give another file."
+            f"{path} exists, and is not a sheet of tickets that were told: {error} Give another file."
         ) from None
     if n:
         raise InvalidProblem(

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +128,14 @@ def command(
     trusted = networks_of(proxies)
     sockets = listening(host, port)
     port = sockets[0].getsockname()[1]
+    phone = "" if is_loopback(host) else f"http://{_on_network(host)}:{port}"
     settings = Settings(
         tokens=tokens,
         hosts=frozenset(name.lower() for name in hosts),
         is_read_only=read_only,
         proxies=trusted,
         port=port,
+        phone=phone,
         limits=limits,
     )
     try:
@@ -147,6 +151,8 @@ def command(
         click.echo(json.dumps(facts | {"tokens": new}))
     else:
         _say(facts, new)
+        if phone and sys.stdout.isatty():
+            _show_code(phone)
     server.run(sockets=sockets)
 
 
@@ -159,6 +165,23 @@ def _say(facts: dict[str, Any], tokens: dict[str, str] | None) -> None:
             click.echo(f"Write token:     {tokens['write']}")
         click.echo(f"Read-only token: {tokens['read']}")
         click.echo("They are not shown again; use --token-file for tokens that stay the same.")
+
+
+def _show_code(url: str) -> None:
+    """Print the QR code of an address. It contains no token, since codes are photographed and shared."""
+    import segno
+
+    click.echo(f"On a phone in the same network, scan this code and log in with a token: {url}")
+    segno.make(url, micro=False).terminal(compact=True)
+
+
+def _on_network(host: str) -> str:
+    """Return the address of this machine on its network, since phones may not know its name."""
+    if host in {"0.0.0.0", "::"}:
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: it only finds the interface
+            return str(probe.getsockname()[0])
+    return _called(host)
 
 
 def _called(host: str) -> str:

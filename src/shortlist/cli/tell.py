@@ -52,8 +52,9 @@ def command(
     If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
     from earlier ones of its arm is refused as a probable slip, unless --yes is given. If variances are
     unknown, so is a reward that is very far from all others beside it, and a first mean that is very far from
-    those of other arms. Telling the same answer again is harmless. If a ticket already has a different
-    answer, that answer is kept, and the new one is recorded as a conflict. Late answers are accepted.
+    those of other arms. Answers from standard input are not doubted, since programs write them. Telling the
+    same answer again is harmless. If a ticket already has a different answer, that answer is kept, and the
+    new one is recorded as a conflict. Late answers are accepted.
 
     \b
       shortlist tell trial ann.csv
@@ -68,7 +69,8 @@ def command(
 
     worker = who(worker)
     data = data_of(file)
-    name = "standard input" if str(file) == "-" else file
+    is_by_hand = str(file) != "-"  # programs write to standard output
+    name = file if is_by_hand else "standard input"
     with writing(where, must_exist=True) as store:
         refuse_file(store, run)
         session = Session.resume(store, run)
@@ -77,8 +79,9 @@ def command(
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error} Nothing was added.") from None
         try:
+            careful = is_by_hand and not yes
             told = tell_sheet(
-                session, store, entries, worker, lambda code: run_with_code(store, code), careful=not yes
+                session, store, entries, worker, lambda code: run_with_code(store, code), careful=careful
             )
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error}") from None

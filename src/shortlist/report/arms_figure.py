@@ -235,7 +235,7 @@ def _legend(report: Report) -> str:
         said += " Means are compared in the same blocks: what arms of a block have in common does not show."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
-    source = "the stated variances" if problem.knows_variances else "the pilot"
+    source = "the stated variances" if problem.knows_variances else "sample variances"
     source = "the observed means" if problem.is_bounded else source
     return (
         f"{said} Intervals are two standard errors (SE) to each side, from {source}. They are for "

@@ -65,7 +65,7 @@ def resuming(origin: Origin, seed: int, store: str = "", *, is_fed: bool = False
     if is_fed and origin.settings is None:
         return shlex.join(["shortlist", "feed", origin.run, "results.csv", *where])
     if origin.settings is None or "measure" not in origin.settings:
-        return shlex.join(["shortlist", "ask", origin.run, "--csv", *where])
+        return shlex.join(["shortlist", "ask", origin.run, "-o", "tickets.csv", *where])
     words = ["shortlist", "run", origin.file, "--name", origin.run]
     words += [] if origin.asked_for == "auto" else ["--strategy", origin.asked_for]
     words += [] if seed == 0 else ["--seed", str(seed)]

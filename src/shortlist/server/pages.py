@@ -13,8 +13,9 @@ from http import HTTPStatus
 from importlib.resources import files
 from typing import Annotated, Any, TypeAlias
 
+import segno
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 from starlette.exceptions import HTTPException
@@ -23,12 +24,13 @@ from shortlist.errors import ShortlistError, StoreTrouble
 from shortlist.report.page import page as report_page
 from shortlist.report.style import style
 from shortlist.report.text_format import percent, plain_name, universal
-from shortlist.run_urls import path_of, run_of
+from shortlist.run_urls import part_of, path_of, run_of
 from shortlist.server.app import AppContext
 from shortlist.server.errors import answer, status_of
 from shortlist.server.requests import Strict
 from shortlist.server.responses import Listed, Status, returns
 from shortlist.server.routes_write import Run
+from shortlist.server.settings import Settings, is_loopback, own_names
 from shortlist.server.snapshot import glance, report_of, snapshot
 from shortlist.server.tokens import SESSION, Right
 
@@ -115,6 +117,10 @@ def routes(context: AppContext) -> APIRouter:
     async def answer_page(run: Run, request: Request) -> HTMLResponse:
         return await drawn("answer.html", request, run_facts(run))
 
+    @router.get("/r/{run}", include_in_schema=False)
+    async def short_link(run: Run) -> RedirectResponse:
+        return RedirectResponse(path_of(run_of(run), "answer"))
+
     @router.get("/plan", include_in_schema=False)
     async def plan_page(request: Request) -> HTMLResponse:
         return await drawn("plan.html", request, plan_facts())
@@ -177,6 +183,24 @@ def _add_login(router: APIRouter, context: AppContext) -> None:
         return response
 
 
+def _on_phone(settings: Settings, request: Request, facts: dict[str, Any]) -> dict[str, str] | None:
+    """Return the address of the form of a run, and its QR code as SVG; None if no phone can reach it.
+
+    The address contains no token: a phone logs in as any other browser does.
+    """
+    if "path" not in facts or facts["is_done"]:
+        return None
+    host = request.url.hostname or ""
+    if settings.phone and (is_loopback(host) or host in own_names()):  # phones may not know its name
+        base = settings.phone
+    elif is_loopback(host):
+        return None
+    else:
+        base = f"{request.url.scheme}://{request.url.netloc}"
+    url = f"{base}/r/{part_of(facts['run'])}"
+    return {"url": url, "code": segno.make(url, micro=False).svg_inline(border=3, omitsize=True)}
+
+
 def _drawn(context: AppContext, template: str, request: Request, facts: dict[str, Any]) -> str:
     right, is_read_only = getattr(request.state, "right", Right.WRITE), context.settings.is_read_only
     return (
@@ -184,6 +208,7 @@ def _drawn(context: AppContext, template: str, request: Request, facts: dict[str
         .get_template(template)
         .render(
             facts=facts,
+            phone=_on_phone(context.settings, request, facts),
             may_add=right is Right.WRITE and not is_read_only,
             is_read_only=is_read_only,
             has_tokens=context.settings.tokens is not None,

@@ -90,10 +90,10 @@ def routes(context: AppContext) -> APIRouter:
         responses=returns(Taken),
         openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
-    async def sheet(run: Run, request: Request, worker: Worker = "") -> dict[str, Any]:
-        """Record the answers in a file, as `shortlist tell` does."""
+    async def sheet(run: Run, request: Request, worker: Worker = "", careful: bool = False) -> dict[str, Any]:
+        """Record the answers in a file, as `shortlist tell` does; if `careful`, refuse probable slips."""
         data = await request.body()
-        return await added(run, partial(_sheet_told, data, worker))
+        return await added(run, partial(_sheet_told, data, worker, careful))
 
     @router.post("/runs/{run}/renew", responses=returns(Done))
     async def renew(run: Run, wish: Renew) -> dict[str, Any]:
@@ -270,8 +270,8 @@ def _told(told: Tell, session: Session) -> dict[str, Any]:
     return _taken(session, entries, told.worker, scored=scored, again=again, careful=told.careful)
 
 
-def _sheet_told(data: bytes, worker: str, session: Session) -> dict[str, Any]:
-    return _taken(session, read_sheet(data), worker)
+def _sheet_told(data: bytes, worker: str, careful: bool, session: Session) -> dict[str, Any]:
+    return _taken(session, read_sheet(data), worker, careful=careful)
 
 
 def _taken(session: Session, entries: list[Entry], worker: str, **about: Any) -> dict[str, Any]:

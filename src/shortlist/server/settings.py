@@ -63,6 +63,8 @@ class Settings:
         Trusted reverse proxies.
     port
         The port; the name of the cookie depends on it.
+    phone
+        The address at which phones on the same network reach the server; empty if they cannot.
     limits
         The limits per client.
     """
@@ -72,6 +74,7 @@ class Settings:
     is_read_only: bool = False
     proxies: tuple[Network, ...] = ()
     port: int = 0
+    phone: str = ""
     limits: Limits = field(default_factory=Limits)
 
     def is_own(self, host: str) -> bool:

@@ -1,6 +1,6 @@
 """Validated answers to tickets: the form in which Python, files, requests and drivers give them to a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -214,11 +214,14 @@ def _all_summaries(tickets: Tickets, answers: Any) -> Summaries | None:
     kinds = [set(map(type, column)) for column in (counts, means, variances, scores)]
     if not (kinds[0] <= _WHOLE and kinds[1] <= _REAL and kinds[2] <= _REAL | _NONE and kinds[3] == _NONE):
         return None
-    given = Summaries(
-        np.array(counts, dtype=np.int64),
-        np.array(means, dtype=np.float64),
-        np.array(variances, dtype=np.float64),  # None becomes NaN
-    )
+    try:
+        given = Summaries(
+            np.array(counts, dtype=np.int64),
+            np.array(means, dtype=np.float64),
+            np.array(variances, dtype=np.float64),  # None becomes NaN
+        )
+    except OverflowError:  # whole numbers that are too large are refused one by one
+        return None
     is_unknown = np.isnan(given.variances)
     is_valid = (given.counts == tickets.counts) & np.isfinite(given.means)
     is_valid &= is_unknown | ((given.variances >= 0) & (given.variances < np.inf))
@@ -276,7 +279,7 @@ def _numbers(tickets: Tickets, given: Any, name: str) -> FloatArray:
 
 
 def _check_length(tickets: Tickets, given: Any) -> None:
-    if not hasattr(given, "__len__") or len(given) != len(tickets):
+    if not hasattr(given, "__len__") or isinstance(given, Mapping | Set) or len(given) != len(tickets):
         raise MeasurementFailed(f"give a list with one answer for each of the {len(tickets)} tickets.")
 
 

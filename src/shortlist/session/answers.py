@@ -56,6 +56,33 @@ def _told(
     if round.tickets.needs_variances:
         check_variances(round.tickets.take(places), given.variances)
     arms, means, variances = round.tickets.arms[places], given.means, given.variances
+    is_new, is_other = _compared(round, places, given)
+    known = round.means[places]
+    others = _conflicts(round, arms[is_other], known[is_other], means[is_other], given.worker)
+    if not is_new.any():
+        return others
+    fresh = _recorded(round, variances[is_new])
+    again = tuple(arms[is_new & is_again].tolist())
+    scores = None if given.scores is None else np.concatenate([*compress(given.scores, is_new.tolist())])
+    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
+    new_arms = set(told.arms.tolist()) if given.scored else set()
+    counted = [one for one in given.scored if one.ticket.arm in new_arms]
+    return _tried(history, [*round.opening(), *counted, told, *others])
+
+
+def is_recorded(history: RunState, given: Answers) -> BoolArray:
+    """Return which answers the run knows: as the answer to their ticket, or as a conflict with it."""
+    round = history.find(given.tickets.round)
+    is_new, is_other = _compared(round, round.places(given.tickets.arms), given)
+    refused = {(one.round, one.arm, one.refused) for one in history.conflicts}
+    rows = zip(given.tickets.arms.tolist(), given.means.tolist(), strict=True)
+    is_refused = np.array([(round.number, *row) in refused for row in rows], dtype=np.bool_)
+    return ~is_new & (~is_other | is_refused)
+
+
+def _compared(round: Round, places: IntArray, given: Answers) -> tuple[BoolArray, BoolArray]:
+    """Return which answers are the first of their ticket, and which differ from the first."""
+    means, variances = given.means, given.variances
     known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
     is_new = np.isnan(known)
     is_other = ~is_new & ~(np.abs(known - means) <= rounding)
@@ -68,16 +95,7 @@ def _told(
         is_unlike = ~(np.abs(spreads - variances) <= rounding)
         is_known = round.tickets.needs_variances | ~(np.isnan(spreads) | np.isnan(variances))
         is_other |= ~is_new & is_unlike & is_known
-    others = _conflicts(round, arms[is_other], known[is_other], means[is_other], given.worker)
-    if not is_new.any():
-        return others
-    fresh = _recorded(round, variances[is_new])
-    again = tuple(arms[is_new & is_again].tolist())
-    scores = None if given.scores is None else np.concatenate([*compress(given.scores, is_new.tolist())])
-    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
-    new_arms = set(told.arms.tolist()) if given.scored else set()
-    counted = [one for one in given.scored if one.ticket.arm in new_arms]
-    return _tried(history, [*round.opening(), *counted, told, *others])
+    return is_new, is_other
 
 
 def _recorded(round: Round, variances: FloatArray) -> FloatArray | None:

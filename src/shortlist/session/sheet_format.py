@@ -193,7 +193,7 @@ def _columns(header: list[str]) -> dict[str, int]:
     if "ticket" not in found:
         raise InvalidAnswers(
             f"there is no column `ticket` among {_listed(names)}. Keep the header and the tickets that "
-            f"`shortlist ask --csv` printed."
+            f"`shortlist ask -o FILE` wrote."
         )
     if not {"reward", "mean", "rewards"} & set(found):
         raise InvalidAnswers(

@@ -134,6 +134,7 @@ def unusual_answers(history: RunState, given: Answers) -> str:
         usual = (
             float(np.nanmedian(np.where(freedom > 0, squares / freedom, np.nan))) if freedom.any() else 0.0
         )
+    middle, width = _usual_means(everything[~np.isnan(everything)], float(np.sqrt(usual)))
     for ticket, mean in zip(tickets, means.tolist(), strict=True):
         if pulls[ticket.arm]:
             found = _far_from_own(
@@ -144,8 +145,10 @@ def unusual_answers(history: RunState, given: Answers) -> str:
                 freedom[ticket.arm],
                 squares[ticket.arm],
             )
+        elif abs(mean - middle) > width:
+            found = f"is far from those of other arms, whose median is {middle:g}."
         else:
-            found = _far_from_others(mean, np.delete(everything, ticket.arm), np.sqrt(usual))
+            found = ""
         if found:
             return f"{ticket.name}: the mean {mean:g} {found}"
     return ""
@@ -184,16 +187,13 @@ def _far_from_own(mean: float, known: float, count: int, earlier: int, freedom: 
     )
 
 
-def _far_from_others(mean: float, others: FloatArray, scale: float) -> str:
-    """Return what is unusual about the first mean of an arm, given those of others and their scale."""
-    others = others[~np.isnan(others)]
-    if len(others) < _ARMS:
-        return ""
-    middle = float(np.median(others))
-    spread = max(float(np.median(np.abs(others - middle))), scale)
-    if spread == 0 or abs(mean - middle) <= _WIDE * spread:
-        return ""
-    return f"is far from those of the other arms, whose median is {middle:g}."
+def _usual_means(means: FloatArray, scale: float) -> tuple[float, float]:
+    """Return the median of the arms' means, and how far from it a first mean may be, given a usual scale."""
+    if len(means) <= _ARMS:
+        return 0.0, np.inf
+    middle = float(np.median(means))
+    spread = max(float(np.median(np.abs(means - middle))), scale)
+    return middle, _WIDE * spread if spread else np.inf
 
 
 def _lone_reward(rewards: FloatArray) -> str:

@@ -12,6 +12,7 @@ from shortlist.escaping import is_name
 from shortlist.measure import Call, Summary, check_answer, summary_of
 from shortlist.measure.shared_items import ids_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
+from shortlist.session.answers import is_recorded
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, read_sheet, ticket_text
 from shortlist.session.slips import SLIP, unusual_answers
@@ -293,15 +294,26 @@ def tell_sheet(
 
 
 def untold(session: Session, data: bytes) -> int:
-    """Return how many answers in a CSV file the run was not told yet, those of other runs included."""
-    n_untold = 0
-    for entry in read_sheet(data, "csv"):
+    """Return how many answers in a CSV file the run does not know, those of other runs included.
+
+    Raises
+    ------
+    InvalidAnswers
+        If the file is not a sheet, or an answer in it does not match its ticket.
+    """
+    entries = read_sheet(data, "csv")
+    own, n_untold = [], 0
+    for entry in entries:
         parts = _TICKET.fullmatch(entry.ticket.lower())
-        known = None
-        if parts is not None and parts[1] == session.code and int(parts[2]) < len(session.history.rounds):
-            round = session.history.rounds[int(parts[2])]
-            known = bool(round.is_told[round.tickets.arms == int(parts[3])].any())
-        n_untold += (not entry.is_open or bool(entry.unfinished)) and not known
+        is_own = (
+            parts is not None and parts[1] == session.code and int(parts[2]) < len(session.history.rounds)
+        )
+        if is_own and not entry.unfinished:
+            own.append(entry)
+        else:
+            n_untold += not entry.is_open or bool(entry.unfinished)
+    for given in Sheet.of(own, session.code).answers(session):
+        n_untold += int((~is_recorded(session.history, given)).sum())
     return n_untold
 
 

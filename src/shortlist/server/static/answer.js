@@ -22,7 +22,7 @@ function start() {
     radio.addEventListener("change", () => choose(radio.value));
   }
   get("worker").addEventListener("change", () => keep("worker", get("worker").value));
-  get("take").addEventListener("submit", doing(take));
+  get("take").addEventListener("submit", doing(() => take()));
   get("release").addEventListener("click", doing(release));
   get("answers").addEventListener("submit", doing(send));
   get("feed")?.addEventListener("submit", doing(feed));
@@ -51,7 +51,8 @@ function tell(id, words, isWrong = false) {
   get(id).classList.toggle("error", isWrong);
 }
 
-async function take() {
+/** @param {string} before what to say first */
+async function take(before = "") {
   tell("take-said", "");
   const worker = get("worker").value.trim();
   const limit = get("limit").value.trim();
@@ -59,11 +60,12 @@ async function take() {
   const wish = { worker, limit: /^\d+$/.test(limit) ? Number(limit) : limit };
   const asked = await persist(() => talk(`${path}/ask`, wish));
   const names = new Set(asked.tickets.map((/** @type {any} */ one) => one.ticket));
-  const before = cards.filter((card) => !card.isDone && !card.isEmpty && !names.has(card.ticket.ticket));
+  const filled = cards.filter((card) => !card.isDone && !card.isEmpty && !names.has(card.ticket.ticket));
   const { needs_variances } = asked;
   const fresh = asked.tickets.map((/** @type {any} */ one) => ({ ...one, needs_variances }));
-  deal({ ...asked, tickets: [...before.map((card) => card.ticket), ...fresh] });
-  tell("take-said", words(asked));
+  deal({ ...asked, tickets: [...filled.map((card) => card.ticket), ...fresh] });
+  const said = `${before} ${words(asked)}`.trim();
+  tell(asked.tickets.length ? "sent-said" : "take-said", said);
   if (asked.tickets.length) cards[0].focus();
 }
 
@@ -95,6 +97,7 @@ function deal(asked) {
   get("answers").hidden = !cards.length;
   const until = asked.until ? `Reserved for you until ${moment(asked.until)}` : "";
   get("reserved").textContent = until && `${until}. Later answers are accepted, too.`;
+  get("choice").hidden = cards.every((card) => card.ticket.items);
   const isPilot = cards.some((card) => card.ticket.needs_variances);
   get("kind-mean").textContent = isPilot ? "mean and variance" : "the mean";
   keep(room, cards.length ? asked : null);
@@ -118,21 +121,49 @@ async function send() {
   const ready = cards.filter((card) => !card.isDone && !card.isEmpty);
   if (!ready.length) return tell("sent-said", "No answer has been entered yet.", true);
   tell("sent-said", "Sending …");
-  const worker = get("worker").value.trim() || "somebody";
-  const sums = { taken: 0, known: 0, conflicting: 0, wrong: 0 };
-  /** @type {any} */
-  let last = null;
-  for (const card of ready) {
-    const told = await card.send(worker, (body) => persist(() => talk(`${path}/tell`, body)));
-    if (told) last = told;
-    for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told?.[key] ?? 0;
-    if (!told) sums.wrong += 1;
+  for (const card of ready) card.say("Sending …", "");
+  const sums = { taken: 0, known: 0, conflicting: 0 };
+  const [sure, others] = [true, false].map((isSure) => ready.filter((card) => card.isSure === isSure));
+  const replies = [await record(others, true), await record(sure, false)].filter(Boolean);
+  for (const told of replies) {
+    for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told[key];
   }
+  const wrong = ready.filter((card) => !card.isDone);
   const left = cards.filter((card) => !card.isDone);
   keep(room, left.length ? { ...kept(room, {}), tickets: left.map((card) => card.ticket) } : null);
   count();
-  tell("sent-said", summary(sums, left.length - sums.wrong, last), sums.wrong > 0);
-  ready.find((card) => !card.isDone)?.focus();
+  const isDone = replies.some((told) => told.is_done);
+  const said = summary({ ...sums, wrong: wrong.length }, left.length - wrong.length, isDone);
+  tell("sent-said", said, wrong.length > 0);
+  wrong[0]?.focus();
+  if (!left.length && !isDone && !sums.conflicting) await take(said);
+}
+
+/** Send answers in one request, without those that are refused; return the response, or null if none was recorded.
+ * @param {Card[]} some @param {boolean} careful */
+async function record(some, careful) {
+  const worker = get("worker").value.trim() || "somebody";
+  while (some.length) {
+    const answers = some.map((card) => card.answer);
+    try {
+      const told = await persist(() => talk(`${path}/tell`, { worker, answers, careful }));
+      for (const card of some) card.finish(told);
+      return told;
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      const wrong = refused(some, error.message);
+      for (const card of wrong) card.refuse(error.message);
+      some = some.filter((card) => !wrong.includes(card));
+    }
+  }
+  return null;
+}
+
+/** The tickets that a refusal is about: the one that it names, or all. @param {Card[]} some @param {string} message */
+function refused(some, message) {
+  const place = Number(/^entry (\d+): /.exec(message)?.[1]) - 1;
+  const named = some.filter((card, k) => k === place || message.startsWith(`${card.ticket.name}: `));
+  return named.length ? named : some;
 }
 
 async function feed() {
@@ -154,16 +185,16 @@ async function feed() {
 
 /** A summary of what happened to the answers.
  * @param {{taken: number, known: number, conflicting: number, wrong: number}} sums
- * @param {number} open @param {any} last */
-function summary(sums, open, last) {
+ * @param {number} open @param {boolean} isDone */
+function summary(sums, open, isDone) {
   const parts = [`${sums.taken} added`];
   if (sums.known) parts.push(`${sums.known} already recorded`);
   if (sums.conflicting) parts.push(`${sums.conflicting} in conflict`);
   if (sums.wrong) parts.push(`${sums.wrong} refused (see the ticket)`);
   if (open) parts.push(`${open} still open`);
   const said = `${parts.join(", ")}.`;
-  if (last?.is_done) return `${said} The run has ended.`;
-  return open || sums.wrong ? said : `${said} Take more tickets above.`;
+  if (isDone) return `${said} The run has ended.`;
+  return sums.conflicting && !open && !sums.wrong ? `${said} Take more tickets below.` : said;
 }
 
 new Following(path, (facts) => show(main, facts));

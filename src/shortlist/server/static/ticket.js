@@ -1,5 +1,4 @@
 /** A ticket as a card: the request, the input fields, and the outcome. */
-import { Refused } from "./connection.js";
 import { keep, kept } from "./drafts.js";
 import { counted, name, sentence } from "./forms.js";
 import { isUnclear, number, rewards } from "./parse.js";
@@ -97,31 +96,25 @@ export class Card {
     return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
   }
 
-  /** Send the answer; return the response, or null if it was refused.
-   * @param {string} worker @param {(body: any) => Promise<any>} post */
-  async send(worker, post) {
-    this.say("Sending …", "");
-    const said = JSON.stringify(this.answer);
-    try {
-      const told = await post({ worker, answers: [this.answer], careful: said !== this.doubted });
-      this.finish(told);
-      return told;
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      this.doubted = SLIP.test(error.message) ? said : ""; // sent again unchanged, it is accepted
-      const words = error.message.replace(/^entry 1: /, "");
-      this.say(words.replace(/repeat the command with --yes/, "send it again"), "error");
-      return null;
-    }
+  /** Whether the answer was doubted, and is to be sent again unchanged. */
+  get isSure() {
+    return this.doubted !== "" && JSON.stringify(this.answer) === this.doubted;
   }
 
-  /** @param {any} told */
+  /** Show why the answer was refused. @param {string} message */
+  refuse(message) {
+    this.doubted = SLIP.test(message) ? JSON.stringify(this.answer) : ""; // sent again unchanged, it is accepted
+    const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
+    this.say(words.replace(/repeat the command with --yes/, "send it again"), "error");
+  }
+
+  /** Show that the answer was recorded. @param {any} told */
   finish(told) {
     this.isDone = true;
-    const [other] = told.conflicts;
+    const other = told.conflicts.find((/** @type {any} */ one) => one.ticket === this.ticket.ticket);
     const words = other && `${other.kept} was recorded first and is kept; your ${other.refused} is recorded as a conflict.`;
     if (other) this.say(`Conflict: ${words}`, "error");
-    else this.say(told.known ? "✓ Already recorded with the same value." : "✓ Recorded.", "good");
+    else this.say(told.taken ? "✓ Recorded." : "✓ Already recorded with the same value.", "good");
     keep(this.room, null);
     this.element.classList.add("done");
     for (const key of FIELDS) this.find(`.${key}`).readOnly = true;
