@@ -172,6 +172,22 @@ def test_no_arm_is_taken_to_stand_above_its_information(powers: list[float], pul
     assert (information * plan.unit <= counts * (1 + 2e-12)).all()
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.37, 13.0])
+def test_many_arms_of_one_unit_have_a_table_that_says_what_the_formulas_say(unit: float) -> None:
+    n = 30_000
+    plan, units = laid_out(np.full(n, unit)), np.full(n, unit)
+    uneven = laid_out(np.append(np.full(n - 1, unit), 2 * unit))
+    assert plan.table is not None
+    assert uneven.table is None
+    assert laid_out(np.full(9, unit)).table is None
+    pulls = np.append(np.arange(1, n), 10**9)
+    assert (plan.reached(pulls, units) == uneven.reached(pulls, units)).all()
+    rungs = np.resize(np.arange(len(plan.rungs.information)), n)
+    assert (plan.pulls(rungs, units) == uneven.pulls(rungs, units)).all()
+    last = np.array([n - 1])
+    assert (uneven.reached(pulls[last], uneven.unit, last) == uneven.reached(pulls, uneven.unit)[last]).all()
+
+
 @pytest.mark.parametrize("n", [2, 3, 17])
 def test_every_arm_starts_on_the_first_rung(n: int) -> None:
     units = np.geomspace(1e-6, 1e9, n)
@@ -255,3 +271,28 @@ def test_pulls_beyond_the_top_are_counted_in_every_round() -> None:
         assert last.n_excess == np.maximum(last.pulls - last.course.enough, 0).sum()
         assert last.n_excess <= last.course.excess
     assert len(set(seen)) > 2
+
+
+@pytest.mark.parametrize("rewards", [None, sl.Bounded(0, 1)])
+def test_means_are_lowered_by_standard_errors_whatever_was_added(rewards: Any) -> None:
+    n, rng = 40, np.random.default_rng(1)
+    variances = None if rewards else rng.uniform(0.05, 0.25, n)
+    problem = sl.Problem(m=3, epsilon=0.1, delta=0.05, n=n, variances=variances, rewards=rewards)
+    means = rng.uniform(0.2, 0.8, n)
+    state: Any = race.init(course(problem))
+
+    def check() -> None:
+        variances = problem.variances if rewards is None else state.unit * state.course.problem.epsilon**2
+        lowered = state.means - math.sqrt(2 * math.log(n)) * np.sqrt(variances / state.pulls)
+        assert state.lowered == pytest.approx(lowered, abs=1e-12)
+
+    for _ in range(4):
+        noise = 0.3 * rng.standard_normal(len(state.arms)) / np.sqrt(state.counts)
+        rewards_of_arms = np.clip(means[state.arms] + noise, 0, 1)
+        state = race.tell(state, Moments(rewards_of_arms, np.full(len(state.arms), 0.05)))
+        assert isinstance(state, race.Open)
+        check()
+    state = race.add(state, np.array([1, 2]), np.array([9, 9]), np.array([8.0, 1.0]), np.array([8.0, 1.0]))
+    check()
+    state = race.narrow(state, 0.05)
+    check()

@@ -402,6 +402,24 @@ FAULTS = (
         "np.nextafter(information, np.inf))",
     ),
     Fault(
+        "race: a table of one unit serves arms of several",
+        "strategies/race_course.py",
+        " or (self.unit != unit).any()",
+        "",
+    ),
+    Fault(
+        "race: the means of a batch are not lowered",
+        "strategies/race.py",
+        "lowered[arms] = _lowered(plan, arms, unit, totals, after)",
+        "lowered[arms] = after",
+    ),
+    Fault(
+        "race: lowered means are not those of another epsilon",
+        "strategies/race.py",
+        "rungs=plan.reached(pulls, unit), lowered=lowered)",
+        "rungs=plan.reached(pulls, unit))",
+    ),
+    Fault(
         "race: the top is too low",
         "strategies/race_course.py",
         "    enough = prices.enough(finer)\n",
@@ -416,8 +434,8 @@ FAULTS = (
     Fault(
         "race: cautious incumbents are taken at the top",
         "strategies/race.py",
-        "for caution in (_caution(problem.n), 0.0):",
-        "for caution in (_caution(problem.n),):",
+        "for means in (state.lowered, state.means):",
+        "for means in (state.lowered,):",
     ),
     Fault(
         "race: more pulls beyond the top than promised",

@@ -84,6 +84,9 @@ class Open:
         The factor by which estimates of `unit` are raised.
     squares
         Per arm, for graded rewards within bounds: the mean of their squares, as shares of the bounds.
+    lowered
+        Per arm, the mean less some standard errors, as far as these are known: of hardly measured arms, the
+        luckiest looks better than it is.
     """
 
     course: Course
@@ -98,6 +101,7 @@ class Open:
     unit: FloatArray
     caution: float
     squares: FloatArray
+    lowered: FloatArray
 
     @property
     def known_squares(self) -> FloatArray | None:
@@ -123,7 +127,8 @@ def init(laid_out: Course) -> Open:
     nothing = np.zeros(laid_out.problem.n, dtype=np.int64)
     means = nothing.astype(np.float64)
     arms, counts = laid_out.problem.arms, laid_out.first
-    return Open(laid_out, nothing, means, nothing, 0, 0, 0, arms, counts, laid_out.unit, CAUTION, means)
+    unit = laid_out.unit
+    return Open(laid_out, nothing, means, nothing, 0, 0, 0, arms, counts, unit, CAUTION, means, means)
 
 
 def ask(state: Open) -> Batch:
@@ -172,10 +177,11 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 
 
 def _with_units(state: Open) -> Open:
-    """Return the state with `unit` and rungs as its course, totals and caution imply."""
+    """Return the state with `unit`, rungs and lowered means as its course, totals and caution imply."""
     plan, pulls = state.course, state.pulls
     unit = plan.unit if plan.evidence is None else _units(state, pulls, state.means, state.squares)
-    return replace(state, unit=unit, rungs=plan.reached(pulls, unit))
+    lowered = _lowered(plan, plan.problem.arms, unit, np.maximum(pulls, 1), state.means)
+    return replace(state, unit=unit, rungs=plan.reached(pulls, unit), lowered=lowered)
 
 
 def _decided(state: Open) -> Open | Ended:
@@ -185,8 +191,8 @@ def _decided(state: Open) -> Open | Ended:
         arms = np.flatnonzero(state.pulls < first)
         return replace(state, arms=arms, counts=first[arms] - state.pulls[arms])
     while True:
-        for caution in (_caution(problem.n), 0.0):
-            incumbents = largest(_lowered(state, caution), problem.m)
+        for means in (state.lowered, state.means):
+            incumbents = largest(means, problem.m)
             is_open, batch = _doubts(state, incumbents)
             if not is_open.any():
                 return Ended(incumbents, state)
@@ -218,15 +224,17 @@ def certified(state: Open | Ended) -> Certificate:
     return found if found.is_answer else at_end
 
 
-def _lowered(state: Open, caution: float) -> FloatArray:
-    """Return the means, lowered by so many of their standard errors, as far as these are known."""
-    found = np.empty_like(state.means)
+def _lowered(
+    plan: Course, arms: IntArray, unit: FloatArray, pulls: IntArray, means: FloatArray
+) -> FloatArray:
+    """Return the means of some arms, lowered by the lead of the luckiest of all; see `_caution`."""
+    found, caution = np.empty_like(means), _caution(plan.problem.n)
     for block in blocks(found.shape):
-        if state.course.evidence is None:
-            spreads = np.sqrt(state.course.problem.variances[block] / state.pulls[block])
+        if plan.evidence is None:
+            spreads = np.sqrt(plan.problem.variances[arms[block]] / pulls[block])
         else:
-            spreads = np.sqrt(state.unit[block] / state.pulls[block]) * state.course.problem.epsilon
-        np.subtract(state.means[block], caution * spreads, out=found[block])
+            spreads = np.sqrt(unit[arms[block]] / pulls[block]) * plan.problem.epsilon
+        np.subtract(means[block], caution * spreads, out=found[block])
     return found
 
 
@@ -324,7 +332,9 @@ def _pooled(state: Open, told: Moments) -> Open:
     if plan.evidence is not None:
         unit = unit.copy()
         unit[arms] = _units(state, totals, after, squares[arms])
-    rungs[arms] = reached = plan.reached(totals, unit[arms])
+    lowered = state.lowered.copy()
+    lowered[arms] = _lowered(plan, arms, unit, totals, after)
+    rungs[arms] = reached = plan.reached(totals, unit, arms)
     high = np.flatnonzero(reached >= plan.rungs.top)
     excess = plan.beyond_top(arms[high], state.pulls[arms[high]], counts[high])
     return replace(
@@ -333,6 +343,7 @@ def _pooled(state: Open, told: Moments) -> Open:
         pulls=pulls,
         means=pooled,
         squares=squares,
+        lowered=lowered,
         rungs=rungs,
         n_pulls=state.n_pulls + int(counts.sum()),
         n_excess=state.n_excess + excess,
@@ -355,29 +366,29 @@ def _open_outsiders(plan: Course, gaps: FloatArray, rungs: IntArray, incumbents:
 
 @dataclass(frozen=True, eq=False)
 class _Climbers:
-    """Arms that may climb: their rungs, units and pulls."""
+    """Arms that may climb: the units of all arms, and the rungs and pulls of these."""
 
     course: Course
+    unit: FloatArray
     arms: IntArray
     rungs: IntArray
-    unit: FloatArray
     pulls: IntArray
 
     @classmethod
     def of(cls, state: Open, arms: IntArray, rungs: IntArray) -> "_Climbers":
-        return cls(state.course, arms, rungs, state.unit[arms], state.pulls[arms])
+        return cls(state.course, state.unit, arms, rungs, state.pulls[arms])
 
     def take(self, places: IntArray) -> "_Climbers":
         """Return some of the arms, by position."""
-        arrays = (self.arms, self.rungs, self.unit, self.pulls)
-        return _Climbers(self.course, *(array[places] for array in arrays))  # type: ignore[arg-type]
+        arrays = (self.arms, self.rungs, self.pulls)
+        return _Climbers(self.course, self.unit, *(array[places] for array in arrays))
 
     def to(self, aimed: IntArray) -> IntArray:
         """Return the pulls that bring arms to the rungs aimed at, none if those are not higher."""
         counts = np.zeros(len(aimed), dtype=np.int64)
         for block in blocks(counts.shape):
             rungs = self.rungs[block]
-            wanted = self.course.pulls(np.maximum(aimed[block], rungs), self.unit[block])
+            wanted = self.course.pulls(np.maximum(aimed[block], rungs), self.unit, self.arms[block])
             missing = np.maximum(wanted - self.pulls[block], 0)
             counts[block] = np.where(aimed[block] > rungs, missing, 0)
         return counts

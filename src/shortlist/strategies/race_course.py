@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,21 +142,56 @@ class Course:
         unit = self.unit if self.evidence is None else FIRST_SHARE * self.unit
         return self.pulls(np.zeros(self.problem.n, dtype=np.int64), unit)
 
-    def pulls(self, rungs: IntArray, unit: FloatArray) -> IntArray:
-        """Return the total number of pulls with which arms have reached these rungs."""
-        whole = np.ceil(self.rungs.information[rungs] * unit)
-        return np.maximum(whole, 1.0).astype(np.int64)
+    @cached_property
+    def table(self) -> "Table | None":
+        """What `pulls` and `reached` return, if all arms have the same unit and there are many arms."""
+        unit = float(self.unit[0])
+        most = self.rungs.information[-1] * unit + 2
+        if self.evidence is not None or most > self.problem.n or (self.unit != unit).any():
+            return None
+        return Table(
+            _pulls(self.rungs.information, unit),
+            _reached(self.rungs.information, np.arange(int(most)) / unit),
+        )
+
+    def pulls(self, rungs: IntArray, unit: FloatArray, arms: IntArray | None = None) -> IntArray:
+        """Return the total number of pulls with which arms have reached these rungs.
+
+        If `arms` is given, `unit` is that of all arms.
+        """
+        if self.table is not None:
+            return self.table.pulls[rungs]
+        return _pulls(self.rungs.information[rungs], unit if arms is None else unit[arms])
 
     def beyond_top(self, arms: IntArray, pulls: IntArray, counts: IntArray) -> int:
         """Return how many of further pulls of arms with so many pulls are beyond the top."""
         spare = np.maximum(self.enough[arms] - pulls, 0)
         return int(np.maximum(counts - spare, 0).sum())
 
-    def reached(self, pulls: IntArray, unit: FloatArray) -> IntArray:
-        """Return the highest rung that arms have reached with this many pulls."""
-        information = pulls / unit * (1 + 1e-12)  # so that rounding does not add a pull
-        rungs = places_in(self.rungs.information, np.nextafter(information, np.inf)) - 1  # or equal
-        return np.maximum(rungs, 0)
+    def reached(self, pulls: IntArray, unit: FloatArray, arms: IntArray | None = None) -> IntArray:
+        """Return the highest rung that arms have reached with this many pulls.
+
+        If `arms` is given, `unit` is that of all arms.
+        """
+        if self.table is not None:
+            return self.table.rungs[np.minimum(pulls, len(self.table.rungs) - 1)]
+        return _reached(self.rungs.information, pulls / (unit if arms is None else unit[arms]))
+
+
+class Table(NamedTuple):
+    """Where all arms have the same unit: the pulls that reach a rung, and the rung that pulls reach."""
+
+    pulls: IntArray
+    rungs: IntArray
+
+
+def _pulls(information: FloatArray, unit: FloatArray | float) -> IntArray:
+    return np.maximum(np.ceil(information * unit), 1.0).astype(np.int64)
+
+
+def _reached(rungs: FloatArray, information: FloatArray) -> IntArray:
+    information = information * (1 + 1e-12)  # so that rounding does not add a pull
+    return np.maximum(places_in(rungs, np.nextafter(information, np.inf)) - 1, 0)  # or equal
 
 
 @lru_cache(maxsize=32)
