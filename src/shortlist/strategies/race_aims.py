@@ -94,7 +94,11 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
     logs = logs + (information * deviations) ** 2 / (2 * (information + ladder.prior_above))  # approximately
     above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
     places = ladder.places(above[:, 1:] - ladder.prices.above)
-    thresholds = (around[:, :-1, None] - ladder.by_target[places]).min(axis=1)
+    is_first = np.ones(places.shape, dtype=np.bool_)
+    is_first[:, 1:] = places[:, 1:] != places[:, :-1]  # of equal ones, the lowest cut is the one that counts
+    of_choice, at = np.nonzero(is_first)
+    limits = around[of_choice, at, None] - ladder.by_target[places[of_choice, at]]
+    thresholds = np.minimum.reduceat(limits, np.flatnonzero(at == 0))
     found: FloatArray = np.maximum.accumulate(thresholds, axis=1)
     return found
 
