@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shortlist as sl
 from shortlist.report import text_format as markup
 from shortlist.report.svg import Picture, Scale
 from shortlist.report.text_format import (
@@ -19,6 +20,7 @@ from shortlist.report.text_format import (
     tick_words,
     ticks,
 )
+from shortlist.report.verdict import status_words
 
 NUMBERS = st.floats(-1e100, 1e100).filter(lambda value: value == 0 or abs(value) > 1e-100)
 
@@ -118,3 +120,16 @@ def test_words_in_pictures_are_escaped() -> None:
     picture.text(0, 5, "<b>&")
     root = ElementTree.fromstring(picture.render())
     assert "".join(root.itertext()) == "a < bc & \"d'<b>&"
+
+
+def test_a_certificate_counts_arms_in_plain_words() -> None:
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3)
+    words = [
+        status_words(sl.certify(problem, counts=[count] * 3, means=[2.0, 1.0, 1.9]))
+        for count in (1, 100, 100_000)
+    ]
+    assert words == [
+        "To within 0.1, no arm is in, 3 are open, and none is out.",
+        "To within 0.1, no arm is in, 2 are open, and 1 is out (not needed for a right answer).",
+        "To within 0.1, 1 arm is in, none is open, and 2 are out (not needed for a right answer).",
+    ]

@@ -194,7 +194,7 @@ def _in_notebook(stack: ExitStack) -> Show:
     def show(frame: Frame) -> None:
         share, words = frame(_WIDE)
         value = "" if share is None else f' value="{share:.4f}"'
-        drawn = view.HTML(f"<progress{value}></progress> {_percent(share)} {escape(words)}")
+        drawn = view.HTML(f"<progress{value}></progress> {_with_share(share, escape(words))}")
         if not shown:
             shown.append(view.display(drawn, display_id=True))
             stack.callback(lambda: shown[0].update(view.HTML("")))
@@ -206,8 +206,11 @@ def _in_notebook(stack: ExitStack) -> Show:
 
 def _line(title: str, frame: Frame) -> None:
     share, words = frame(_LINE - len(title) - 8)
-    done = "" if share is None else f"{_percent(share)}, "
-    print(f"{title}: {done}{words}", file=sys.stderr, flush=True)
+    print(f"{title}: {_with_share(share, words)}", file=sys.stderr, flush=True)
+
+
+def _with_share(share: float | None, words: str) -> str:
+    return words if share is None else f"{_percent(share)}, {words}"
 
 
 def _percent(share: float | None) -> str:

@@ -78,10 +78,11 @@ def certificate(report: Report) -> str:
 def status_words(certificate: Certificate) -> str:
     """Return how many arms are in, open and out, as a sentence."""
     n_in, n_open, n_out = (certificate.statuses.count(status) for status in ("in", "open", "out"))
-    return (
-        f"To within {certificate.problem.epsilon:g}, {counted(n_in, 'arm')} {_is(n_in)} in, {n_open:,} "
-        f"{_is(n_open)} open, and {n_out:,} {_is(n_out)} out: not needed for a right answer."
-    )
+    inside = f"{counted(n_in, 'arm')} {_is(n_in)}" if n_in else "no arm is"
+    outside = f"{n_out:,} {_is(n_out)} out (not needed for a right answer)" if n_out else "none is out"
+    within = f"To within {certificate.problem.epsilon:g}"
+    unsettled = f"{n_open:,} {_is(n_open)}" if n_open else "none is"
+    return f"{within}, {inside} in, {unsettled} open, and {outside}."
 
 
 def _is(count: int) -> str:
