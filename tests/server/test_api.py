@@ -319,6 +319,20 @@ def test_tickets_issued_or_tried_again_are_named_and_may_be_kept_from_it() -> No
         assert "must be true or false" in trouble_of(wrong, 422)["message"]
 
 
+def test_the_page_of_a_run_that_was_only_fed_counts_no_pulls_as_measured() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "page", "question": PAGE, "strategy": "race"})
+        rows = [{"arm": arm, "pulls": 40_000, "successes": n} for arm, n in (("A", 8000), ("B", 4000))]
+        assert client.post("/runs/page/feed", json={"rows": rows, "label": "monday"}).status_code == 200
+        facts = client.get("/runs/page.json").json()
+        assert facts["progress"] == "80,000 pulls fed, none measured"
+        assert facts["gauge"]["cap_words"] == "", "there is nothing to compare with a maximum"
+        words = client.get("/runs/page").text
+        assert "Even more is certified: the true best, up to ties." in words
+        assert "means that vary as those of independent rewards" in words
+        assert "stated variances" not in words
+
+
 def test_a_sheet_is_taken_whole_or_not_at_all() -> None:
     with Caller(create_app(MemoryStore())) as client:
         client.post("/runs", json={"name": "trial", "question": QUESTION})

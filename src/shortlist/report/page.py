@@ -21,6 +21,7 @@ from shortlist.report.verdict import (
     certificate,
     effort,
     headline,
+    healthy_words,
     kept_word,
     names_arms,
     optimality,
@@ -163,20 +164,9 @@ def _effort(report: Report) -> str:
     return _section("Cost", _pair(bounds_figure(report) + rounds_figure(report)))
 
 
-def _expected(report: Report) -> str:
-    is_bounded = report.result.problem.is_bounded
-    return "those of independent rewards" if is_bounded else "the stated variances imply"
-
-
 def _health(report: Report) -> str:
     if not report.findings:
-        body = "<p>No warnings: no conflicts between answers, no scored failures"
-        body += (
-            "."
-            if report.rounds is None or not report.result.problem.knows_variances
-            else f", and means that vary as {_expected(report)}, as far as that can be tested."
-        )
-        return _section("Health", body + "</p>")
+        return _section("Health", f"<p>{healthy_words(report)}</p>")
     items = ""
     for one in report.findings:
         label = "Warning" if one.is_warning else "Note"

@@ -169,7 +169,19 @@ def closer(result: Result) -> str:
     """Return what is certified beyond what was asked for, if results were fed; otherwise empty."""
     if not (result.n_fed and result.is_answer and result.certified_epsilon < result.problem.epsilon):
         return ""
+    if result.certified_epsilon == 0:
+        best = "the true best" if result.problem.m == 1 else f"the {result.problem.m:,} true best"
+        return f"Even more is certified: {best}, up to ties."
     return f"Even {result.certified_epsilon:g} is certified (asked: {result.problem.epsilon:g})."
+
+
+def healthy_words(report: Report) -> str:
+    """Return what was looked for, if there are no warnings."""
+    said, problem = "No warnings: no conflicts between answers, no scored failures", report.result.problem
+    if report.rounds is None or not problem.knows_variances:
+        return f"{said}."
+    expected = "those of independent rewards" if problem.is_bounded else "the stated variances imply"
+    return f"{said}, and means that vary as {expected}, as far as that can be tested."
 
 
 def optimality(report: Report) -> str:

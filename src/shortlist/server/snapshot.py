@@ -22,6 +22,7 @@ from shortlist.report.verdict import (
     certificate,
     effort,
     headline,
+    healthy_words,
     kept_word,
     names_arms,
     optimality,
@@ -173,8 +174,8 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
             "winners": [{"name": name} for name in _winners(report)],
             "progress": _progress(log.history, pace),
             "tallies": _tallies(log.history),
-            "gauge": _gauge(log.history.n_pulls, report.cap, facts["lower_bound"]),
-            "knows_variances": log.history.problem.knows_variances,
+            "gauge": _gauge(log.history, report.cap, facts["lower_bound"]),
+            "healthy": healthy_words(report),
             "needs_variances": log.history.round.tickets.needs_variances,
             "n_selected": len(report.result.indices),
             "rivals": dict(report.rivals),
@@ -290,10 +291,12 @@ def _of_the_table(history: RunState) -> list[tuple[str, str]]:
     return [(share, "of the table measured"), (f"{history.result.n_saved:,}", saved)]
 
 
-def _gauge(pulls: int, cap: int | None, bound: float | None) -> dict[str, Any]:
-    """Return the number of pulls of a run, with the maximum and the lower bound."""
+def _gauge(history: RunState, cap: int | None, bound: float | None) -> dict[str, Any]:
+    """Return the measured pulls of a run, with the maximum and the lower bound; nothing if all were fed."""
+    cap = None if history.n_fed and not history.n_pulls else cap
     return {
-        "made": share_of(pulls, cap),
+        "made": share_of(history.n_pulls, cap),
+        "made_words": f"{history.n_pulls:,}",
         "bound": share_of(bound, cap),
         "bound_words": f"{bound:,.0f}" if bound else "",
         "cap_words": large(cap) if cap else "",
@@ -305,9 +308,13 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     cap = history.worst_case_pulls
     fed = f", {history.n_fed:,} fed" if history.n_fed else ""
     said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
+    if fed and not history.n_pulls:
+        said = [f"{counted(history.n_fed, 'pull')} fed, none measured"]
     if history.problem.items is not None:
         said = [scores_words(history)]
     if history.is_final:
+        if not history.n_rounds:
+            return said[0]
         rounds = counted(history.n_rounds, "round")
         return f"{said[0]}; {rounds}" if history.problem.items is not None else f"{said[0]} in {rounds}"
     round = history.round
