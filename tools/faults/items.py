@@ -7,6 +7,18 @@ _STRATEGY = "strategies/shared_items.py"
 
 FAULTS = (
     Fault(
+        "items: a complete row is selected although a better one is complete",
+        "strategies/shared_items.py",
+        "    chosen, is_out = _with_better_rows(state, chosen, is_out)\n",
+        "",
+    ),
+    Fault(
+        "items: rows of a sample of a population are taken for exact",
+        "strategies/shared_items.py",
+        'while state.problem.target == "pool" and state.is_full[chosen].any():',
+        "while state.is_full[chosen].any():",
+    ),
+    Fault(
         "items: pairs are not given their share of delta",
         _EVIDENCE,
         "each + n_pairs - math.log(PAIRED)",

@@ -149,13 +149,14 @@ def main() -> None:
 
 
 def _leave(message: str, status: int) -> None:
+    from shortlist.cli.output import say
     from shortlist.escaping import printable
 
     message = _masked(message)
     if len(message) > _MOST_LETTERS:  # some input was very long; the end of a message says what to do
         message = f"{message[: _MOST_LETTERS // 2]} ... {message[-_MOST_LETTERS // 2 :]}"
     with suppress(OSError):
-        click.echo(printable(message), err=True)
+        say(printable(message))
     sys.exit(status)
 
 

@@ -4,7 +4,9 @@ import csv
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -35,6 +37,20 @@ def print_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]], out: TextI
     writer.writeheader()
     for row in rows:
         writer.writerow(row | {key: cell(row[key]) for key in ("name", "worker", "item") if key in row})
+
+
+def say(message: str) -> None:
+    """Print a message to standard error, wrapped to the terminal; indented commands are not wrapped."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        message = "\n".join(
+            line if line[:1].isspace() else _wrapped(line, width) for line in message.split("\n")
+        )
+    click.echo(message, err=True)
+
+
+def _wrapped(line: str, width: int) -> str:
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def write_whole(path: Path, text: str) -> None:

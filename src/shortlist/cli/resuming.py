@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.options import VARIABLE, is_given
+from shortlist.cli.output import say
 from shortlist.cli.stores import shown
 from shortlist.errors import ChangedRun, MeasurementFailed, ShortlistError, StoreTrouble
+from shortlist.escaping import printable
 
 if TYPE_CHECKING:
+    from shortlist.certificates import Certificate
     from shortlist.execution.driven import Driven
 
+_MOST_NAMED = 12  # arms
 
 LIMITS = {
     "BUDGET": ("--budget", ", without a budget or with a larger one"),
@@ -76,8 +80,8 @@ def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        said = f"The run had made {_pulls(session)} of {_most(session)}.{_so_far(session)}{_advice(session)}"
-        click.echo(said, err=True)
+        made = f"The run had made {_pulls(session)} of {_most(session)}."
+        say(printable(f"{made}{_so_far(session)}{_advice(session)}"))
         raise
     except MeasurementFailed as error:
         with suppress(ShortlistError):
@@ -111,8 +115,16 @@ def _so_far(session: "Driven") -> str:
     """Return what is certified, unless that cannot be found out."""
     with suppress(ShortlistError):
         certified = session.result.certificate
-        return "" if certified is None else f" {certified.sentence}"
+        if certified is not None:
+            return f"{_best_so_far(certified)} {certified.sentence}"
     return ""
+
+
+def _best_so_far(certified: "Certificate") -> str:
+    """Return the selected arms in words, if something is certified and they are few."""
+    if not certified.selected or len(certified.selected) > _MOST_NAMED:
+        return ""
+    return f" Best so far: {', '.join(certified.selected)}."
 
 
 def _pulls(session: "Driven") -> str:

@@ -12,7 +12,7 @@ import click
 
 from shortlist.cli.exits import CERTIFIED, SHORT
 from shortlist.cli.options import Number, Span, is_given, json_option, reissue_option, store_option
-from shortlist.cli.output import print_json, show, show_plain
+from shortlist.cli.output import print_json, say, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
 from shortlist.cli.report import refuse_nowhere, reporting
 from shortlist.cli.resuming import (
@@ -175,7 +175,7 @@ def command(
             show_plain(f"Every arm, in figures: {more}", is_command=True)
     if result.stop.name in LIMITS and not session.is_private:
         option, words = LIMITS[result.stop.name]
-        click.echo(f"To resume{words}:\n  {this_command(option)}", err=True)
+        say(f"To resume{words}:\n  {this_command(option)}")
     sys.exit(CERTIFIED if result.is_answer else SHORT)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shortlist.cli.options import json_option, store_option, worker_option
-from shortlist.cli.output import print_json, show_plain
+from shortlist.cli.output import print_json, say, show_plain
 from shortlist.cli.resuming import next_command
 from shortlist.cli.stores import refuse_file, who, writing
 from shortlist.errors import InvalidAnswers
@@ -144,10 +144,9 @@ def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
     for one in conflicts[:_MOST_CONFLICTS]:
         ticket = ticket_text(session.code, one.round, one.arm)
         name = printable(session.problem.name(one.arm))
-        click.echo(
+        say(
             f"Warning: {ticket} ({name}) already has the mean {one.kept:g}, and the file says "
-            f"{one.refused:g}; the first is kept.",
-            err=True,
+            f"{one.refused:g}; the first is kept."
         )
     if len(conflicts) > _MOST_CONFLICTS:
         click.echo(f"Warning: and {len(conflicts) - _MOST_CONFLICTS:,} more.", err=True)

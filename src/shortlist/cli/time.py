@@ -10,7 +10,7 @@ import click
 
 from shortlist.cli.exits import CERTIFIED, INTERRUPTED, SHORT
 from shortlist.cli.options import Share, Span, json_option
-from shortlist.cli.output import print_json, show_plain, write_whole
+from shortlist.cli.output import print_json, say, show_plain, write_whole
 from shortlist.cli.resuming import LIMITS, naming_another_run, saying_how_to_go_on, this_command
 from shortlist.cli.stores import writing
 from shortlist.errors import InvalidProblem
@@ -116,7 +116,7 @@ def command(
     _show(found, as_json, export)
     if where is not None and not found.is_certified:
         option, words = LIMITS.get(found.result.stop.name, ("", ""))
-        click.echo(f"To resume{words}:\n  {this_command(option)}", err=True)
+        say(f"To resume{words}:\n  {this_command(option)}")
     if is_interrupted:
         sys.exit(INTERRUPTED)
     sys.exit(CERTIFIED if found.is_certified else SHORT)

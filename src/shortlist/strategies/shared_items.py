@@ -64,6 +64,7 @@ FURTHEST = 1.5  # but to no more than this multiple of the items that they have 
 RIDGE = 12.0  # predictions are shrunk as if by so many more items, unrelated to any arm
 _AT_ONCE = 1 << 22  # numbers in working arrays
 _BISECTIONS = 12  # for certified epsilons
+_ROUNDING = 1e-9  # sums of scores differ by more than rounding
 _EARLIER = 8  # sets of earlier incumbents for which more may be certified than for the present ones
 
 
@@ -407,9 +408,30 @@ def _certified_for(state: Open, chosen: IntArray, below: float = math.inf) -> Ce
     if own.max() >= problem.width:
         return nothing
     is_out = np.all(~open_pairs(state, chosen), axis=0)
+    chosen, is_out = _with_better_rows(state, chosen, is_out)
     return Certificate.of_epsilons(
         problem, chosen, own, is_out=is_out, merits=estimates(state), promise=promise
     )
+
+
+def _with_better_rows(state: Open, chosen: IntArray, is_out: BoolArray) -> tuple[IntArray, BoolArray]:
+    """Return m arms and which arms are out, with selected rows exchanged for better complete ones.
+
+    The means of complete rows are known exactly. So an arm whose row is better than that of a selected arm
+    lies no further below the m-th best than that one, and what is certified for it holds for the other, too.
+    """
+    chosen, is_out = chosen.copy(), is_out.copy()
+    rows = np.where(state.is_full, state.sums, np.nan)
+    while state.problem.target == "pool" and state.is_full[chosen].any():
+        others = all_but(state.problem.n, chosen)
+        if not state.is_full[others].any():
+            break
+        worst, better = int(np.nanargmin(rows[chosen])), int(others[np.nanargmax(rows[others])])
+        if not rows[better] > rows[chosen[worst]] + _ROUNDING:
+            break
+        is_out[chosen[worst]] = False  # it was compared with outsiders only
+        chosen[worst] = better
+    return chosen, is_out
 
 
 def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray) -> Certificate:
