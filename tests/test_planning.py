@@ -190,7 +190,11 @@ def test_selecting_all_arms_costs_nothing() -> None:
 
 def test_the_words_give_the_figures() -> None:
     planned = sl.plan(problem())
-    assert str(planned) == planned.why
+    question, answer, usual, why = str(planned).split("\n")
+    assert question == planned.problem.words
+    assert answer.startswith("race: usually about ")
+    assert usual.startswith("Usual pulls are an estimate")
+    assert why == planned.why
     assert planned.why.startswith("race adapts")
     assert f"{planned.best.worst_case_pulls:,} pulls" in planned.why
     assert f"at least {bound_of(problem()).words} pulls on average" in planned.why
@@ -359,3 +363,8 @@ def test_all_arms_leave_nothing_to_vary() -> None:
         sl.plan(problem(m=12), 100)
     with pytest.raises(sl.InvalidProblem, match=r"shortlist\.Problem"):
         sl.plan("p", 100)  # type: ignore[arg-type]
+
+
+def test_a_strategy_that_is_misspelt_is_named() -> None:
+    with pytest.raises(sl.InvalidProblem, match="there is no strategy 'WNElim'; did you mean 'wnelim'"):
+        sl.simulate(problem(), np.zeros(12), "WNElim")

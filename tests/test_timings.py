@@ -332,3 +332,8 @@ def test_real_functions_and_programs_are_timed() -> None:
     assert found.result.stop in {sl.Stop.CERTIFIED, sl.Stop.BUDGET}
     assert set(found.fastest) < {"function", "program"}
     assert all(row.n_runs >= 8 and row.median > 0 for row in found.rows)
+
+
+def test_a_percentage_is_not_taken_for_a_share() -> None:
+    with pytest.raises(sl.InvalidProblem, match=r"means 500% slower; for 5 % give 0\.05"):
+        timed(Machine(), within=5)

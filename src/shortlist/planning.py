@@ -274,7 +274,10 @@ class Plan:
         return f"Plan({found}, lower_bound={None if bound is None else round(bound.pulls)})"
 
     def __str__(self) -> str:
-        return self.why
+        """Return the question, the answer with its usual cost, where that comes from, and why."""
+        text, usual = import_module("shortlist.report.text"), self.usual
+        lines = (self.problem.words, text.plan_answer(self, usual), text.usual_words(usual), self.why)
+        return "\n".join(filter(None, lines))
 
 
 def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") -> Plan:

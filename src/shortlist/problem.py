@@ -534,6 +534,7 @@ def _checked_rewards(variances: object, rewards: object) -> Rewards:
         if variances is None:
             raise InvalidProblem(
                 "what is known of the rewards? Give `variances`, one per arm, or `rewards`: "
+                "shortlist.Bernoulli() for 0 and 1, shortlist.Bounded(low, high) for scores within bounds, "
                 "shortlist.Gaussian() if their variances are unknown."
             )
         kind = SubGaussian if rewards is None else ZeroOne

@@ -20,4 +20,4 @@ def test_messages_are_wrapped_at_words_and_commands_are_not(
     *lines, last = capsys.readouterr().err.splitlines()
     assert last == command
     assert max(map(len, lines)) <= 30
-    assert " ".join(lines) == message.split("\n")[0]
+    assert " ".join(lines) == message.split("\n", maxsplit=1)[0]

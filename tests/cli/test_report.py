@@ -125,6 +125,15 @@ def test_an_open_run_says_how_to_go_on(call: Calls) -> None:
     assert "To resume: shortlist ask trial -o tickets.csv --store other.db" in words
 
 
+def test_a_run_measured_by_a_program_is_resumed_by_it(call: Calls) -> None:
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3)
+    sl.select(
+        lambda _arm, count, rng: rng.normal(size=count), problem, store="runs.db", name="mine", budget=9
+    )
+    words = call("report", "mine", "--store", "runs.db").words
+    assert "To resume: sl.select(measure, problem, store='runs.db', name='mine')" in words
+
+
 def test_run_writes_a_report_when_it_ends(call: Calls) -> None:
     call.write("done.toml", SIMULATED)
     done = call("run", "done.toml", "--report", "r.html")

@@ -40,6 +40,11 @@ def epsilon_of(within: Any) -> float:
         raise InvalidProblem(
             f"`within` is {within!r}; it must be a share above 0, such as 0.02: at most 2 % slower."
         )
+    if within > 1:
+        raise InvalidProblem(
+            f"`within` is {within:g}, which means {within:.0%} slower; for {within:g} % give "
+            f"{within / 100:g}."
+        )
     return math.log1p(within)
 
 

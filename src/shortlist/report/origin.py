@@ -60,11 +60,14 @@ def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
 
 
 def resuming(origin: Origin, seed: int, store: str = "", *, is_fed: bool = False) -> str:
-    """Return the command that resumes a run: `shortlist run`, `shortlist ask` or `shortlist feed`."""
+    """Return what resumes a run: `shortlist run`, `ask` or `feed`, or the call that measured it."""
     where = ["--store", store] if store else []
     if is_fed and origin.settings is None:
         return shlex.join(["shortlist", "feed", origin.run, "results.csv", *where])
-    if origin.settings is None or "measure" not in origin.settings:
+    if origin.settings is not None and "measure" not in origin.settings:
+        given = f", store={store!r}" if store else ""
+        return f"sl.select(measure, problem{given}, name={origin.run!r})"
+    if origin.settings is None:
         return shlex.join(["shortlist", "ask", origin.run, "-o", "tickets.csv", *where])
     words = ["shortlist", "run", origin.file, "--name", origin.run]
     words += [] if origin.asked_for == "auto" else ["--strategy", origin.asked_for]

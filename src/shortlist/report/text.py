@@ -107,7 +107,9 @@ def plan_text(plan: Plan, usual: Usual | None = None) -> RenderableType:
     parts: list[RenderableType] = [Text(plan_answer(plan, usual), style="bold"), *_promised(plan), Text()]
     parts.append(_strategies(plan, usual))
     if usual is not None and (said := usual_words(usual)):
-        parts.append(Text(said, style="dim"))
+        is_other = plan.problem.is_bounded and not plan.problem.has_pool and "around" in usual.instance
+        hint = " For other means, such as rates near 4 %, use --rate 0.04." if is_other else ""
+        parts.append(Text(f"{said}{hint}", style="dim"))
     reasons: dict[str, list[str]] = {}
     for row in plan.rows:
         if not row.is_certified:

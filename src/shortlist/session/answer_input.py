@@ -307,8 +307,8 @@ def check_variances(tickets: Tickets, variances: FloatArray) -> None:
         )
     raise MeasurementFailed(
         f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
-        f"the guarantee would not hold. For rewards in [a, b] use a `Problem` with variances "
-        f"(b - a)**2 / 4."
+        f"the guarantee would not hold. For rewards between a and b use a "
+        f"`Problem` with rewards=shortlist.Bounded(a, b)."
     )
 
 

@@ -4,6 +4,7 @@ To add one, write its file (see CONTRIBUTING.md) and add one line to `_ALL`. `pl
 which strategy "auto" means.
 """
 
+from difflib import get_close_matches
 from typing import Any
 
 from shortlist.checks import one_of
@@ -115,5 +116,7 @@ def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
 
 def _one(name: str, among: dict[str, Strategy[Any]]) -> Strategy[Any]:
     if not isinstance(name, str) or name not in among:
-        raise InvalidProblem(f"there is no strategy {name!r}; use one of: {', '.join(among)}, or auto.")
+        near = get_close_matches(str(name).lower(), among, n=1)
+        meant = f"did you mean {near[0]!r}? Otherwise use" if near else "use"
+        raise InvalidProblem(f"there is no strategy {name!r}; {meant} one of: {', '.join(among)}, or auto.")
     return among[name]
