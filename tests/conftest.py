@@ -73,6 +73,17 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shortlist.execution.retries.Retries.pause", lambda *_: 0.0)
 
 
+@pytest.fixture(autouse=True)
+def usual_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate what a question usually costs only once: hundreds of tests begin runs about the same ones.
+
+    Tests of the usual cost itself have a fixture of this name.
+    """
+    from tests.usual_once import simulated
+
+    monkeypatch.setattr("shortlist.usual_cost._simulated", simulated)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark of slow tests known."""
     config.addinivalue_line("markers", "slow: left out by `make check`")

@@ -94,7 +94,9 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
     logs = logs + (information * deviations) ** 2 / (2 * (information + ladder.prior_above))  # approximately
     above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
     places = ladder.places(above[:, 1:] - ladder.prices.above)
-    thresholds = (around[:, :-1, None] - ladder.by_target[places]).min(axis=1)
+    thresholds = np.full((len(cuts), len(ladder.information)), np.inf)
+    for cut, place in zip(around.T[:-1], places.T, strict=True):  # all at once would be too much for a cache
+        np.minimum(thresholds, cut[:, None] - ladder.by_target[place], out=thresholds)
     found: FloatArray = np.maximum.accumulate(thresholds, axis=1)
     return found
 
