@@ -11,6 +11,8 @@ from shortlist import usual_cost
 from shortlist.instances import slippage
 from shortlist.report.text import usual_words
 
+pytestmark = pytest.mark.slow
+
 KNOWN = sl.Problem(2, 0.3, 0.05, [1.0, 0.25, 2.0, 1.0, 0.5])
 COINS = sl.Problem(1, 0.2, 0.05, n=5, rewards=sl.Bernoulli())
 

@@ -16,6 +16,8 @@ from shortlist.store import Suspended
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 from tests.store.test_damage import lose_from_index
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def runs(call: Calls) -> Calls:

@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.calling import Calls
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DRILLING = "examples/drilling.toml"
 

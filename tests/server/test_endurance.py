@@ -25,6 +25,8 @@ from shortlist.server.watching import Seen, Watch
 from shortlist.store import open_store
 from tests.server.serving import MANY, QUESTION, Served, answered, client_at, served
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 1.0
 SOON = 10.0  # seconds within which others must be answered, also on a machine that does much else
 
