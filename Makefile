@@ -25,8 +25,9 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PYTEST)
 
+# No quick test needs Schemathesis, which takes a second and a half to load in each process.
 check: $(READY) lint  ## the same with the quick tests only, while you work
-	$(PYTEST) --quick
+	$(PYTEST) --quick -p no:schemathesis
 
 test-hosts: .venv-hosts/.ready .venv-hosts/promptfoo/.ready  ## the adapters, with the tools that they are for, in an environment of its own
 	.venv-hosts/bin/python -m pytest -W default tests/hosts
