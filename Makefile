@@ -14,22 +14,6 @@ PYTEST := $(PY) -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 # compile them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What `make check` leaves out: servers, browsers, clusters, many processes, the site, long simulations;
-# and single tests that are marked as slow.
-SLOW := server durable statistical plot \
-  docs/test_examples.py docs/test_illustrative.py docs/test_mutants.py docs/test_pages.py \
-  docs/test_server_page.py docs/test_shared_items_page.py docs/test_site.py docs/test_story.py \
-  doctor/test_assumptions.py strategies/test_oracles.py strategies/test_ranking.py \
-  strategies/test_bounded_race.py strategies/test_paired_race.py strategies/test_shared_items.py \
-  strategies/test_unknown_oracles.py strategies/test_mixture.py test_planning.py test_simulation.py \
-  bounds/test_characteristic.py bounds/test_lower.py bounds/test_null.py bounds/test_truth.py \
-  cli/test_keeping.py docs/test_paper_map.py store/test_damage.py strategies/test_race_course.py \
-  proof/test_level_race.py proof/test_race.py report/test_browser.py \
-  execution/test_ahead.py execution/test_dask.py execution/test_drive.py execution/test_run_command.py execution/test_traps.py \
-  session/test_outline.py store/test_postgres.py store/test_processes.py \
-  test_benchmarks.py contract/test_unknown.py cli/test_cli.py measure/test_command.py test_costs.py \
-  test_inventory.py test_usual_cost.py
-
 .PHONY: help demo test test-hosts check lint bench bench-pulls mutants docs docs-reference docs-map docs-example docs-figures docs-story clean
 
 help:            ## this list
@@ -41,8 +25,9 @@ demo: $(READY)   ## find the 5 best of 200 drilling sites (under a minute)
 test: $(READY) lint   ## format, lint, types and the whole test suite
 	$(PYTEST)
 
+# No quick test needs Schemathesis, which takes a second and a half to load in each process.
 check: $(READY) lint  ## the same with the quick tests only, while you work
-	$(PYTEST) -m "not slow" $(addprefix --ignore=tests/,$(SLOW))
+	$(PYTEST) --quick -p no:schemathesis
 
 test-hosts: .venv-hosts/.ready .venv-hosts/promptfoo/.ready  ## the adapters, with the tools that they are for, in an environment of its own
 	.venv-hosts/bin/python -m pytest -W default tests/hosts

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -25,6 +26,7 @@ gc.set_threshold(20_000, 20, 20)
 
 _IN_MEMORY = Path("/dev/shm")
 _NUMBERS = itertools.count()
+ALL_SLOW = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", flags=re.MULTILINE)
 
 
 def _is_roomy(folder: Path) -> bool:
@@ -73,9 +75,40 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shortlist.execution.retries.Retries.pause", lambda *_: 0.0)
 
 
+@pytest.fixture(autouse=True)
+def usual_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate what a question usually costs only once: hundreds of tests begin runs about the same ones.
+
+    Tests of the usual cost itself have a fixture of this name.
+    """
+    from tests.usual_once import simulated
+
+    monkeypatch.setattr("shortlist.usual_cost._simulated", simulated)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make check` leave out slow tests."""
+    parser.addoption("--quick", action="store_true", help="leave out tests that are marked as slow")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark of slow tests known."""
     config.addinivalue_line("markers", "slow: left out by `make check`")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out whole files by their text: some take longer to import than others to run."""
+    if config.getoption("--quick") and collection_path.suffix == ".py":
+        return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out single slow tests."""
+    if config.getoption("--quick"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_collection_finish() -> None:

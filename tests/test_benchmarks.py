@@ -16,6 +16,8 @@ from shortlist.rewards import KINDS
 from shortlist.simulation import is_bad
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["n10-m1-equal", "n10-m3-slippage-delta-.1"]
 STRATEGIES = ["wnelim", "uniform", "lucb", "bechhofer"]
 

@@ -14,6 +14,8 @@ from shortlist.store.codec import decoded, encoded
 from shortlist.store.events import Began
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 COSTS = np.array([1.0, 5.0, 0.5, 2.0, 1.0, 1.0])
 VARIANCES = np.array([1.0, 1.0, 2.0, 0.5, 1.0, 1.0])
 MEANS = np.array([0.0, 0.9, 0.7, 0.3, 0.2, 0.1])

@@ -15,6 +15,8 @@ from benchmarks import million_gpu
 from benchmarks.throughput import lines, throughputs
 from examples import flow_line
 
+pytestmark = pytest.mark.slow
+
 GAMMA = 0x9E3779B97F4A7C15
 
 

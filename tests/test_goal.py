@@ -115,6 +115,7 @@ def test_bad_arms_are_those_far_above() -> None:
     assert np.flatnonzero(~is_bad(problem(epsilon=0.5), MEANS)).tolist() == [0, 1, 3, 6]
 
 
+@pytest.mark.slow
 def test_simulate_minimises() -> None:
     noiseless = {"replications": 2, "rewards": "noiseless"}
     found = sl.simulate(problem(), MEANS, "race", **noiseless)  # type: ignore[arg-type]

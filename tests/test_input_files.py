@@ -56,6 +56,7 @@ def test_a_pipe_is_read_to_its_end_however_slowly_it_is_written(tmp_path: Path) 
         assert refusal(tmp_path / "pipe", 1 << 20).startswith("it is larger than 1 MiB")
 
 
+@pytest.mark.slow
 def test_process_substitution_works(tmp_path: Path) -> None:
     (tmp_path / "trial.toml").write_text(QUESTION)
     command = f"{sys.executable} -m shortlist plan <(cat trial.toml) --json"

@@ -21,6 +21,8 @@ import yaml
 import shortlist as sl
 from tests.docs.pages import all_pages, text_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGES = [

@@ -13,6 +13,8 @@ import shortlist as sl
 from shortlist.strategies import strategy_named
 from tests.questions import bound_of, known
 
+pytestmark = pytest.mark.slow
+
 
 def problem(m: int = 3, n: int = 12, **changes: Any) -> sl.Problem:
     asked: dict[str, Any] = {"epsilon": 0.3, "delta": 0.05, "variances": np.linspace(0.5, 4.0, n)}

@@ -8,6 +8,8 @@ from benchmarks import procedures
 
 from shortlist.arrays import FloatArray, IntArray
 
+pytestmark = pytest.mark.slow
+
 
 def drawing(seed: int, means: tuple[float, ...], correlation: float = 0.0) -> procedures.Draw:
     rng = np.random.default_rng(seed)

@@ -17,6 +17,8 @@ from shortlist.simulation import Simulation, is_bad
 from shortlist.strategies import strategy_named
 from tests.playing import fitting
 
+pytestmark = pytest.mark.slow
+
 CAPPED = [name for name in sl.strategies.names() if strategy_named(name).take_lanes is None]
 
 

@@ -20,6 +20,8 @@ from shortlist.measure.result_files.timings import timings_in
 from shortlist.measure.timing import TimingSource
 from shortlist.timings import TimingRun, Timings, _percent_up, duration, timing_problem
 
+pytestmark = pytest.mark.slow
+
 RATIOS = [1.03, 1.0, 1.5, 1.04]
 
 

@@ -11,8 +11,15 @@ from shortlist import usual_cost
 from shortlist.instances import slippage
 from shortlist.report.text import usual_words
 
+pytestmark = pytest.mark.slow
+
 KNOWN = sl.Problem(2, 0.3, 0.05, [1.0, 0.25, 2.0, 1.0, 0.5])
 COINS = sl.Problem(1, 0.2, 0.05, n=5, rewards=sl.Bernoulli())
+
+
+@pytest.fixture(autouse=True)
+def usual_once() -> None:
+    """Simulate every time."""
 
 
 def test_the_usual_pulls_are_quantiles_of_simulated_runs() -> None:

@@ -23,6 +23,8 @@ from shortlist.bounds.characteristic import (
 from tests.bounds.brute import divergence
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 KL = divergence(0.05, 0.05)  # kl(delta, 1 - delta)
 
 

@@ -20,6 +20,8 @@ from shortlist.bounds.swap import swaps
 from tests.bounds.brute import classes, random_variances
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 DUALS = {"dual-exact", "dual-product", "dual-uniform", "dual-large-groups", "dual-noisiest"}
 NULLS = {"null-instance", "null-instance-shifted", "whole-pulls"}
 MIRRORED = {*NULLS, "swaps", "dual-exact", "dual-product"}

@@ -23,6 +23,8 @@ from tests.bounds.brute import (
     shifted_minimum,
 )
 
+pytestmark = pytest.mark.slow
+
 DELTAS = [1e-6, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.5, 0.7]
 variance_lists = st.lists(st.floats(0.01, 100), min_size=2, max_size=8)
 

@@ -140,6 +140,7 @@ def test_there_are_none_to_select_all_or_to_be_right_half_the_time() -> None:
     assert three_values(sl.Problem(m=1, epsilon=0.1, delta=0.5, variances=[1.0, 2.0, 3.0])) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_theorem_6_1_the_bound_is_of_the_order_of_the_three_terms(seeds: range) -> None:
     for problem in map(shaped, seeds):

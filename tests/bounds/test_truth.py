@@ -19,6 +19,8 @@ from shortlist.strategies import strategy_named
 from tests.bounds.brute import kl, random_variances
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 DELTAS = [1e-6, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.49, 0.55, 0.7, 0.85]
 EPSILON = 1e-5  # so small that pulls need not be rounded up to whole ones
 POINTS = np.linspace(-12, 12, 1201)

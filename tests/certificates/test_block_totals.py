@@ -39,6 +39,7 @@ def question(n: int = 3, m: int = 1, delta: float = 0.05, epsilon: float = 0.1) 
 # --- expectations, by enumeration of all outcomes ---------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.2, 0.7])
 def test_two_blocks_of_different_rates_have_expectation_1_at_most(scale: float, epsilon: float) -> None:
@@ -158,6 +159,7 @@ def test_the_smallest_epsilon_is_where_pairs_become_settled() -> None:
 # --- who stops when ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_a", "n_b"), [(40, 40), (60, 20)])
 @pytest.mark.parametrize("delta", [0.2, 0.45])
 def test_an_adversary_who_waits_for_false_evidence_rarely_finds_it(n_a: int, n_b: int, delta: float) -> None:
@@ -193,6 +195,7 @@ def wrong(problem: Problem, days: BlockTotals, ahead: FloatArray) -> bool:
     return len(good) < problem.m
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (4, 2)])
 def test_certificates_of_changing_rates_are_rarely_false_at_any_moment(n: int, m: int) -> None:
     rng, runs, delta = np.random.default_rng(n), 120, 0.4

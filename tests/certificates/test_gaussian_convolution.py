@@ -79,6 +79,7 @@ def test_more_steps_or_more_information_never_make_it_worse(
     assert bound(information, m) <= found * rounding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("delta", [0.05, 0.2, 0.4, 0.6, 0.75, 0.9])
 def test_no_smaller_variances_and_no_set_of_best_arms_break_the_promise(delta: float, m: int) -> None:

@@ -90,6 +90,7 @@ class Case:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(8))
 def test_incumbents_are_settled_to_within_their_epsilon_and_hardly_less(kind: str, seed: int) -> None:
@@ -102,6 +103,7 @@ def test_incumbents_are_settled_to_within_their_epsilon_and_hardly_less(kind: st
             assert case.least(incumbent, 0.95 * epsilon - 0.005) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(8, 24))
 def test_evidence_is_taken_at_the_worse_ends_of_cells(

@@ -164,6 +164,7 @@ def spent(problem: Problem, seed: int, *, tells: bool = True) -> int:
     return n_pulls
 
 
+@pytest.mark.slow
 def test_graded_rewards_that_vary_little_take_a_fraction_of_the_pulls() -> None:
     graded, coins = (
         Problem(m=1, epsilon=0.05, delta=0.05, n=10, rewards=rewards)
@@ -202,6 +203,7 @@ def test_false_evidence_ever_reaches_a_level_as_rarely_as_promised(
         assert np.mean(highest >= -math.log(alpha)) <= alpha
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("support", [[0.4, 0.6], [0.0, 0.9, 0.95]])
 def test_whoever_stops_when_the_certificate_is_wrong_seldom_can(support: list[float]) -> None:
     """The second arm is just more than epsilon better; the certificate may select the first one rarely."""

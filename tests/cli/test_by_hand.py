@@ -680,6 +680,7 @@ def test_a_problem_file_may_say_it_and_a_run_goes_on_as_it_began(call: Calls) ->
     assert "reissue was False, is True" in refused.err
 
 
+@pytest.mark.slow
 def test_people_who_measure_get_few_rounds(call: Calls) -> None:
     question = "[problem]\nm = 2\nepsilon = 0.3\ndelta = 0.1\nvariances = [1.0, 1.0, 2.0, 0.5, 1.0]\n"
     call.write("field.toml", question)

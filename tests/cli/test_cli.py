@@ -16,6 +16,8 @@ import shortlist as sl
 from shortlist import cli
 from shortlist.files.problem_file import read_problem_file
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DRILLING = "examples/drilling.toml"
 COMMANDS = sorted(cli.shortlist.commands)

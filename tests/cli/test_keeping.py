@@ -16,6 +16,8 @@ from shortlist.store import Suspended
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 from tests.store.test_damage import lose_from_index
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def runs(call: Calls) -> Calls:
@@ -183,9 +185,10 @@ def test_old_and_finished_runs_are_removed(runs: Calls) -> None:
 
 
 def test_a_damaged_run_can_be_removed_by_name(runs: Calls) -> None:
-    with closing(sl.open_store("shortlist.db")) as store:
+    at = time.time() - 40 * 86400
+    with closing(sl.open_store("shortlist.db", clock=lambda: at)) as store:
         store.append("bad", 0, lambda *_: [Suspended("no question")])
-    assert runs("prune", "--finished", "--older-than", "1h", "--yes", "--json").data["chosen"] == []
+    assert runs("prune", "--finished", "--older-than", "30d", "--yes", "--json").data["chosen"] == []
     assert runs("prune", "bad", "--yes").status == 0
     assert names(runs) == ["done", "trial"]
 

@@ -168,6 +168,7 @@ def test_run_writes_a_report_when_it_fails(call: Calls) -> None:
     assert "To resume: shortlist run bad.toml --name bad" in again
 
 
+@pytest.mark.slow
 def test_run_writes_a_report_when_it_is_interrupted(call: Calls) -> None:
     program = "kill -INT $PPID; for i in $(seq {{count}}); do echo 0.5; done"
     call.write("slow.toml", QUESTION + BROKEN.format(program).replace("{{", "{").replace("}}", "}"))

@@ -138,6 +138,7 @@ def in_terminal(rows: int, *words: str, has_keys: bool = True) -> str:
     return said.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_formatted_text_in_a_pager_if_it_is_long() -> None:
     short = in_terminal(200, "docs", "theory", "25")
     assert "**Theorem.**" not in short

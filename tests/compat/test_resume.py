@@ -22,6 +22,8 @@ from tests.compat.cases import (
     recorded,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def old_store(request: pytest.FixtureRequest, tmp_path: Path) -> str:

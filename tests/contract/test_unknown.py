@@ -16,7 +16,10 @@ from tests.playing_unknown import drawn_variances, play_unknown
 from tests.questions import unknown
 
 REFUSED = {"medelim", "adapted-medelim-published", "bechhofer", "gaussian-single-stage", "kn", "biz"}
-pytestmark = pytest.mark.parametrize("name", sorted(set(sl.strategies.names("unknown")) - REFUSED))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("name", sorted(set(sl.strategies.names("unknown")) - REFUSED)),
+]
 
 CASES = {
     "one of two": (1, [1.0, 1.0]),

@@ -1,5 +1,6 @@
 """The skeleton in CONTRIBUTING.md is a strategy that passes the contract, with an oracle that agrees."""
 
+import ast
 import itertools
 import re
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from tests.conftest import ALL_SLOW
 from tests.contract import test_strategies as contract
 from tests.playing import gaussian_rewards, play, play_oracle
 
@@ -82,10 +84,20 @@ def test_the_skeleton_agrees_with_its_oracle(naive: Any) -> None:
     assert ours.n_pulls == naive.worst_case_pulls(problem)
 
 
-def test_what_a_quick_check_leaves_out_exists() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
-    (slow,) = re.findall(r"^SLOW := (.*)$", makefile, flags=re.MULTILINE)
-    assert [name for name in slow.split() if not (ROOT / "tests" / name).exists()] == []
+def test_a_quick_check_leaves_out_the_files_that_are_marked_and_no_others() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    marked = {
+        path
+        for path, text in texts.items()
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "pytestmark"
+        and "pytest.mark.slow" in ast.unparse(node.value)
+    }
+    assert len(marked) > 40
+    assert {path for path, text in texts.items() if ALL_SLOW.search(text)} == marked
+    kept = {"contract/test_strategies", "proof/test_decisions", "proof/test_ledger", "panel/test_panel"}
+    assert not {str(path.relative_to(ROOT / "tests").with_suffix("")) for path in marked} & kept
 
 
 @pytest.mark.slow

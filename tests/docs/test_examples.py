@@ -24,6 +24,8 @@ from examples import warehouse as few_policies
 
 from shortlist.files.problem_file import read_problem_file
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PAGE = (EXAMPLES / "README.md").read_text(encoding="utf-8")

@@ -25,6 +25,8 @@ from shortlist.plot.illustrative_numbers import DELTA, KS, Row, lower, meeting, 
 from shortlist.strategies import medelim, vmedelim, wnelim
 from tests.questions import bound_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 SCRIPT = ROOT / "examples" / "illustrative_example.py"
 FIGURE = ROOT / "docs" / "illustrative-example.svg"

@@ -7,6 +7,8 @@ import pytest
 from tools import mutants
 from tools.faults import Fault
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 def total(values):
     return sum(values)

@@ -18,6 +18,8 @@ from tests.docs.pages import (
     text_of,
 )
 
+pytestmark = pytest.mark.slow
+
 PAGES = [page for page in all_pages() if page not in ELSEWHERE]
 PROGRAMS = [
     pytest.param(program, printed, id=f"{page}-{place}")

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tools.paper_map import KEY, TARGET, Place, build, main, places, references
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = sorted((ROOT / "src" / "shortlist").rglob("*.py"))
 

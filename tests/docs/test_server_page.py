@@ -14,6 +14,8 @@ import pytest
 from tests.docs.pages import ROOT, blocks, programs, shows, steps
 from tests.server.process import environment
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/server.md"
 PORTS = ("8765", "8766", "8767")
 START = f"""

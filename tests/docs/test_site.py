@@ -17,6 +17,8 @@ import shortlist as sl
 from shortlist.cli import shortlist
 from tests.docs.pages import ROOT, text_of
 
+pytestmark = pytest.mark.slow
+
 DOCS = ROOT / "docs"
 
 

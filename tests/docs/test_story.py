@@ -8,6 +8,8 @@ from tools.story import NOTEBOOK, executed
 
 from tests.docs.test_links import broken
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def saved() -> nbformat.NotebookNode:

@@ -23,6 +23,8 @@ from shortlist.measure.table import ORDERS
 from shortlist.strategies import strategy_for
 from tests.questions import unknown
 
+pytestmark = pytest.mark.slow
+
 KNOWN = sl.Problem(m=1, epsilon=0.5, delta=0.05, variances=[1.0] * 5)
 UNKNOWN = unknown(m=1, epsilon=0.5, delta=0.05, n=5)
 NO_TABLE = FunctionSource(lambda *_: None)

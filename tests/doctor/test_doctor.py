@@ -174,6 +174,7 @@ def test_the_variance_shown_is_that_of_all_pulls_of_the_arm() -> None:
     assert f"arm-0 has a sample variance of {variance:.3g}, far" in seen(found, "variance")
 
 
+@pytest.mark.slow
 def test_the_usual_pulls_of_coins_follow_from_their_rates() -> None:
     asked = sl.Problem(1, 0.05, 0.05, n=4, rewards=sl.Bernoulli())
     fair, rare = (
@@ -188,6 +189,7 @@ def test_the_usual_pulls_of_coins_follow_from_their_rates() -> None:
     assert unclear.usual_pulls is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewards", [sl.Bernoulli(), sl.Bounded(0, 5)])
 def test_variances_are_not_compared_where_none_are_declared(rewards: sl.Bounded) -> None:
     asked = sl.Problem(2, 0.5, 0.05, n=20, rewards=rewards)

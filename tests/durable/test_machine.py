@@ -15,6 +15,8 @@ import shortlist as sl
 from shortlist.store import Leased, MemoryStore, Store, Told, open_store
 from tests.durable.processes import N, digest, mean, question
 
+pytestmark = pytest.mark.slow
+
 LEASE = 100.0
 WORKERS = st.sampled_from(["ann", "bob", "cyd"])
 PROBLEM = question(epsilon=0.8)

@@ -5,6 +5,8 @@ from benchmarks.outages import Verdict, can_mount, on_a_small_disk, on_postgres
 
 from tests.store.server import programs
 
+pytestmark = pytest.mark.slow
+
 
 def assert_good(verdicts: list[Verdict]) -> None:
     assert [one for one in verdicts if not one.is_good] == []

@@ -38,6 +38,8 @@ from tests.execution import measures
 from tests.questions import unknown
 from tests.store.conftest import Place
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = question(epsilon=0.8)
 
 

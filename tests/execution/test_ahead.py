@@ -25,6 +25,8 @@ from shortlist.report.workload import workload
 from shortlist.session.answer_input import Answers
 from shortlist.tickets import Tickets
 
+pytestmark = pytest.mark.slow
+
 TABLE = made_up(8, 120, seed=1)
 PROBLEM = sl.Problem(2, 0.05, 0.1, n=8, rewards=sl.Bernoulli(), items=120)
 

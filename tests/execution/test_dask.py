@@ -19,6 +19,8 @@ import shortlist as sl
 from shortlist.execution.dask import local_dask
 from tests.execution.measures import Once, exact, noisy, noisy_block, problem, summed_up
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def local_cluster() -> Iterator[Any]:

@@ -42,7 +42,7 @@ WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
     "vectorised and split": (sl.vectorised(noisy_block, block=4), {"pulls_per_call": 3}),
     "simulated": (sl.simulated_measure(problem(), MEANS), {}),
 }
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")]
 
 
 def pools() -> dict[str, Callable[[], Executor]]:

@@ -20,7 +20,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.execution import scheduler as loop
 from tests.execution.measures import MEANS, N, exact, global_noise, noisy, problem
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")]
 
 
 # --- 1. a repeated measurement must never be remembered -------------------------------------------

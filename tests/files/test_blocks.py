@@ -79,6 +79,7 @@ def recorded(folder: Path, n_blocks: int = 60) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_program_gets_the_same_blocks(tmp_path: Path, kind: str) -> None:
     scope: dict[str, Any] = {"__name__": "program"}

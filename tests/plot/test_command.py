@@ -10,6 +10,8 @@ import shortlist as sl
 from shortlist.cli.plot import OF_RUNS, TAKES
 from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
 
+pytestmark = pytest.mark.slow
+
 QUICK = {
     "heterogeneity": ["-n", "8", "-m", "2", "--strategy", "wnelim"],
     "illustrative": [],

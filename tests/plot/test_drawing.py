@@ -18,6 +18,8 @@ from shortlist.plot.labels import arm_labels, pulls_words
 from shortlist.plot.style import Drawn, figure_of, look_of
 from tests.plot.made import NAMES, question, result, session
 
+pytestmark = pytest.mark.slow
+
 OF_RESULTS: dict[str, Callable[[sl.Result], Drawn]] = {
     "arms": sl.plot.arms,
     "pulls": sl.plot.pulls,

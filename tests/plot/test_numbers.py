@@ -13,6 +13,8 @@ from shortlist.strategies import vmedelim, wnelim
 from tests.plot.made import observed, question, result, session
 from tests.questions import bound_of, known
 
+pytestmark = pytest.mark.slow
+
 # --- arms -----------------------------------------------------------------------------------------
 
 

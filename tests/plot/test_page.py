@@ -15,6 +15,8 @@ from shortlist.plot.story import geometric
 from tests.plot.test_drawing import words
 from tests.questions import bound_of, known
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 PAGE = " ".join((ROOT / "docs" / "figures.md").read_text(encoding="utf-8").split())
 G = "{http://www.w3.org/2000/svg}g"

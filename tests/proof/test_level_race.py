@@ -21,6 +21,8 @@ from shortlist.strategies.protocol import Moments
 from tests.oracles.level_race import charge, fullest, log_evidence
 from tests.questions import known
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-9
 Told = Callable[["Log", dict[int, int]], dict[int, float]]
 

@@ -22,6 +22,8 @@ from shortlist.strategies import strategy_named
 from shortlist.strategies.protocol import Moments
 from shortlist.strategies.race_course import course
 
+pytestmark = pytest.mark.slow
+
 ROUNDING = 1e-9
 WEIGHTS = {"below": 0.45, "above": 0.05, "both": 0.5}
 Told = Callable[["Log", int, int], float]

@@ -10,6 +10,8 @@ from shortlist.report.page import page
 from tests.looking import LOOK, chromium
 from tests.report import samples
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (390, 1280, 1920)
 KINDS = ("small", "large", "interrupted", "failed", "hostile")
 

@@ -136,6 +136,7 @@ def test_reports_of_results_alone_say_how_to_have_them_again() -> None:
     assert 'shortlist.select(measure, problem, "race", seed=7)' in report_lines(report_of_result(result))[-2]
 
 
+@pytest.mark.slow
 def test_reprs_are_short_and_notebooks_show_html() -> None:
     names = [f"<u>{arm}</u>" for arm in range(3000)]
     problem = sl.Problem(m=2000, epsilon=0.5, delta=0.1, variances=[1.0] * 3000, names=names)

@@ -29,6 +29,8 @@ from shortlist.store import Leased, MemoryStore, Told, open_store
 from tests.server.calling import Caller
 from tests.server.serving import MANY, QUESTION, Served, client_at, served, trouble_of
 
+pytestmark = pytest.mark.slow
+
 SLOW = 60.0
 CSV = {"content-type": "text/csv"}
 CROWD = MANY | {"variances": [1.0] * 100}

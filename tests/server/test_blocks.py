@@ -15,6 +15,8 @@ from tests.server.at_work import Server, serving
 from tests.server.process import environment
 from tests.server.test_remote_run import wait_until
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = sl.Problem(
     m=1, epsilon=0.5, delta=0.05, names=["a", "b", "c", "d"], rewards=sl.Gaussian(), items=sl.Blocks()
 )

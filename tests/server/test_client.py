@@ -31,6 +31,8 @@ from shortlist.session.worker_names import OVER_HTTP, is_gone, own_name
 from tests.questions import unknown
 from tests.server.at_work import Server, serving
 
+pytestmark = pytest.mark.slow
+
 TOKENS = {"write": "w" * 20, "read": "r" * 20}
 PROBLEM = sl.Problem(
     m=2, epsilon=0.4, delta=0.1, variances=[0.3, 1.1, 0.7, 0.1 + 0.2], names=["a", "b", "c/d", "é"]

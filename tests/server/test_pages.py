@@ -24,6 +24,8 @@ from tests.server.browser import Serving, fill, means_of
 pytest.importorskip("playwright")
 from playwright.sync_api import Page, expect
 
+pytestmark = pytest.mark.slow
+
 PHONE, DESK, WALL = 390, 1280, 1920
 VIEWS: list[tuple[int, Literal["light", "dark"]]] = [
     *((PHONE, "light"), (PHONE, "dark")),

@@ -22,6 +22,8 @@ from tests.server.calling import Caller
 from tests.server.process import free_port
 from tests.server.serving import QUESTION, Served, served, trouble_of
 
+pytestmark = pytest.mark.slow
+
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 OPENSSL = shutil.which("openssl")
 WRITE, READ = "write-" + "w" * 20, "read-" + "r" * 20

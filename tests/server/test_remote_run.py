@@ -23,6 +23,8 @@ from tests.questions import unknown
 from tests.server.at_work import Server, serving
 from tests.server.process import environment
 
+pytestmark = pytest.mark.slow
+
 QUESTION = """
 [problem]
 m = 2

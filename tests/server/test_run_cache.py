@@ -4,7 +4,7 @@ import gc
 import os
 import subprocess
 import sys
-import time
+import types
 import weakref
 from collections.abc import Iterable
 
@@ -30,6 +30,23 @@ class Counting(MemoryStore):
         found = super().read(run, after)
         self.n_read += len(found)
         return found
+
+
+class Clock:
+    """Time that passes only when a test says so."""
+
+    seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the cache; stores are given it."""
+    found = Clock()
+    monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=found))
+    return found
 
 
 def begin(store: MemoryStore, name: str, n: int = 10, strategy: str = "level-race") -> sl.Session:
@@ -126,8 +143,8 @@ def test_a_list_of_runs_is_not_read_twice_and_closes_none() -> None:
     assert store.n_read <= 2 + 119, "the last record of each, to see whether it is still there"
 
 
-def test_a_list_shows_every_change() -> None:
-    store = Counting()
+def test_a_list_shows_every_change(clock: Clock) -> None:
+    store = Counting(clock)
     session = begin(store, "trial")
     begin(store, "other")
     cache = RunCache(store)
@@ -140,8 +157,9 @@ def test_a_list_shows_every_change() -> None:
     measure(session)
     assert seen()[1] == session.n_pulls > before[1]
     session.ask(worker="ann", lease=0.3)
+    clock.seconds += 0.29
     assert seen()[2] == "wait: 10 tickets with 1 worker"
-    time.sleep(0.35)
+    clock.seconds += 0.02
     assert seen()[2] == "measure: 10 tickets available in round 1", "leases end without an event"
     store.remove("trial")
     with pytest.raises(sl.errors.NoSuchRun):
@@ -159,26 +177,26 @@ def next_of(cache: RunCache) -> str:
     return str(cache.glimpse("trial", glance)["next"])
 
 
-def test_a_list_shows_leases_that_end_one_after_the_other() -> None:
-    store = MemoryStore()
+def test_a_list_shows_leases_that_end_one_after_the_other(clock: Clock) -> None:
+    store = MemoryStore(clock)
     session = begin(store, "trial")
     session.ask(4, worker="ann", lease=0.3)
     session.ask(6, worker="bob", lease=100)
     session.claim(session.asked.take(slice(2)), "ann", 100)
     cache = RunCache(store)
     assert next_of(cache) == "wait: 10 tickets with 2 workers"
-    time.sleep(0.35)
+    clock.seconds += 0.35
     assert next_of(cache) == "measure: 2 tickets available in round 0"
 
 
-def test_a_list_shows_a_lease_that_ended_while_it_was_made() -> None:
-    store = MemoryStore()
+def test_a_list_shows_a_lease_that_ended_while_it_was_made(clock: Clock) -> None:
+    store = MemoryStore(clock)
     begin(store, "trial").ask(worker="ann", lease=0.2)
     cache = RunCache(store)
 
     def slow(log: RunLog) -> dict[str, object]:
         found = glance(log)
-        time.sleep(0.25)
+        clock.seconds += 0.25
         return found
 
     assert cache.glimpse("trial", slow)["next"] == "wait: 10 tickets with 1 worker"

@@ -19,6 +19,8 @@ from shortlist.server.app import create_api
 from shortlist.store import MemoryStore
 from tests.server.serving import QUESTION, Served, served
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT: dict[str, Any] = create_api(MemoryStore()).openapi()
 CHECKS = [
     *(not_a_server_error, status_code_conformance, content_type_conformance),

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.server.process import environment, free_port
 from tests.server.serving import served
+
+pytestmark = pytest.mark.slow
 
 WITHOUT_FASTAPI = "import sys; sys.modules['fastapi'] = None; from shortlist.cli import main; main()"
 

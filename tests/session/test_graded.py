@@ -19,6 +19,7 @@ def means_only(arm: int, count: int, rng: np.random.Generator) -> sl.Summary:
     return sl.Summary(count, float(grade(arm, count, rng).mean()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pulls_per_call", [None, 3, 1])
 def test_the_variances_of_rewards_are_used_however_they_are_measured(pulls_per_call: int | None) -> None:
     told = sl.select(grade, PROBLEM, pulls_per_call=pulls_per_call)

@@ -157,6 +157,7 @@ def test_known_rows_are_taken_in_the_order_of_the_run() -> None:
 # --- measuring by functions ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_functions_threads_and_parts_give_the_same_answer() -> None:
     expected = finished(sl.Session(question(), seed=3))
     assert exact(sl.select(scores, question(), seed=3)) == exact(expected.result)
@@ -205,6 +206,7 @@ def test_scores_of_other_items_are_refused(fault: str) -> None:
         sl.select(wrong, question())
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_its_budget(tmp_path: Path) -> None:
     expected = exact(sl.select(scores, question(), seed=3))
     path = tmp_path / "run.db"
@@ -307,6 +309,7 @@ def wide(arm: int, items: list[int]) -> list[float]:
     return WIDE[arm, items].tolist()  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_a_budget_is_spent_in_small_steps_and_the_run_can_be_read_again_and_go_on() -> None:
     store, n_limits = MemoryStore(), 0
     how: dict[str, Any] = {"seed": 3, "store": store, "turns": 1}

@@ -52,6 +52,7 @@ def test_loops_over_arms_are_counted() -> None:
     assert busiest_line(lambda: np.arange(MANY).sum()) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [1, 8])
 def test_a_run_over_many_arms_does_not_loop_over_them(turns: int) -> None:
     problem = sl.Problem(m=10, epsilon=1.0, delta=0.05, variances=np.ones(MANY))
@@ -122,6 +123,7 @@ def unknown(n: int, **changes: Any) -> sl.Problem:
     return sl.Problem(m=3, epsilon=1.0, delta=0.05, n=n, rewards=sl.Gaussian(), **changes)
 
 
+@pytest.mark.slow
 def test_a_run_with_unknown_variances_does_not_loop_over_arms() -> None:
     measure, found = sl.vectorised(rewards_of, block=1 << 16), []
     assert busiest_line(lambda: found.append(sl.select(measure, unknown(MANY), turns=1))) < MANY / 10

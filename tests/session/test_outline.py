@@ -18,6 +18,8 @@ from shortlist.session.outline import Outline, outline, outline_of
 from shortlist.store import Answered, Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
 from tests.questions import unknown
 
+pytestmark = pytest.mark.slow
+
 KNOWN = sl.Problem(m=1, epsilon=0.4, delta=0.1, variances=[0.25] * 6)
 UNKNOWN = unknown(m=1, epsilon=0.5, delta=0.1, n=4, pilot=5)
 ALL = sl.Problem(m=2, epsilon=0.4, delta=0.1, variances=[0.25] * 2)

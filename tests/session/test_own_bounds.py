@@ -140,6 +140,7 @@ def test_a_run_keeps_its_bounds(tmp_path: Path) -> None:
     assert Session.resume(store, "x").problem == PROBLEM
 
 
+@pytest.mark.slow
 def test_simulated_coins_show_the_bounds_of_their_arm() -> None:
     means = [0.5, 2.0, 2.9]
     for strategy in ("race", "level-race", "block-race"):

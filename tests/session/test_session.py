@@ -548,6 +548,7 @@ def test_the_measure_function_gets_the_ticket_and_its_generator() -> None:
     assert sorted(calls) == sorted(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["wnelim", "vmedelim", "lucb", "ugape"])
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.99])
 def test_a_budget_is_never_exceeded(strategy: str, fraction: float) -> None:

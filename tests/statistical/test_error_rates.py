@@ -15,6 +15,8 @@ import shortlist as sl
 from shortlist.strategies import strategy_named
 from tests.questions import known
 
+pytestmark = pytest.mark.slow
+
 DELTA, RUNS, ALARM = 0.05, 1000, 1e-6
 ELIMINATION = [name for name in sl.strategies.names() if strategy_named(name).take_lanes is None]
 

@@ -11,6 +11,8 @@ import shortlist as sl
 from tests.questions import known
 from tests.statistical.test_error_rates import assert_rate_is_below_delta
 
+pytestmark = pytest.mark.slow
+
 JUST = 1.0001
 
 

@@ -10,6 +10,8 @@ import shortlist as sl
 from tests.statistical.test_error_rates import assert_rate_is_below_delta
 from tests.statistical.test_level_race import JUST, slippage
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("rewards", ["gaussian", "two-point"])
 @pytest.mark.parametrize(

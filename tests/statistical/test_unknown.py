@@ -11,6 +11,8 @@ from scipy.stats import binomtest
 import shortlist as sl
 from tests.questions import known, unknown
 
+pytestmark = pytest.mark.slow
+
 RUNS = 400
 
 

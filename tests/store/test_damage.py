@@ -171,6 +171,7 @@ def test_a_file_without_its_schema_is_not_made_a_new_store(tmp_path: Path) -> No
 RUNS = {"a": 4, "b": 45, "c": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", [sqlite._SMALL, 0])
 def test_a_flipped_bit_is_harmless_or_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int

@@ -14,6 +14,8 @@ from shortlist.store.sql import _NAMELESS, _ROWS
 from tests.store.samples import told
 from tests.store.server import Server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(postgres: str) -> Iterator[PostgresStore]:

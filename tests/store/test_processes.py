@@ -6,8 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from tests.store.conftest import Place
 from tests.store.test_contract import assert_complete
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
 IN_A_NAMESPACE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]

@@ -14,6 +14,8 @@ from shortlist.strategies import race, strategy_named
 from shortlist.strategies.protocol import Done, Moments
 from shortlist.strategies.race_course import course
 
+pytestmark = pytest.mark.slow
+
 RULES = strategy_named("race")
 CASES = [(2, 1, 0.3, 0.2), (5, 2, 0.4, 0.2), (10, 1, 0.05, 0.15), (40, 5, 0.2, 0.3)]
 

@@ -9,6 +9,8 @@ import shortlist as sl
 from shortlist.strategies import lucb_mixture, mixture, racing, strategy_named
 from tests.playing import gaussian_rewards, play
 
+pytestmark = pytest.mark.slow
+
 
 def twenty(m: int, **changes: object) -> sl.Problem:
     problem = sl.Problem(m=m, epsilon=0.1, delta=0.05, variances=[1.0] * 20)

@@ -11,6 +11,8 @@ from tests.oracles import ORACLES
 from tests.playing import Reward, gaussian_rewards, play, play_oracle
 from tests.questions import known
 
+pytestmark = pytest.mark.slow
+
 MANY_ROUNDS = ["kn", "biz", "racing", "lucb-mixture", "top-two"]
 ELIMINATION = sorted(ORACLES.keys() - {"lucb", "ugape", "race", "level-race", *MANY_ROUNDS})
 

@@ -17,6 +17,8 @@ from shortlist.strategies.protocol import Moments
 
 from .test_shared_items import is_false
 
+pytestmark = pytest.mark.slow
+
 
 def question(n: int, m: int = 1, epsilon: float = 0.5, delta: float = 0.05, **changes: Any) -> sl.Problem:
     given: dict[str, Any] = {"m": m, "epsilon": epsilon, "delta": delta, "n": n}

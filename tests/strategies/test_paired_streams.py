@@ -66,6 +66,7 @@ def test_a_noisy_arm_beside_a_quiet_one_is_not_judged_by_the_same_numbers_always
     assert run.errors / 150 <= 0.45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "seed"), [(0.2, 1), (0.45, 2)])
 def test_errors_are_rare(delta: float, seed: int) -> None:
     problem = sl.Problem(m=1, epsilon=0.5, delta=delta, n=3, rewards=sl.Gaussian())

@@ -11,6 +11,8 @@ from shortlist.strategies import biz, kn, strategy_named
 from tests.playing import play
 from tests.questions import known
 
+pytestmark = pytest.mark.slow
+
 
 def asked(variances: object, **changes: object) -> sl.Problem:
     given = {"m": 1, "epsilon": 0.1, "delta": 0.05, "noise": "gaussian", "guarantee": "indifference"}

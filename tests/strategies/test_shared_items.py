@@ -18,6 +18,8 @@ from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
 from shortlist.strategies.protocol import Moments
 from shortlist.strategies.shared_items import certified, marks, narrow
 
+pytestmark = pytest.mark.slow
+
 
 def question(table: FloatArray, m: int, epsilon: float, delta: float, **changes: Any) -> sl.Problem:
     given: dict[str, Any] = {"m": m, "epsilon": epsilon, "delta": delta, "rewards": sl.Bernoulli()}

@@ -82,6 +82,7 @@ def any_arms(state: Open, rng: np.random.Generator) -> Open:
     return replace(state, arms=arms, counts=np.maximum(2, state.pulls[arms] // 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", [None, any_arms])
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (4, 2), (12, 1)])
 def test_nothing_false_is_certified_at_any_moment(n: int, m: int, choose: Choose | None) -> None:
@@ -103,6 +104,7 @@ def end(problem: sl.Problem, means: FloatArray, scales: FloatArray, seed: int) -
     return last.last
 
 
+@pytest.mark.slow
 def test_an_error_is_about_as_rare_as_promised() -> None:
     """With many arms, upper limits are what fails: the certificate is not too careful either."""
     problem = question(40, epsilon=0.3, delta=0.4)

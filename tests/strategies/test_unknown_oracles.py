@@ -18,6 +18,8 @@ from tests.questions import unknown
 from tests.strategies.test_oracles import surprising_rewards
 from tests.strategies.test_without_pilot import WITHOUT_PILOT
 
+pytestmark = pytest.mark.slow
+
 INNER = ["wnelim", "single-stage", "race", "racing"]
 EVERY: dict[str, Callable[[sl.Problem], Any]] = UNKNOWN | {
     name: lambda question, name=name: piloted(question, ORACLES[name])  # type: ignore[misc]
