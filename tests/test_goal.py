@@ -41,9 +41,16 @@ def test_minimising_x_is_maximising_minus_x_bit_for_bit(name: str) -> None:
     assert one.arms.pulls.tolist() == other.arms.pulls.tolist()
     assert (one.stop, one.n_pulls, one.n_rounds) == (other.stop, other.n_pulls, other.n_rounds)
     assert one.arms.means.tobytes() == (-other.arms.means).tobytes()
-    assert len(small.events) == len(large.events) > 0
-    for told, told_negated in zip(small.events, large.events, strict=True):
-        assert told.means.tobytes() == (-told_negated.means).tobytes()
+    assert answers(small, 1.0) == answers(large, -1.0) != []
+
+
+def answers(session: sl.Session, sign: float) -> list[tuple[int, int, str]]:
+    """Return all answers, exactly; how many come in one event depends on how long they take."""
+    return sorted(
+        (event.round, arm, (sign * mean).hex())
+        for event in session.events
+        for arm, mean in zip(event.arms.tolist(), event.means.tolist(), strict=True)
+    )
 
 
 def test_replay_of_a_minimising_run_is_the_run() -> None:

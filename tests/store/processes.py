@@ -113,7 +113,8 @@ def kills(address: str, n: str) -> None:
     acknowledged: dict[str, int] = {}
     for k in range(int(n)):
         is_late = k % 3 > 0  # the others while they open the store, and the first while it creates it
-        acknowledged[f"w{k}"] = _killed(address, f"w{k}", is_late, random.uniform(0.002, 0.03))
+        n_signs = random.randint(2, 6) if is_late else 1
+        acknowledged[f"w{k}"] = _killed(address, f"w{k}", is_late, n_signs, random.uniform(0.002, 0.03))
     records = list(open_store(address).read("shared"))
     _assert_pairs(records)
     counts = [sum(record.event.worker == name for record in records) // 2 for name in acknowledged]  # type: ignore[union-attr]
@@ -123,8 +124,8 @@ def kills(address: str, n: str) -> None:
     print(f"{sum(counts)} calls, of which {sum(acknowledged.values())} acknowledged")
 
 
-def _killed(address: str, name: str, is_late: bool, seconds: float) -> int:
-    """Return how many calls a writer had acknowledged when it was killed, so long after its first sign."""
+def _killed(address: str, name: str, is_late: bool, n_signs: int, seconds: float) -> int:
+    """Return how many calls a writer had acknowledged when it was killed, so long after some signs of it."""
     news, telling = os.pipe()
 
     def work() -> None:
@@ -137,12 +138,13 @@ def _killed(address: str, name: str, is_late: bool, seconds: float) -> int:
 
     child = fork(work)
     os.close(telling)
-    os.read(news, 1)
+    for _ in range(n_signs):
+        os.read(news, 1)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with os.fdopen(news, "rb") as pipe:
-        return len(pipe.read()) + is_late
+        return len(pipe.read()) + n_signs * is_late
 
 
 def _assert_pairs(records: list[Record]) -> None:
