@@ -308,7 +308,23 @@ REFUSED = {
     "NaN": ("ticket,mean\n{0},nan\n", "line 2: the mean is 'nan'"),
     "infinity": ("ticket,mean\n{0},1e999\n", "line 2: the mean is '1e999'"),
     "digits of Python": ("ticket,mean\n{0},1_0\n", "line 2: the mean is '1_0'"),
-    "decimal comma": ("ticket;mean\n{0};0,5\n", "line 2: the mean is '0,5'; write it with a decimal point"),
+    "decimal comma among commas": (
+        'ticket,mean\n{0},"0,5"\n',
+        "line 2: the mean is '0,5'; write it with a decimal point",
+    ),
+    "thousands or decimals": (
+        "ticket;mean\n{0};1,234\n",
+        "line 2: the mean is '1,234'; write 1.234 or 1234.",
+    ),
+    "commas that mean two things": (
+        "ticket;rewards\n{0};26,8,25,0\n",
+        "line 2: '26,8,25,0' can be read as 4 rewards (26, 8, 25, 0) or 2 rewards (26.8, 25.0). Write decimals "
+        "with a point",
+    ),
+    "too few with decimal commas": (
+        "ticket;rewards\n{0};26,8 25,0\n",
+        "asks for 4 pulls of north, but there are 2",
+    ),
     "decimal comma as a cell": ("ticket,mean\n{0},0,5\n", "line 2 has 3 cells, but the header has 2"),
     "no ticket": ("ticket,mean\n,1\n", "line 2 has no ticket"),
     "not a ticket": (

@@ -20,6 +20,7 @@ from shortlist.store import MemoryStore
 from tests.looking import LOOK, chromium
 from tests.report.samples import HOSTILE
 from tests.server.browser import Serving, fill, means_of
+from tests.session.typed import TYPED
 
 pytest.importorskip("playwright")
 from playwright.sync_api import Page, expect
@@ -395,16 +396,11 @@ READ = [
     ("number", ["1,2340"], 1.234),
     ("number", ["a"], "a"),
     ("number", [" "], None),
-    ("rewards", ["1 2,3;4\n5", 5], [1, 2, 3, 4, 5]),
-    ("rewards", ["1,2,3", 3], [1, 2, 3]),
-    ("rewards", ["0,5 0,7", 2], [0.5, 0.7]),
-    ("rewards", ["0,5; 1,25", 2], [0.5, 1.25]),
-    ("rewards", ["1,2 3,4", 4], [1, 2, 3, 4]),
-    ("rewards", ["1 x", 2], [1, "x"]),
     ("bounds", [""], {}),
     ("bounds", [" 0/1 "], {"rewards": "bernoulli"}),
     ("bounds", ["-1 2.5"], {"bounds": [-1, 2.5]}),
     ("bounds", ["0,5; 1,5"], {"bounds": [0.5, 1.5]}),
+    ("bounds", ["0,1"], {"bounds": [0, 1]}),
     ("bounds", ["7"], {"bounds": [7]}),
     ("arms", ["0.25\n\n1\n", False], {"variances": [0.25, 1]}),
     ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
@@ -431,6 +427,22 @@ def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: OpenRun
         [[what, given] for what, given, _ in READ],
     )
     assert found == [wanted for *_, wanted in READ]
+
+
+def test_the_form_reads_rewards_as_sheets_do(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/login")
+    found = page.evaluate(
+        """async (calls) => {
+          const { rewards } = await import('/static/parse.js');
+          return calls.map(([text, wanted]) => rewards(text, wanted));
+        }""",
+        [[text, wanted] for text, wanted, _ in TYPED],
+    )
+    for (text, _, outcome), one in zip(TYPED, found, strict=True):
+        if isinstance(outcome, list):
+            assert (one["values"], one["unclear"]) == (outcome, ""), text
+        else:
+            assert outcome in one["unclear"] or outcome in map(repr, one["values"]), text
 
 
 @pytest.mark.parametrize("head", ["", "name,scale\n"])
@@ -668,6 +680,33 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/pilot.json")["n_open"] == 1
+
+
+def test_decimal_commas_are_never_taken_for_more_rewards(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "variances": [1.0, 1.0], "names": ["NP", "PK"]}
+    serving.post("/runs", name="commas", question=question, strategy="single-stage")
+    page = tab(f"{serving.url}/runs/commas/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    pulls = serving.facts("/runs/commas/round.json")["pulls"][0]
+    half = pulls // 2
+    page.check("input[value=rewards]")
+    card = spot(page, ".ticket").nth(0)
+    card.locator(".rewards").fill(" ".join(["26,8", "25,0"] * pulls)[: 5 * half - 1])
+    expect(card.locator(".read")).to_contain_text(f"{half} of {pulls} rewards; their mean is 2")
+    page.click("#send")
+    expect(card.locator(".result")).to_contain_text(f"there are {half} rewards")
+    card.locator(".rewards").fill(",".join(["26", "8"] * half))
+    expect(card.locator(".read")).to_contain_text(f"can be read as {2 * half} rewards (26, 8, ")
+    page.click("#send")
+    expect(card.locator(".result")).to_contain_text("Write decimals with a point")
+    assert serving.facts("/runs/commas.json")["n_pulls"] == 0
+    card.locator(".rewards").fill("\n".join(["26,8"] * pulls))
+    expect(card.locator(".read")).to_contain_text(f"{pulls} of {pulls} rewards; their mean is 26.8")
+    page.click("#send")
+    expect(card).to_contain_text("✓ Recorded.")
+    rows = serving.facts("/runs/commas.json")["arms"]["rows"]
+    assert {row["name"]: row["mean"] for row in rows}["NP"] == pytest.approx(26.8)
 
 
 # --- when the server is gone ------------------------------------------------------------------------------

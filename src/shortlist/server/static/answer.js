@@ -123,7 +123,9 @@ async function send() {
   tell("sent-said", "Sending …");
   for (const card of ready) card.say("Sending …", "");
   const sums = { taken: 0, known: 0, conflicting: 0 };
-  const [sure, others] = [true, false].map((isSure) => ready.filter((card) => card.isSure === isSure));
+  for (const card of ready.filter((card) => card.unclear)) card.refuse(card.unclear);
+  const clear = ready.filter((card) => !card.unclear);
+  const [sure, others] = [true, false].map((isSure) => clear.filter((card) => card.isSure === isSure));
   const replies = [await record(others, true), await record(sure, false)].filter(Boolean);
   for (const told of replies) {
     for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told[key];

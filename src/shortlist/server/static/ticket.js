@@ -1,7 +1,7 @@
 /** A ticket as a card: the request, the input fields, and the outcome. */
 import { keep, kept } from "./drafts.js";
 import { counted, name, sentence } from "./forms.js";
-import { isUnclear, number, rewards } from "./parse.js";
+import { isUnclear, number, rewards, thousands } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
 const SLIP = /data-entry error/;
@@ -63,7 +63,7 @@ export class Card {
     const each = seeds ? items?.map((block, place) => `${block} (seed ${seeds[place]})`) : items;
     this.find(".rewards-label").textContent = each
       ? `The ${seeds ? "reward in each block" : "score on each item"}, in this order: ${each.join(", ")}`
-      : `All ${wanted}, separated by spaces, commas or line breaks`;
+      : `All ${wanted}, separated by spaces or line breaks`;
     this.read();
   }
 
@@ -78,20 +78,32 @@ export class Card {
     place.textContent = "";
     if (this.isEmpty || this.isDone) return;
     if (this.kind === "rewards") {
-      const found = rewards(this.find(".rewards").value, this.ticket.pulls);
-      const mean = found.reduce((/** @type {number} */ sum, one) => sum + Number(one), 0) / found.length;
-      const share = `${found.length} of ${counted(this.ticket.pulls, "reward")}`;
-      place.textContent = `${share}; their mean is ${rounded(mean)}`;
+      const { values, unclear } = this.typed;
+      const mean = values.reduce((/** @type {number} */ sum, one) => sum + Number(one), 0) / values.length;
+      const share = `${values.length} of ${counted(this.ticket.pulls, "reward")}`;
+      place.textContent = unclear || `${share}; their mean is ${rounded(mean)}`;
     } else {
       const readings = ["mean", "variance"].map((key) => reading(key, this.find(`.${key}`).value));
       place.textContent = readings.filter(Boolean).join(" ");
     }
   }
 
+  get typed() {
+    return rewards(this.find(".rewards").value, this.ticket.pulls);
+  }
+
+  /** Why the answer cannot be sent: it can be read in two ways. */
+  get unclear() {
+    if (this.kind === "rewards") return this.typed.unclear;
+    const fields = this.ticket.needs_variances ? ["mean", "variance"] : ["mean"];
+    const text = fields.map((key) => this.find(`.${key}`).value.trim()).find(isUnclear);
+    return text ? `${text} is ambiguous: ${thousands(text)}` : "";
+  }
+
   /** The answer to send. */
   get answer() {
-    const { ticket, pulls } = this.ticket;
-    if (this.kind === "rewards") return { ticket, rewards: rewards(this.find(".rewards").value, pulls) };
+    const { ticket } = this.ticket;
+    if (this.kind === "rewards") return { ticket, rewards: this.typed.values };
     const told = { ticket, mean: number(this.find(".mean").value) };
     return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
   }
@@ -137,8 +149,7 @@ export class Card {
 
 /** @param {string} key @param {string} text */
 function reading(key, text) {
-  const [large, small] = [text.replace(",", ""), text.replace(",", ".")];
-  if (isUnclear(text)) return `${text} is ambiguous: write ${large} or ${small}.`;
+  if (isUnclear(text)) return `${text} is ambiguous: ${thousands(text)}`;
   const isRead = text.includes(",") && typeof number(text) === "number";
   return isRead ? `The ${key} is read as ${number(text)}.` : "";
 }
