@@ -636,7 +636,7 @@ def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(
     slip = [*means[:-1], means[-1] | {"mean": 6000}]
     refused = call.tell(slip)
     assert refused.status == 2
-    assert "arm-3: the mean 6000 is far from those of other arms, whose median is 58.5" in refused.err
+    assert "line 5: arm-3: the mean 6000 is far from those of other arms, whose median is 58.5" in refused.err
     assert "Is this a data-entry error? If it is right, repeat the command with --yes." in refused.err
     assert call("export", "trial", "--json").data["answers"] == []
     assert "4 answers added" in call.tell(slip, "--yes").words

@@ -61,6 +61,11 @@ FITS = """() => [...document.querySelectorAll('figure svg[role=img]')].every(e =
     && words.fill === getComputedStyle(e.closest('figure').querySelector('figcaption')).color;
 })"""
 
+ABOVE_BAR = """e => {
+  const box = e.getBoundingClientRect(), bar = document.getElementById('bar').getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= bar.top + 0.5;
+}"""
+
 ARMS, ROUNDS = (f"[data-figure='figures.{name}']" for name in ("arms", "rounds"))
 NAMES = f"{ARMS} .names li:not(.cut)"
 
@@ -582,7 +587,7 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     expect(cards.nth(1).locator(".result")).to_have_text("The mean is 'nothing'; it must be a number.")
-    expect(spot(page, "#sent-said")).to_have_text("1 added, 1 refused (see the ticket), 1 still open.")
+    expect(spot(page, "#sent-said")).to_have_text("1 added, 1 still open. south refused: the mean is 'nothing'; it must be a number.")
     expect(cards.nth(1).locator(".mean")).to_be_focused()
     page.check("input[value=rewards]")
     pulls = serving.facts("/runs/lab/round.json")["pulls"][0]
@@ -611,13 +616,14 @@ def test_all_answers_are_sent_at_once_without_those_that_are_doubted(serving: Se
     page.click("#take [type=submit]")
     cards = spot(page, ".ticket")
     expect(cards).to_have_count(5)
+    page.check("input[value=mean]")
     for place, mean in enumerate(("57", "58", "5800", "59", "56")):
         cards.nth(place).locator(".mean").fill(mean)
         cards.nth(place).locator(".variance").fill("4")
     page.click("#send")
     expect(cards.nth(2)).to_contain_text("is far from those of other arms")
     expect(cards.nth(2).locator(".mean")).to_be_focused()
-    expect(spot(page, "#sent-said")).to_have_text("4 added, 1 refused (see the ticket).")
+    expect(spot(page, "#sent-said")).to_have_text(re.compile(r"^4 added\. arm-2 refused: the mean 5800 is far from those of other arms"))
     assert [(len(one["answers"]), one["careful"]) for one in sent] == [(5, True), (4, True)]
     cards.nth(2).locator(".mean").fill("58.5")
     page.click("#send")
@@ -673,6 +679,8 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     page.click("#take [type=submit]")
     cards = spot(page, ".ticket")
     expect(cards).to_have_count(2)
+    expect(page.get_by_label("All 8 rewards, one per line or separated by spaces").first).to_be_focused()
+    page.check("input[value=mean]")
     cards.nth(0).locator(".mean").fill("2")
     page.click("#send")
     expect(cards.nth(0).locator(".result")).to_contain_text("variance")
@@ -680,16 +688,66 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/pilot.json")["n_open"] == 1
+    page.check("input[value=rewards]")
+    field = cards.nth(1).locator(".rewards")
+    low = field.bounding_box()["height"]  # type: ignore[index]
+    field.fill("\n".join(f"{k},5" for k in range(7)))
+    assert field.evaluate("e => e.scrollHeight <= e.clientHeight") and field.bounding_box()["height"] > low  # type: ignore[index]
+    page.click("#send")
+    said = cards.nth(1).locator(".result")
+    expect(said).to_contain_text("Give one per pull, or the mean of all.")
+    assert said.evaluate(ABOVE_BAR)
+
+
+def test_a_refusal_is_not_behind_the_bar(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 8}
+    serving.post("/runs", name="behind", question=question)
+    page = tab(f"{serving.url}/runs/behind/answer", PHONE, refused="of 422", own=True)
+    expect(spot(page, "#limit")).to_have_value("8")
+    page.set_viewport_size({"width": PHONE, "height": 664})
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    expect(spot(page, ".ticket")).to_have_count(8)
+    expect(spot(page, ".state")).to_contain_text("measure: you hold 8 tickets")
+    for place in (3, 7):
+        card = spot(page, ".ticket").nth(place)
+        card.locator(".rewards").fill("x")
+        page.click("#send")
+        expect(card.locator(".result")).to_contain_text("it must be a number")
+        expect(card.locator(".rewards")).to_be_focused()
+        assert card.locator(".result").evaluate(ABOVE_BAR)
+        assert card.locator(".rewards").evaluate(ABOVE_BAR)
+        expect(spot(page, "#sent-said")).to_contain_text(f"arm-{place} refused: ")
+        card.locator(".rewards").fill("")
+
+
+def test_the_form_shows_the_result_when_the_run_has_ended(serving: Serving, tab: OpenRun) -> None:
+    serving.begin("ended", 2, 1, "single-stage", names=["old", "new"])
+    page = tab(f"{serving.url}/runs/ended/answer", PHONE, own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    for place, mean in enumerate(("0.25", "0.75")):
+        spot(page, ".mean").nth(place).fill(mean)
+    expect(spot(page, "#reserved")).to_contain_text("Reserved for you until")
+    page.click("#send")
+    expect(spot(page, ".winners li")).to_have_text(["new"])
+    expect(spot(page, ".lead")).to_contain_text("With probability at least 90 %")
+    expect(spot(page, "#sent-said")).to_contain_text("The run has ended.")
+    for unneeded in ("#send", "#reserved", "#choice", "#take"):
+        expect(spot(page, unneeded)).to_be_hidden()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
 
 
 def test_decimal_commas_are_never_taken_for_more_rewards(serving: Serving, tab: OpenRun) -> None:
-    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "variances": [1.0, 1.0], "names": ["NP", "PK"]}
+    question = {"m": 1, "epsilon": 0.9, "delta": 0.1, "variances": [1.0, 1.0], "names": ["NP", "PK"]}
     serving.post("/runs", name="commas", question=question, strategy="single-stage")
     page = tab(f"{serving.url}/runs/commas/answer", PHONE, refused="of 422", own=True)
     page.fill("#worker", "Ann")
     page.click("#take [type=submit]")
     pulls = serving.facts("/runs/commas/round.json")["pulls"][0]
     half = pulls // 2
+    assert pulls == 2 * half, "twice as many numbers as decimal commas"
     page.check("input[value=rewards]")
     card = spot(page, ".ticket").nth(0)
     card.locator(".rewards").fill(" ".join(["26,8", "25,0"] * pulls)[: 5 * half - 1])

@@ -330,7 +330,11 @@ def _refuse_slips(session: Session, sheet: Sheet) -> None:
     own = sheet.rounds.get(round.number)
     for given in Sheet({round.number: own} if own else {}).answers(session):
         if found := unusual_answers(session.history, given):
-            raise InvalidAnswers(f"{found} {SLIP} If it is right, repeat the command with --yes.")
+            names = {session.problem.name(arm): entry.where for arm, entry in (own or {}).items()}
+            about = max((name for name in names if found.startswith(f"{name}: ")), key=len)
+            raise InvalidAnswers(
+                f"{names[about]}: {found} {SLIP} If it is right, repeat the command with --yes."
+            )
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:

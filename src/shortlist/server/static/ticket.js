@@ -16,6 +16,7 @@ export class Card {
     this.ticket = ticket;
     this.kind = "mean";
     this.isDone = false;
+    this.why = ""; // why the answer was refused
     this.doubted = ""; // an answer that the server took for a slip
     this.find(".arm").textContent = name(ticket.name);
     const unit = ticket.seeds ? "block" : ticket.items ? "item" : "pull";
@@ -48,6 +49,7 @@ export class Card {
       keep(this.room, Object.fromEntries(FIELDS.map((one) => [one, this.find(`.${one}`).value])));
       this.say("", "");
       this.read();
+      this.grow();
       onInput();
     });
   }
@@ -59,12 +61,21 @@ export class Card {
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
-    const wanted = counted(this.ticket.pulls, "reward");
+    const { pulls } = this.ticket;
+    const wanted = pulls === 1 ? "The reward" : pulls === 2 ? "Both rewards" : `All ${counted(pulls, "reward")}`;
     const each = seeds ? items?.map((block, place) => `${block} (seed ${seeds[place]})`) : items;
     this.find(".rewards-label").textContent = each
       ? `The ${seeds ? "reward in each block" : "score on each item"}, in this order: ${each.join(", ")}`
-      : `All ${wanted}, separated by spaces or line breaks`;
+      : wanted + (pulls > 1 ? ", one per line or separated by spaces" : "");
     this.read();
+    this.grow();
+  }
+
+  /** Make the field for all rewards as high as its content. */
+  grow() {
+    const field = this.find(".rewards");
+    field.style.height = "auto";
+    if (field.scrollHeight) field.style.height = `${field.scrollHeight + field.offsetHeight - field.clientHeight}px`;
   }
 
   get isEmpty() {
@@ -117,7 +128,8 @@ export class Card {
   refuse(message) {
     this.doubted = SLIP.test(message) ? JSON.stringify(this.answer) : ""; // sent again unchanged, it is accepted
     const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
-    this.say(words.replace(/repeat the command with --yes/, "send it again"), "error");
+    this.why = words.replace(/repeat the command with --yes/, "send it again").replaceAll("`", "");
+    this.say(this.why, "error");
   }
 
   /** Show that the answer was recorded. @param {any} told */
@@ -144,6 +156,12 @@ export class Card {
 
   focus() {
     this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus();
+  }
+
+  /** Go to the field, and bring the message below it into view. */
+  point() {
+    this.focus();
+    this.find(".result").scrollIntoView({ block: "nearest" });
   }
 }
 
