@@ -423,6 +423,7 @@ def test_complete_tickets_are_taken_and_unfinished_ones_named(trial: Calls, shee
 
 def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial: Calls) -> None:
     done = trial("ask", "trial", "-o", "tickets.csv")
+    assert "Written to tickets.csv: fill in the column `mean`." in done.words
     assert done.out.splitlines()[-1] == "  shortlist tell trial tickets.csv"
     lines = (trial.folder / "tickets.csv").read_text().splitlines()
     assert [line[-1] for line in lines[1:]] == [","] * 3, "the mean is to be filled in"
@@ -594,6 +595,11 @@ def pilot(call: Calls) -> Calls:
     call.write("trial.toml", PILOT)
     call("begin", "trial.toml")
     return call
+
+
+def test_the_sheet_of_a_pilot_says_which_columns_to_fill_in(pilot: Calls) -> None:
+    done = pilot("ask", "trial", "-o", "tickets.csv")
+    assert "Written to tickets.csv: fill in either `rewards`, or `mean` and `variance`." in done.words
 
 
 def test_a_pilot_takes_rewards_or_means_with_variances(pilot: Calls) -> None:

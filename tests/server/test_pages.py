@@ -587,7 +587,9 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     expect(cards.nth(1).locator(".result")).to_have_text("The mean is 'nothing'; it must be a number.")
-    expect(spot(page, "#sent-said")).to_have_text("1 added, 1 still open. south refused: the mean is 'nothing'; it must be a number.")
+    expect(spot(page, "#sent-said")).to_have_text(
+        "1 added, 1 still open. south refused: the mean is 'nothing'; it must be a number."
+    )
     expect(cards.nth(1).locator(".mean")).to_be_focused()
     page.check("input[value=rewards]")
     pulls = serving.facts("/runs/lab/round.json")["pulls"][0]
@@ -623,7 +625,9 @@ def test_all_answers_are_sent_at_once_without_those_that_are_doubted(serving: Se
     page.click("#send")
     expect(cards.nth(2)).to_contain_text("is far from those of other arms")
     expect(cards.nth(2).locator(".mean")).to_be_focused()
-    expect(spot(page, "#sent-said")).to_have_text(re.compile(r"^4 added\. arm-2 refused: the mean 5800 is far from those of other arms"))
+    expect(spot(page, "#sent-said")).to_have_text(
+        re.compile(r"^4 added\. arm-2 refused: the mean 5800 is far from those of other arms")
+    )
     assert [(len(one["answers"]), one["careful"]) for one in sent] == [(5, True), (4, True)]
     cards.nth(2).locator(".mean").fill("58.5")
     page.click("#send")
@@ -695,7 +699,7 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     assert field.evaluate("e => e.scrollHeight <= e.clientHeight") and field.bounding_box()["height"] > low  # type: ignore[index]
     page.click("#send")
     said = cards.nth(1).locator(".result")
-    expect(said).to_contain_text("Give one per pull, or the mean of all.")
+    expect(said).to_contain_text("Give one per pull, or their mean and sample variance.")
     assert said.evaluate(ABOVE_BAR)
 
 

@@ -172,9 +172,10 @@ def _summary(entry: Entry, asked: Tickets, place: int) -> tuple[Any, Summary]:
     tickets = asked.take(slice(place, place + 1))
     (ticket,) = tickets
     if entry.rewards is not None and len(entry.rewards) != ticket.count:
+        summary = "their `mean` and sample `variance`" if tickets.needs_variances else "the `mean` of all"
         raise InvalidAnswers(
             f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but "
-            f"there are {len(entry.rewards):,} rewards. Give one per pull, or the `mean` of all."
+            f"there are {len(entry.rewards):,} rewards. Give one per pull, or {summary}."
         )
     if entry.count is not None and entry.count != ticket.count:
         raise InvalidAnswers(

@@ -12,7 +12,7 @@ const path = main.dataset.path ?? "";
 const room = `tickets.${main.dataset.code}`; // local storage key for the tickets of this run
 const MOST_TAKEN = 10; // tickets, unless a number is entered
 const FEW_PULLS = 30; // of a ticket whose rewards are easily entered one by one
-const LONGEST_REASON = 90;
+const LONGEST_REASON = 80; // in a summary
 /** @type {Card[]} */
 let cards = [];
 let isLimited = false; // whether a number of tickets was entered
@@ -28,16 +28,24 @@ function start() {
   get("limit").addEventListener("input", () => {
     isLimited = true;
   });
-  const bar = get("bar"); // what is focused must not be behind it
-  new ResizeObserver(() => {
-    document.documentElement.style.scrollPaddingBottom = `${bar.offsetHeight + 8}px`;
-  }).observe(bar);
+  new ResizeObserver(clearBar).observe(get("bar"));
   get("worker").addEventListener("change", () => keep("worker", get("worker").value));
   get("take").addEventListener("submit", doing(() => take()));
   get("release").addEventListener("click", doing(release));
   get("answers").addEventListener("submit", doing(send));
   get("feed")?.addEventListener("submit", doing(feed));
   deal(kept(room, { tickets: [] }));
+}
+
+/** Scroll what is focused to a place above the bar, not behind it. */
+function clearBar() {
+  document.documentElement.style.scrollPaddingBottom = `${get("bar").offsetHeight + 8}px`;
+}
+
+/** @param {Card | undefined} card */
+function focus(card) {
+  clearBar();
+  card?.focus();
 }
 
 /** @returns {HTMLInputElement[]} */
@@ -80,7 +88,7 @@ async function take(before = "") {
   deal({ ...asked, tickets: [...filled.map((card) => card.ticket), ...fresh] });
   const said = `${before} ${words(asked)}`.trim();
   tell(asked.tickets.length ? "sent-said" : "take-said", said);
-  if (asked.tickets.length) cards[0].focus();
+  if (asked.tickets.length) focus(cards[0]);
 }
 
 /** @param {any} asked */
@@ -156,7 +164,7 @@ async function send() {
   const isDone = replies.some((told) => told.is_done);
   const said = summary(sums, wrong, left.length - wrong.length, isDone);
   tell("sent-said", said, wrong.length > 0);
-  wrong[0]?.point();
+  focus(wrong[0]);
   if (!left.length && !isDone && !sums.conflicting) await take(said);
 }
 
@@ -224,7 +232,8 @@ function refusal(wrong) {
   if (more) return `${first}${more} refused: see their tickets.`;
   const { ticket, why } = wrong[0];
   const reason = why.startsWith(`${ticket.name}: `) ? why.slice(ticket.name.length + 2) : why;
-  return `${first} refused: ${name(reason, LONGEST_REASON)}`;
+  const start = /^.*?[.?!](?=\s|$)/.exec(reason)?.[0] ?? reason;
+  return `${first} refused: ${start.length <= LONGEST_REASON ? start : "see its ticket."}`;
 }
 
 /** Show new data of the run, from the point of view of the worker here. @param {any} facts */

@@ -130,6 +130,7 @@ export class Card {
     const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
     this.why = words.replace(/repeat the command with --yes/, "send it again").replaceAll("`", "");
     this.say(this.why, "error");
+    if (this.unclear) this.find(".read").textContent = ""; // it says the same
   }
 
   /** Show that the answer was recorded. @param {any} told */
@@ -154,14 +155,12 @@ export class Card {
     for (const key of FIELDS) this.find(`.${key}`).setAttribute("aria-invalid", isWrong);
   }
 
+  /** Go to the field, with the whole ticket in view or, if it is too high, its message. */
   focus() {
-    this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus();
-  }
-
-  /** Go to the field, and bring the message below it into view. */
-  point() {
-    this.focus();
-    this.find(".result").scrollIntoView({ block: "nearest" });
+    this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "nearest" });
+    const place = this.find(".result");
+    if (place.textContent) place.scrollIntoView({ block: "nearest" });
   }
 }
 
