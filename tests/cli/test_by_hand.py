@@ -318,8 +318,8 @@ REFUSED = {
     ),
     "commas that mean two things": (
         "ticket;rewards\n{0};26,8,25,0\n",
-        "line 2: '26,8,25,0' can be read as 4 rewards (26, 8, 25, 0) or 2 rewards (26.8, 25.0). Write decimals "
-        "with a point",
+        "line 2: '26,8,25,0' can be read as 4 rewards (26, 8, 25, 0) or 2 rewards (26.8, 25.0). Write "
+        "decimals with a point",
     ),
     "too few with decimal commas": (
         "ticket;rewards\n{0};26,8 25,0\n",

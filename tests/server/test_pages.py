@@ -694,9 +694,10 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     assert serving.facts("/runs/pilot.json")["n_open"] == 1
     page.check("input[value=rewards]")
     field = cards.nth(1).locator(".rewards")
-    low = field.bounding_box()["height"]  # type: ignore[index]
+    low = field.evaluate("e => e.offsetHeight")
     field.fill("\n".join(f"{k},5" for k in range(7)))
-    assert field.evaluate("e => e.scrollHeight <= e.clientHeight") and field.bounding_box()["height"] > low  # type: ignore[index]
+    assert field.evaluate("e => e.scrollHeight <= e.clientHeight")
+    assert field.evaluate("e => e.offsetHeight") > low
     page.click("#send")
     said = cards.nth(1).locator(".result")
     expect(said).to_contain_text("Give one per pull, or their mean and sample variance.")

@@ -1,7 +1,7 @@
 """Numbers as people type them, with decimal points or decimal commas.
 
-What a comma means never depends on how many rewards a ticket asks for. The form for answers has the same rule,
-in `server/static/parse.js`; one table of examples tests both.
+What a comma means never depends on how many rewards a ticket asks for. The form for answers has the same
+rule, in `server/static/parse.js`; one table of examples tests both.
 """
 
 import math
