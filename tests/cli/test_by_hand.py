@@ -308,7 +308,23 @@ REFUSED = {
     "NaN": ("ticket,mean\n{0},nan\n", "line 2: the mean is 'nan'"),
     "infinity": ("ticket,mean\n{0},1e999\n", "line 2: the mean is '1e999'"),
     "digits of Python": ("ticket,mean\n{0},1_0\n", "line 2: the mean is '1_0'"),
-    "decimal comma": ("ticket;mean\n{0};0,5\n", "line 2: the mean is '0,5'; write it with a decimal point"),
+    "decimal comma among commas": (
+        'ticket,mean\n{0},"0,5"\n',
+        "line 2: the mean is '0,5'; write it with a decimal point",
+    ),
+    "thousands or decimals": (
+        "ticket;mean\n{0};1,234\n",
+        "line 2: the mean is '1,234'; write 1.234 or 1234.",
+    ),
+    "commas that mean two things": (
+        "ticket;rewards\n{0};26,8,25,0\n",
+        "line 2: '26,8,25,0' can be read as 4 rewards (26, 8, 25, 0) or 2 rewards (26.8, 25.0). Write "
+        "decimals with a point",
+    ),
+    "too few with decimal commas": (
+        "ticket;rewards\n{0};26,8 25,0\n",
+        "asks for 4 pulls of north, but there are 2",
+    ),
     "decimal comma as a cell": ("ticket,mean\n{0},0,5\n", "line 2 has 3 cells, but the header has 2"),
     "no ticket": ("ticket,mean\n,1\n", "line 2 has no ticket"),
     "not a ticket": (
@@ -407,6 +423,7 @@ def test_complete_tickets_are_taken_and_unfinished_ones_named(trial: Calls, shee
 
 def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial: Calls) -> None:
     done = trial("ask", "trial", "-o", "tickets.csv")
+    assert "Written to tickets.csv: fill in the column `mean`." in done.words
     assert done.out.splitlines()[-1] == "  shortlist tell trial tickets.csv"
     lines = (trial.folder / "tickets.csv").read_text().splitlines()
     assert [line[-1] for line in lines[1:]] == [","] * 3, "the mean is to be filled in"
@@ -580,6 +597,11 @@ def pilot(call: Calls) -> Calls:
     return call
 
 
+def test_the_sheet_of_a_pilot_says_which_columns_to_fill_in(pilot: Calls) -> None:
+    done = pilot("ask", "trial", "-o", "tickets.csv")
+    assert "Written to tickets.csv: fill in either `rewards`, or `mean` and `variance`." in done.words
+
+
 def test_a_pilot_takes_rewards_or_means_with_variances(pilot: Calls) -> None:
     first, second = pilot.sheet()
     rewards = [str(value / 10) for value in range(10)]
@@ -620,7 +642,7 @@ def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(
     slip = [*means[:-1], means[-1] | {"mean": 6000}]
     refused = call.tell(slip)
     assert refused.status == 2
-    assert "arm-3: the mean 6000 is far from those of other arms, whose median is 58.5" in refused.err
+    assert "line 5: arm-3: the mean 6000 is far from those of other arms, whose median is 58.5" in refused.err
     assert "Is this a data-entry error? If it is right, repeat the command with --yes." in refused.err
     assert call("export", "trial", "--json").data["answers"] == []
     assert "4 answers added" in call.tell(slip, "--yes").words

@@ -20,6 +20,7 @@ from shortlist.store import MemoryStore
 from tests.looking import LOOK, chromium
 from tests.report.samples import HOSTILE
 from tests.server.browser import Serving, fill, means_of
+from tests.session.typed import TYPED
 
 pytest.importorskip("playwright")
 from playwright.sync_api import Page, expect
@@ -61,6 +62,11 @@ FITS = """() => [...document.querySelectorAll('figure svg[role=img]')].every(e =
   return box.width > 50 && box.left > around.left && box.right < around.right
     && words.fill === getComputedStyle(e.closest('figure').querySelector('figcaption')).color;
 })"""
+
+ABOVE_BAR = """e => {
+  const box = e.getBoundingClientRect(), bar = document.getElementById('bar').getBoundingClientRect();
+  return box.top >= 0 && box.bottom <= bar.top + 0.5;
+}"""
 
 ARMS, ROUNDS = (f"[data-figure='figures.{name}']" for name in ("arms", "rounds"))
 NAMES = f"{ARMS} .names li:not(.cut)"
@@ -397,16 +403,11 @@ READ = [
     ("number", ["1,2340"], 1.234),
     ("number", ["a"], "a"),
     ("number", [" "], None),
-    ("rewards", ["1 2,3;4\n5", 5], [1, 2, 3, 4, 5]),
-    ("rewards", ["1,2,3", 3], [1, 2, 3]),
-    ("rewards", ["0,5 0,7", 2], [0.5, 0.7]),
-    ("rewards", ["0,5; 1,25", 2], [0.5, 1.25]),
-    ("rewards", ["1,2 3,4", 4], [1, 2, 3, 4]),
-    ("rewards", ["1 x", 2], [1, "x"]),
     ("bounds", [""], {}),
     ("bounds", [" 0/1 "], {"rewards": "bernoulli"}),
     ("bounds", ["-1 2.5"], {"bounds": [-1, 2.5]}),
     ("bounds", ["0,5; 1,5"], {"bounds": [0.5, 1.5]}),
+    ("bounds", ["0,1"], {"bounds": [0, 1]}),
     ("bounds", ["7"], {"bounds": [7]}),
     ("arms", ["0.25\n\n1\n", False], {"variances": [0.25, 1]}),
     ("arms", ["0.25 x 3\n2", False], {"variances": [0.25, 0.25, 0.25, 2]}),
@@ -433,6 +434,22 @@ def test_what_people_type_is_read_as_they_mean_it(serving: Serving, tab: OpenRun
         [[what, given] for what, given, _ in READ],
     )
     assert found == [wanted for *_, wanted in READ]
+
+
+def test_the_form_reads_rewards_as_sheets_do(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/login")
+    found = page.evaluate(
+        """async (calls) => {
+          const { rewards } = await import('/static/parse.js');
+          return calls.map(([text, wanted]) => rewards(text, wanted));
+        }""",
+        [[text, wanted] for text, wanted, _ in TYPED],
+    )
+    for (text, _, outcome), one in zip(TYPED, found, strict=True):
+        if isinstance(outcome, list):
+            assert (one["values"], one["unclear"]) == (outcome, ""), text
+        else:
+            assert outcome in one["unclear"] or outcome in map(repr, one["values"]), text
 
 
 @pytest.mark.parametrize("head", ["", "name,scale\n"])
@@ -572,7 +589,9 @@ def test_a_batch_is_answered_by_hand_on_a_phone(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     expect(cards.nth(1).locator(".result")).to_have_text("The mean is 'nothing'; it must be a number.")
-    expect(spot(page, "#sent-said")).to_have_text("1 added, 1 refused (see the ticket), 1 still open.")
+    expect(spot(page, "#sent-said")).to_have_text(
+        "1 added, 1 still open. south refused: the mean is 'nothing'; it must be a number."
+    )
     expect(cards.nth(1).locator(".mean")).to_be_focused()
     page.check("input[value=rewards]")
     pulls = serving.facts("/runs/lab/round.json")["pulls"][0]
@@ -601,13 +620,16 @@ def test_all_answers_are_sent_at_once_without_those_that_are_doubted(serving: Se
     page.click("#take [type=submit]")
     cards = spot(page, ".ticket")
     expect(cards).to_have_count(5)
+    page.check("input[value=mean]")
     for place, mean in enumerate(("57", "58", "5800", "59", "56")):
         cards.nth(place).locator(".mean").fill(mean)
         cards.nth(place).locator(".variance").fill("4")
     page.click("#send")
     expect(cards.nth(2)).to_contain_text("is far from those of other arms")
     expect(cards.nth(2).locator(".mean")).to_be_focused()
-    expect(spot(page, "#sent-said")).to_have_text("4 added, 1 refused (see the ticket).")
+    expect(spot(page, "#sent-said")).to_have_text(
+        re.compile(r"^4 added\. arm-2 refused: the mean 5800 is far from those of other arms")
+    )
     assert [(len(one["answers"]), one["careful"]) for one in sent] == [(5, True), (4, True)]
     cards.nth(2).locator(".mean").fill("58.5")
     page.click("#send")
@@ -663,6 +685,8 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     page.click("#take [type=submit]")
     cards = spot(page, ".ticket")
     expect(cards).to_have_count(2)
+    expect(page.get_by_label("All 8 rewards, one per line or separated by spaces").first).to_be_focused()
+    page.check("input[value=mean]")
     cards.nth(0).locator(".mean").fill("2")
     page.click("#send")
     expect(cards.nth(0).locator(".result")).to_contain_text("variance")
@@ -670,6 +694,84 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     page.click("#send")
     expect(cards.nth(0)).to_contain_text("✓ Recorded.")
     assert serving.facts("/runs/pilot.json")["n_open"] == 1
+    page.check("input[value=rewards]")
+    field = cards.nth(1).locator(".rewards")
+    low = field.evaluate("e => e.offsetHeight")
+    field.fill("\n".join(f"{k},5" for k in range(7)))
+    assert field.evaluate("e => e.scrollHeight <= e.clientHeight")
+    assert field.evaluate("e => e.offsetHeight") > low
+    page.click("#send")
+    said = cards.nth(1).locator(".result")
+    expect(said).to_contain_text("Give one per pull, or their mean and sample variance.")
+    assert said.evaluate(ABOVE_BAR)
+
+
+def test_a_refusal_is_not_behind_the_bar(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 8}
+    serving.post("/runs", name="behind", question=question)
+    page = tab(f"{serving.url}/runs/behind/answer", PHONE, refused="of 422", own=True)
+    expect(spot(page, "#limit")).to_have_value("8")
+    page.set_viewport_size({"width": PHONE, "height": 664})
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    expect(spot(page, ".ticket")).to_have_count(8)
+    expect(spot(page, ".state")).to_contain_text("measure: you hold 8 tickets")
+    for place in (3, 7):
+        card = spot(page, ".ticket").nth(place)
+        card.locator(".rewards").fill("x")
+        page.click("#send")
+        expect(card.locator(".result")).to_contain_text("it must be a number")
+        expect(card.locator(".rewards")).to_be_focused()
+        assert card.locator(".result").evaluate(ABOVE_BAR)
+        assert card.locator(".rewards").evaluate(ABOVE_BAR)
+        expect(spot(page, "#sent-said")).to_contain_text(f"arm-{place} refused: ")
+        card.locator(".rewards").fill("")
+
+
+def test_the_form_shows_the_result_when_the_run_has_ended(serving: Serving, tab: OpenRun) -> None:
+    serving.begin("ended", 2, 1, "single-stage", names=["old", "new"])
+    page = tab(f"{serving.url}/runs/ended/answer", PHONE, own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    for place, mean in enumerate(("0.25", "0.75")):
+        spot(page, ".mean").nth(place).fill(mean)
+    expect(spot(page, "#reserved")).to_contain_text("Reserved for you until")
+    page.click("#send")
+    expect(spot(page, ".winners li")).to_have_text(["new"])
+    expect(spot(page, ".lead")).to_contain_text("With probability at least 90 %")
+    expect(spot(page, "#sent-said")).to_contain_text("The run has ended.")
+    for unneeded in ("#send", "#reserved", "#choice", "#take"):
+        expect(spot(page, unneeded)).to_be_hidden()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+
+
+def test_decimal_commas_are_never_taken_for_more_rewards(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.9, "delta": 0.1, "variances": [1.0, 1.0], "names": ["NP", "PK"]}
+    serving.post("/runs", name="commas", question=question, strategy="single-stage")
+    page = tab(f"{serving.url}/runs/commas/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    pulls = serving.facts("/runs/commas/round.json")["pulls"][0]
+    half = pulls // 2
+    assert pulls == 2 * half, "twice as many numbers as decimal commas"
+    page.check("input[value=rewards]")
+    card = spot(page, ".ticket").nth(0)
+    card.locator(".rewards").fill(" ".join(["26,8", "25,0"] * pulls)[: 5 * half - 1])
+    expect(card.locator(".read")).to_contain_text(f"{half} of {pulls} rewards; their mean is 2")
+    page.click("#send")
+    expect(card.locator(".result")).to_contain_text(f"there are {half} rewards")
+    card.locator(".rewards").fill(",".join(["26", "8"] * half))
+    expect(card.locator(".read")).to_contain_text(f"can be read as {2 * half} rewards (26, 8, ")
+    page.click("#send")
+    expect(card.locator(".result")).to_contain_text("Write decimals with a point")
+    assert serving.facts("/runs/commas.json")["n_pulls"] == 0
+    card.locator(".rewards").fill("\n".join(["26,8"] * pulls))
+    expect(card.locator(".read")).to_contain_text(f"{pulls} of {pulls} rewards; their mean is 26.8")
+    page.click("#send")
+    expect(card).to_contain_text("✓ Recorded.")
+    rows = serving.facts("/runs/commas.json")["arms"]["rows"]
+    assert {row["name"]: row["mean"] for row in rows}["NP"] == pytest.approx(26.8)
 
 
 # --- when the server is gone ------------------------------------------------------------------------------

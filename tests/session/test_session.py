@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.errors import InvalidAnswers
 from shortlist.measure import generator_for
-from shortlist.session.sheet_format import sheet_number
+from shortlist.session.typed_numbers import sheet_number
 from shortlist.store import Answered, Told
 from shortlist.strategies import strategy_named
 from tests.playing import fitting

@@ -166,6 +166,24 @@ FAULTS = (
         "return ~is_new & ~is_other",
     ),
     Fault(
+        "sheets: a decimal comma separates rewards",
+        "session/typed_numbers.py",
+        r'r"[\s;]+"',
+        r'r"[\s;,]+"',
+    ),
+    Fault(
+        "sheets: a lone comma is a decimal comma where two rewards are asked for",
+        "session/typed_numbers.py",
+        "(has_lists or is_alone)",
+        "has_lists",
+    ),
+    Fault(
+        "sheets: 1,234 is read although it may be 1234",
+        "session/typed_numbers.py",
+        "cls.UNCLEAR if all(map(_TWO_WAYS.fullmatch, with_comma)) else cls.DECIMAL",
+        "cls.DECIMAL",
+    ),
+    Fault(
         "sheets: a ticket with missing rewards is not named",
         "session/tell_sheet.py",
         "for entry in entries if entry.unfinished)",

@@ -902,7 +902,7 @@ FAULTS = (
     ),
     Fault(
         "sheets: digits of a number can be divided in many ways",
-        "session/sheet_format.py",
+        "session/typed_numbers.py",
         r"[0-9]+(\.[0-9]*)?|",
         r"[0-9]+\.?[0-9]*|",
     ),

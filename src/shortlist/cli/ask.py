@@ -142,6 +142,15 @@ def _show(session: "Session", tickets: "Tickets") -> None:
         click.echo(f"and {len(tickets) - _MOST_SHOWN:,} more; --csv prints all")
 
 
+def _to_fill_in(tickets: "Tickets") -> str:
+    """Return which columns of a sheet are to be filled in."""
+    if tickets.problem.items is not None:
+        return "fill in the column `reward`"
+    if tickets.needs_variances:
+        return "fill in either `rewards`, or `mean` and `variance`"
+    return "fill in the column `mean`"
+
+
 def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | None, *, err: bool) -> None:
     """Print who holds the tickets and what to do next, or why there are none."""
     from shortlist.report.payloads import until
@@ -154,7 +163,7 @@ def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | Non
         end = moment(until(session, tickets))
         show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {end}.", err=err)
         if output is not None:
-            show_plain(f"Written to {output}: fill in the last columns.", err=err)
+            show_plain(f"Written to {output}: {_to_fill_in(tickets)}.", err=err)
         file = "ANSWERS.csv" if output is None else str(output)
         click.echo(f"When measured:\n  {next_command('tell', session.name, file)}", err=err)
     elif session.is_done:

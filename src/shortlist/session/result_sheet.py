@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shortlist.errors import InvalidAnswers
-from shortlist.session.sheet_format import sheet_number, sheet_rows, sheet_text
+from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
+from shortlist.session.typed_numbers import sheet_number
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "arm": ("arm", "variant", "name", "option", "model", "prompt"),
@@ -23,6 +24,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "block": ("block",),
 }
 """What a column means, and the names that it may have."""
+_NUMBERS = ("count", "successes", "mean", "sd", "variance")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class ResultSheet:
 
 def read_results(data: bytes) -> ResultSheet:
     """Return the rows of a CSV file of results; raise InvalidAnswers, naming the line, if it is invalid."""
-    rows = list(sheet_rows(sheet_text(data)))
+    text = sheet_text(data)
+    rows = list(sheet_rows(text))
     if len(rows) < 2:
         raise InvalidAnswers("it must have a header, such as variant,visitors,conversions, and some lines.")
     columns = _columns(rows[0][1])
@@ -87,11 +90,14 @@ def read_results(data: bytes) -> ResultSheet:
                 f"decimal comma; put quotes around text that contains commas."
             )
 
+    places = [place for kind, (_, place) in columns.items() if kind in _NUMBERS]
+    comma = comma_of(text, (row[place] for _, row in rows[1:] for place in places))
+
     def numbers(kind: str) -> tuple[float, ...] | None:
         if kind not in columns:
             return None
         name, place = columns[kind]
-        return tuple(sheet_number(where, name, row[place]) for where, row in rows[1:])
+        return tuple(sheet_number(where, name, row[place], comma) for where, row in rows[1:])
 
     def words(kind: str) -> tuple[str, ...] | None:
         return tuple(row[columns[kind][1]] for _, row in rows[1:]) if kind in columns else None

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +16,7 @@ from shortlist.measure.command import seed_of
 from shortlist.measure.shared_items import ids_of, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
+from shortlist.session.typed_numbers import Comma, sheet_number, typed_rewards
 from shortlist.tickets import Tickets
 
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
@@ -26,9 +26,9 @@ CELL_COLUMNS = ("ticket", "arm", "name", "item", "reward")
 BLOCK_COLUMNS = ("ticket", "arm", "name", "block", "seed", "reward")
 """The same with blocks: one line per block, with the seed that all arms share."""
 
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")  # matches in linear time
 _DELIMITERS = (",", ";", "\t")
 _ANSWERS = ("reward", "mean", "variance", "count", "rewards")
+_NUMBERS = ("reward", "mean", "variance", "count")  # cells with one number
 _SUMMARIES = ("mean", "variance", "count", "rewards")  # one line per ticket
 _LABELS = ("arm", "name", "pulls")
 _KNOWN = ("ticket", "item", *_ANSWERS, *_LABELS)
@@ -145,20 +145,22 @@ def _of_csv(text: str) -> list[Entry]:
         raise InvalidAnswers("it is empty; it needs a header and one line per answer.") from None
     columns, width = _columns(header), len(header)
     lines = list(rows)
+    places = [columns[name] for name in _NUMBERS if name in columns]
+    comma = comma_of(text, (row[place] for _, row in lines for place in places if place < len(row)))
 
     def is_used(name: str) -> bool:
         return name in columns and any(_cell(where, row, columns, name, width) for where, row in lines)
 
     if "reward" not in columns:
-        return [_summary(where, row, columns, width) for where, row in lines]
+        return [_summary(where, row, columns, width, comma) for where, row in lines]
     if used := [name for name in _SUMMARIES if is_used(name)]:
         if is_used("reward"):
             raise InvalidAnswers(
                 f"there are answers in both columns `reward` and `{used[0]}`. Use `reward` with one line per "
                 f"pull, or the others with one line per ticket."
             )
-        return [_summary(where, row, columns, width) for where, row in lines]
-    return _with_rewards(lines, columns, width)
+        return [_summary(where, row, columns, width, comma) for where, row in lines]
+    return _with_rewards(lines, columns, width, comma)
 
 
 def sheet_rows(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -174,6 +176,11 @@ def sheet_rows(text: str) -> Iterator[tuple[str, list[str]]]:
                 yield f"line {reader.line_num + skipped}", cells
     except csv.Error as error:
         raise InvalidAnswers(f"line {reader.line_num + skipped} is not valid CSV: {error}.") from None
+
+
+def comma_of(text: str, numbers: Iterable[str]) -> Comma:
+    """Return what a comma means in the numbers of a sheet: its cells may be separated by commas."""
+    return Comma.REFUSED if _delimiter(text) == "," else Comma.among(numbers)
 
 
 def _delimiter(text: str) -> str:
@@ -204,7 +211,9 @@ def _columns(header: list[str]) -> dict[str, int]:
     return found
 
 
-def _with_rewards(rows: Iterable[tuple[str, list[str]]], columns: dict[str, int], width: int) -> list[Entry]:
+def _with_rewards(
+    rows: Iterable[tuple[str, list[str]]], columns: dict[str, int], width: int, comma: Comma
+) -> list[Entry]:
     """Return one entry per ticket, with the rewards of all its lines."""
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
@@ -218,7 +227,7 @@ def _with_rewards(rows: Iterable[tuple[str, list[str]]], columns: dict[str, int]
         for label in _labels(where, row, columns, width):
             labels.setdefault(key, {}).setdefault(label, where)
         if cell:
-            rewards.setdefault(key, []).append(sheet_number(where, "reward", cell))
+            rewards.setdefault(key, []).append(sheet_number(where, "reward", cell, comma))
             if "item" in columns:
                 items[key] = (*items.get(key, ()), _cell(where, row, columns, "item", width))
         else:
@@ -232,21 +241,22 @@ def _with_rewards(rows: Iterable[tuple[str, list[str]]], columns: dict[str, int]
     ]
 
 
-def _summary(where: str, row: list[str], columns: dict[str, int], width: int) -> Entry:
+def _summary(where: str, row: list[str], columns: dict[str, int], width: int, comma: Comma) -> Entry:
     ticket = _ticket(where, _cell(where, row, columns, "ticket", width))
     given: dict[str, float | None] = {}
     for name in ("mean", "variance", "count"):
         cell = _cell(where, row, columns, name, width) if name in columns else ""
-        given[name] = sheet_number(where, name, cell) if cell else None
+        given[name] = sheet_number(where, name, cell, comma) if cell else None
     labels = dict.fromkeys(_labels(where, row, columns, width), where)
     cell = _cell(where, row, columns, "rewards", width) if "rewards" in columns else ""
-    if rewards := [sheet_number(where, "reward", one) for one in cell.replace(";", " ").split()]:
+    asked = dict(_labels(where, row, columns, width)).get("pulls", "")
+    wanted = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    if rewards := typed_rewards(where, cell, wanted):
         if any(one is not None for one in given.values()):
             raise InvalidAnswers(
                 f"{where}: there are `rewards` and a summary of them; give one or the other."
             )
-        asked = dict(_labels(where, row, columns, width)).get("pulls", "")
-        if asked.isdecimal() and len(rewards) < int(asked):
+        if wanted is not None and len(rewards) < wanted:
             return Entry(where, ticket, labels=labels, unfinished=where)
         return Entry(where, ticket, rewards, labels=labels)
     return _whole(Entry(where, ticket, None, **given, labels=labels))  # type: ignore[arg-type]
@@ -265,15 +275,6 @@ def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width:
             f"decimal comma; put quotes around text that contains commas."
         )
     return row[columns[name]] if columns[name] < len(row) else ""
-
-
-def sheet_number(where: str, name: str, text: str) -> float:
-    """Return the number in a cell; raise InvalidAnswers, naming the place, if it is none."""
-    if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
-        return float(text)
-    if "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):
-        raise InvalidAnswers(f"{where}: the {name} is {text!r}; write it with a decimal point, not a comma.")
-    raise InvalidAnswers(f"{where}: the {name} is {text!r}; it must be a finite number, such as 3.25.")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

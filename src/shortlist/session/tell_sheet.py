@@ -172,9 +172,10 @@ def _summary(entry: Entry, asked: Tickets, place: int) -> tuple[Any, Summary]:
     tickets = asked.take(slice(place, place + 1))
     (ticket,) = tickets
     if entry.rewards is not None and len(entry.rewards) != ticket.count:
+        summary = "their `mean` and sample `variance`" if tickets.needs_variances else "the `mean` of all"
         raise InvalidAnswers(
             f"{entry.where}: ticket {entry.ticket} asks for {_pulls(ticket.count)} of {ticket.name}, but "
-            f"there are {len(entry.rewards):,} rewards. Give one per pull, or the `mean` of all."
+            f"there are {len(entry.rewards):,} rewards. Give one per pull, or {summary}."
         )
     if entry.count is not None and entry.count != ticket.count:
         raise InvalidAnswers(
@@ -330,7 +331,11 @@ def _refuse_slips(session: Session, sheet: Sheet) -> None:
     own = sheet.rounds.get(round.number)
     for given in Sheet({round.number: own} if own else {}).answers(session):
         if found := unusual_answers(session.history, given):
-            raise InvalidAnswers(f"{found} {SLIP} If it is right, repeat the command with --yes.")
+            names = {session.problem.name(arm): entry.where for arm, entry in (own or {}).items()}
+            about = max((name for name in names if found.startswith(f"{name}: ")), key=len)
+            raise InvalidAnswers(
+                f"{names[about]}: {found} {SLIP} If it is right, repeat the command with --yes."
+            )
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:

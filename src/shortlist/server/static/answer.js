@@ -10,17 +10,25 @@ const get = (id) => document.getElementById(id);
 const main = /** @type {HTMLElement} */ (get("main"));
 const path = main.dataset.path ?? "";
 const room = `tickets.${main.dataset.code}`; // local storage key for the tickets of this run
+const MOST_TAKEN = 10; // tickets, unless a number is entered
+const FEW_PULLS = 30; // of a ticket whose rewards are easily entered one by one
+const LONGEST_REASON = 80; // in a summary
 /** @type {Card[]} */
 let cards = [];
+let isLimited = false; // whether a number of tickets was entered
 
 function start() {
   get("worker").value = kept("worker", "");
-  const kind = kept("kind", "mean");
-  for (const choice of document.querySelectorAll('input[name="kind"]')) {
-    const radio = /** @type {HTMLInputElement} */ (choice);
-    radio.checked = radio.value === kind;
-    radio.addEventListener("change", () => choose(radio.value));
+  for (const radio of radios()) {
+    radio.addEventListener("change", () => {
+      keep("entered", radio.value);
+      choose(radio.value);
+    });
   }
+  get("limit").addEventListener("input", () => {
+    isLimited = true;
+  });
+  new ResizeObserver(clearBar).observe(get("bar"));
   get("worker").addEventListener("change", () => keep("worker", get("worker").value));
   get("take").addEventListener("submit", doing(() => take()));
   get("release").addEventListener("click", doing(release));
@@ -28,6 +36,20 @@ function start() {
   get("feed")?.addEventListener("submit", doing(feed));
   deal(kept(room, { tickets: [] }));
 }
+
+/** Scroll what is focused to a place above the bar, not behind it. */
+function clearBar() {
+  document.documentElement.style.scrollPaddingBottom = `${get("bar").offsetHeight + 8}px`;
+}
+
+/** @param {Card | undefined} card */
+function focus(card) {
+  clearBar();
+  card?.focus();
+}
+
+/** @returns {HTMLInputElement[]} */
+const radios = () => [...document.querySelectorAll('input[name="kind"]')].map((one) => /** @type {any} */ (one));
 
 /** A click handler that ignores other clicks until it is done. @param {() => Promise<void>} what */
 function doing(what) {
@@ -55,7 +77,7 @@ function tell(id, words, isWrong = false) {
 async function take(before = "") {
   tell("take-said", "");
   const worker = get("worker").value.trim();
-  const limit = get("limit").value.trim();
+  const limit = isLimited ? get("limit").value.trim() : String(MOST_TAKEN);
   keep("worker", worker);
   const wish = { worker, limit: /^\d+$/.test(limit) ? Number(limit) : limit };
   const asked = await persist(() => talk(`${path}/ask`, wish));
@@ -66,7 +88,7 @@ async function take(before = "") {
   deal({ ...asked, tickets: [...filled.map((card) => card.ticket), ...fresh] });
   const said = `${before} ${words(asked)}`.trim();
   tell(asked.tickets.length ? "sent-said" : "take-said", said);
-  if (asked.tickets.length) cards[0].focus();
+  if (asked.tickets.length) focus(cards[0]);
 }
 
 /** @param {any} asked */
@@ -101,13 +123,18 @@ function deal(asked) {
   const isPilot = cards.some((card) => card.ticket.needs_variances);
   get("kind-mean").textContent = isPilot ? "mean and variance" : "the mean";
   keep(room, cards.length ? asked : null);
-  choose(kept("kind", "mean"));
-  count();
+  choose(kept("entered") ?? usual());
+}
+
+/** How answers are entered unless somebody chose: all rewards, if they are few and their variance is needed. */
+function usual() {
+  const isFew = cards.some((card) => card.ticket.needs_variances && card.ticket.pulls <= FEW_PULLS);
+  return isFew ? "rewards" : "mean";
 }
 
 /** @param {string} kind */
 function choose(kind) {
-  keep("kind", kind);
+  for (const radio of radios()) radio.checked = radio.value === kind;
   for (const card of cards) card.choose(kind);
   count();
 }
@@ -123,7 +150,9 @@ async function send() {
   tell("sent-said", "Sending …");
   for (const card of ready) card.say("Sending …", "");
   const sums = { taken: 0, known: 0, conflicting: 0 };
-  const [sure, others] = [true, false].map((isSure) => ready.filter((card) => card.isSure === isSure));
+  for (const card of ready.filter((card) => card.unclear)) card.refuse(card.unclear);
+  const clear = ready.filter((card) => !card.unclear);
+  const [sure, others] = [true, false].map((isSure) => clear.filter((card) => card.isSure === isSure));
   const replies = [await record(others, true), await record(sure, false)].filter(Boolean);
   for (const told of replies) {
     for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told[key];
@@ -133,9 +162,9 @@ async function send() {
   keep(room, left.length ? { ...kept(room, {}), tickets: left.map((card) => card.ticket) } : null);
   count();
   const isDone = replies.some((told) => told.is_done);
-  const said = summary({ ...sums, wrong: wrong.length }, left.length - wrong.length, isDone);
+  const said = summary(sums, wrong, left.length - wrong.length, isDone);
   tell("sent-said", said, wrong.length > 0);
-  wrong[0]?.focus();
+  focus(wrong[0]);
   if (!left.length && !isDone && !sums.conflicting) await take(said);
 }
 
@@ -179,23 +208,46 @@ async function feed() {
     get("insist").checked = false;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    tell("fed-said", sentence(error.message), true);
+    tell("fed-said", sentence(error.message.replaceAll("`", "")), true);
   }
 }
 
 /** A summary of what happened to the answers.
- * @param {{taken: number, known: number, conflicting: number, wrong: number}} sums
+ * @param {{taken: number, known: number, conflicting: number}} sums @param {Card[]} wrong the refused ones
  * @param {number} open @param {boolean} isDone */
-function summary(sums, open, isDone) {
+function summary(sums, wrong, open, isDone) {
   const parts = [`${sums.taken} added`];
   if (sums.known) parts.push(`${sums.known} already recorded`);
   if (sums.conflicting) parts.push(`${sums.conflicting} in conflict`);
-  if (sums.wrong) parts.push(`${sums.wrong} refused (see the ticket)`);
   if (open) parts.push(`${open} still open`);
-  const said = `${parts.join(", ")}.`;
+  const said = `${parts.join(", ")}.${wrong.length ? ` ${refusal(wrong)}` : ""}`;
   if (isDone) return `${said} The run has ended.`;
-  return sums.conflicting && !open && !sums.wrong ? `${said} Take more tickets below.` : said;
+  return sums.conflicting && !open && !wrong.length ? `${said} Take more tickets below.` : said;
 }
 
-new Following(path, (facts) => show(main, facts));
+/** Which answers were refused, and why the first was. @param {Card[]} wrong */
+function refusal(wrong) {
+  const [first, ...others] = wrong.map((card) => name(card.ticket.name, 40));
+  const more = others.length > 1 ? ` and ${others.length} others` : others.length ? ` and ${others[0]}` : "";
+  if (more) return `${first}${more} refused: see their tickets.`;
+  const { ticket, why } = wrong[0];
+  const reason = why.startsWith(`${ticket.name}: `) ? why.slice(ticket.name.length + 2) : why;
+  const start = /^.*?[.?!](?=\s|$)/.exec(reason)?.[0] ?? reason;
+  return `${first} refused: ${start.length <= LONGEST_REASON ? start : "see its ticket."}`;
+}
+
+/** Show new data of the run, from the point of view of the worker here. @param {any} facts */
+function update(facts) {
+  const worker = get("worker")?.value.trim();
+  const held = facts.holders.find((/** @type {any} */ one) => one.worker === worker)?.n_tickets ?? 0;
+  const others = facts.next.startsWith("measure: ") ? `; ${facts.next.slice("measure: ".length)}` : "";
+  const isOwn = held && !facts.is_done && facts.suspended === null;
+  show(main, { ...facts, next: isOwn ? `measure: you hold ${counted(held, "ticket")}${others}` : facts.next });
+  if (!get("take")) return;
+  if (!isLimited) get("limit").value = String(Math.max(1, Math.min(facts.n_open, MOST_TAKEN)));
+  get("answers").classList.toggle("ended", facts.is_done);
+  if (facts.is_done) keep(room, null);
+}
+
+new Following(path, update);
 if (get("take")) start();

@@ -5,6 +5,9 @@ import { count } from "./forms.js";
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const WITH_COMMA = /^[+-]?\d+,\d+$/;
 const TWO_WAYS = /^[+-]?[1-9]\d{0,2},\d{3}$/; // 1,234 may mean 1.234 or 1234
+const WHOLE_NUMBERS = /^[+-]?\d+(,\d+)+$/;
+const LARGE = /^[+-]?\d{1,3}((,\d{3})+\.\d*|(\.\d{3})+,\d+)$/; // 1,234.5 or 1.234,5
+const MOST_SHOWN = 6; // rewards of each reading, in a message
 const MOST_ARMS = 1_000_000;
 
 /** A number, the text itself if it is not a number, or undefined if it is empty. A decimal comma is accepted,
@@ -20,27 +23,56 @@ export function number(text) {
 /** Whether a number is ambiguous. @param {string} text */
 export const isUnclear = (text) => TWO_WAYS.test(text.trim());
 
-/** All rewards of a ticket, separated by spaces, commas, semicolons or lines. Commas within numbers are
- * decimal commas if that gives the expected number of rewards.
- * @param {string} text @param {number} wanted @returns {(number | string)[]} */
+/** All rewards of a ticket, separated by white space, semicolons, or commas followed by white space. A comma between
+ * digits is a decimal comma. Without any white space, commas separate numbers that have decimal points. What can be
+ * read in two ways is described by `unclear`. The rule for sheets is the same: see typed_numbers.py.
+ * @param {string} text @param {number} wanted @returns {{values: (number | string)[], unclear: string}} */
 export function rewards(text, wanted) {
-  const all = cells(text, /[\s,;]+/);
-  const withCommas = cells(text, /[\s;]+|,\s+/);
-  const areNumbers = withCommas.every((cell) => NUMBER.test(cell) || WITH_COMMA.test(cell));
-  const isDecimal = withCommas.length === wanted && areNumbers;
-  if (all.length === wanted || !isDecimal) return all.map((cell) => number(cell) ?? cell);
-  return withCommas.map((cell) => Number(cell.replace(",", ".")));
+  const split = text.replaceAll("−", "-").split(/[\s;]+/);
+  const tokens = split.map((token) => token.replace(/,+$/, "")).filter(Boolean);
+  const hasLists = tokens.some((token) => token.includes(",") && isList(token));
+  const isDecimal = tokens.some((token) => WITH_COMMA.test(token) && !TWO_WAYS.test(token));
+  let unclear = "";
+  const values = tokens.flatMap((token) => {
+    const isAlone = tokens.length === 1 && wanted === 2;
+    const isPair = WITH_COMMA.test(token) && (hasLists || isAlone);
+    const isLong = WHOLE_NUMBERS.test(token) && !WITH_COMMA.test(token);
+    if (isPair || isLong || LARGE.test(token)) unclear ||= readings(token);
+    else if (token.includes(",") && isList(token)) return token.split(",").map(Number);
+    else if (WITH_COMMA.test(token) && isDecimal) return [Number(token.replace(",", "."))];
+    else if (TWO_WAYS.test(token)) unclear ||= `${token} is ambiguous: ${thousands(token)}`;
+    return [number(token) ?? token];
+  });
+  return { values, unclear };
+}
+
+/** Whether commas separate numbers in a token without white space. @param {string} token */
+const isList = (token) => !WHOLE_NUMBERS.test(token) && token.split(",").every((part) => NUMBER.test(part));
+
+/** @param {string} token */
+export const thousands = (token) => `write ${token.replace(",", ".")} or ${token.replace(",", "")}.`;
+
+/** A sentence with both readings of a token. @param {string} token */
+function readings(token) {
+  const parts = token.split(",");
+  const pairs = parts.flatMap((part, place) => (place % 2 ? [] : [parts.slice(place, place + 2).join(".")]));
+  const isPoint = token.lastIndexOf(".") > token.lastIndexOf(",");
+  const large = isPoint ? token.replaceAll(",", "") : token.replaceAll(".", "").replace(",", ".");
+  const both = [parts, WHOLE_NUMBERS.test(token) ? pairs : [large]].map((numbers) => {
+    const shown = numbers.slice(0, MOST_SHOWN).join(", ") + (numbers.length > MOST_SHOWN ? ", ..." : "");
+    return `${numbers.length === 1 ? "one reward" : `${count(numbers.length)} rewards`} (${shown})`;
+  });
+  const advice = "Write decimals with a point, and separate rewards by spaces or line breaks.";
+  return `'${token.slice(0, 60)}' can be read as ${both.join(" or ")}. ${advice}`;
 }
 
 /** The bounds of rewards in the format of POST /plan: two numbers, or 0/1. @param {string} text
  * @returns {Record<string, any>} */
 export function bounds(text) {
   if (!text.trim()) return {};
-  return text.trim() === "0/1" ? { rewards: "bernoulli" } : { bounds: rewards(text, 2) };
+  const two = text.trim().replace(/^([^\s,;]+),([^\s,;]+)$/, "$1 $2"); // one number is no interval
+  return two === "0/1" ? { rewards: "bernoulli" } : { bounds: rewards(two, 2).values };
 }
-
-/** @param {string} text @param {RegExp} between */
-const cells = (text, between) => text.trim().replaceAll("−", "-").split(between).filter(Boolean);
 
 /** The arms of a question in the format of POST /plan. @param {string} text @param {boolean} isUnknown
  * @returns {Record<string, any>} */

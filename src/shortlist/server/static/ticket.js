@@ -1,7 +1,7 @@
 /** A ticket as a card: the request, the input fields, and the outcome. */
 import { keep, kept } from "./drafts.js";
 import { counted, name, sentence } from "./forms.js";
-import { isUnclear, number, rewards } from "./parse.js";
+import { isUnclear, number, rewards, thousands } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
 const SLIP = /data-entry error/;
@@ -16,6 +16,7 @@ export class Card {
     this.ticket = ticket;
     this.kind = "mean";
     this.isDone = false;
+    this.why = ""; // why the answer was refused
     this.doubted = ""; // an answer that the server took for a slip
     this.find(".arm").textContent = name(ticket.name);
     const unit = ticket.seeds ? "block" : ticket.items ? "item" : "pull";
@@ -48,6 +49,7 @@ export class Card {
       keep(this.room, Object.fromEntries(FIELDS.map((one) => [one, this.find(`.${one}`).value])));
       this.say("", "");
       this.read();
+      this.grow();
       onInput();
     });
   }
@@ -59,12 +61,21 @@ export class Card {
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
-    const wanted = counted(this.ticket.pulls, "reward");
+    const { pulls } = this.ticket;
+    const wanted = pulls === 1 ? "The reward" : pulls === 2 ? "Both rewards" : `All ${counted(pulls, "reward")}`;
     const each = seeds ? items?.map((block, place) => `${block} (seed ${seeds[place]})`) : items;
     this.find(".rewards-label").textContent = each
       ? `The ${seeds ? "reward in each block" : "score on each item"}, in this order: ${each.join(", ")}`
-      : `All ${wanted}, separated by spaces, commas or line breaks`;
+      : wanted + (pulls > 1 ? ", one per line or separated by spaces" : "");
     this.read();
+    this.grow();
+  }
+
+  /** Make the field for all rewards as high as its content. */
+  grow() {
+    const field = this.find(".rewards");
+    field.style.height = "auto";
+    if (field.scrollHeight) field.style.height = `${field.scrollHeight + field.offsetHeight - field.clientHeight}px`;
   }
 
   get isEmpty() {
@@ -78,20 +89,32 @@ export class Card {
     place.textContent = "";
     if (this.isEmpty || this.isDone) return;
     if (this.kind === "rewards") {
-      const found = rewards(this.find(".rewards").value, this.ticket.pulls);
-      const mean = found.reduce((/** @type {number} */ sum, one) => sum + Number(one), 0) / found.length;
-      const share = `${found.length} of ${counted(this.ticket.pulls, "reward")}`;
-      place.textContent = `${share}; their mean is ${rounded(mean)}`;
+      const { values, unclear } = this.typed;
+      const mean = values.reduce((/** @type {number} */ sum, one) => sum + Number(one), 0) / values.length;
+      const share = `${values.length} of ${counted(this.ticket.pulls, "reward")}`;
+      place.textContent = unclear || `${share}; their mean is ${rounded(mean)}`;
     } else {
       const readings = ["mean", "variance"].map((key) => reading(key, this.find(`.${key}`).value));
       place.textContent = readings.filter(Boolean).join(" ");
     }
   }
 
+  get typed() {
+    return rewards(this.find(".rewards").value, this.ticket.pulls);
+  }
+
+  /** Why the answer cannot be sent: it can be read in two ways. */
+  get unclear() {
+    if (this.kind === "rewards") return this.typed.unclear;
+    const fields = this.ticket.needs_variances ? ["mean", "variance"] : ["mean"];
+    const text = fields.map((key) => this.find(`.${key}`).value.trim()).find(isUnclear);
+    return text ? `${text} is ambiguous: ${thousands(text)}` : "";
+  }
+
   /** The answer to send. */
   get answer() {
-    const { ticket, pulls } = this.ticket;
-    if (this.kind === "rewards") return { ticket, rewards: rewards(this.find(".rewards").value, pulls) };
+    const { ticket } = this.ticket;
+    if (this.kind === "rewards") return { ticket, rewards: this.typed.values };
     const told = { ticket, mean: number(this.find(".mean").value) };
     return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
   }
@@ -105,7 +128,9 @@ export class Card {
   refuse(message) {
     this.doubted = SLIP.test(message) ? JSON.stringify(this.answer) : ""; // sent again unchanged, it is accepted
     const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
-    this.say(words.replace(/repeat the command with --yes/, "send it again"), "error");
+    this.why = words.replace(/repeat the command with --yes/, "send it again").replaceAll("`", "");
+    this.say(this.why, "error");
+    if (this.unclear) this.find(".read").textContent = ""; // it says the same
   }
 
   /** Show that the answer was recorded. @param {any} told */
@@ -130,15 +155,18 @@ export class Card {
     for (const key of FIELDS) this.find(`.${key}`).setAttribute("aria-invalid", isWrong);
   }
 
+  /** Go to the field, with the whole ticket in view or, if it is too high, its message. */
   focus() {
-    this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus();
+    this.find(this.kind === "rewards" ? ".rewards" : ".mean").focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "nearest" });
+    const place = this.find(".result");
+    if (place.textContent) place.scrollIntoView({ block: "nearest" });
   }
 }
 
 /** @param {string} key @param {string} text */
 function reading(key, text) {
-  const [large, small] = [text.replace(",", ""), text.replace(",", ".")];
-  if (isUnclear(text)) return `${text} is ambiguous: write ${large} or ${small}.`;
+  if (isUnclear(text)) return `${text} is ambiguous: ${thousands(text)}`;
   const isRead = text.includes(",") && typeof number(text) === "number";
   return isRead ? `The ${key} is read as ${number(text)}.` : "";
 }
