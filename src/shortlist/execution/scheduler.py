@@ -729,6 +729,9 @@ class _RoundScheduler:
                 blocks
             )  # Dask reports an error for an answer: its worker was lost just after it arrived
             return
+        if isinstance(error, FinalFailure):
+            self.error = self.error or error
+            return
         self.failures.update(blocks)
         is_final = max(self.failures[block] for block in blocks) > self.job.policy.retries.times
         if is_final or type(error).__name__ == "KilledWorker":

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
-from shortlist.errors import MeasurementFailed, NotRewards
+from shortlist.errors import FinalFailure, MeasurementFailed, NotRewards
 from shortlist.measure import Calls, Source, Summaries, scores_of, summary_of
 
 _FLOAT = np.dtype(np.float64)
@@ -99,7 +99,14 @@ class Packed:
 
 @lru_cache(maxsize=2)
 def _unpacked(packed: Packed) -> Source:
-    source: Source = pickle.loads(packed.content)
+    try:
+        source: Source = pickle.loads(packed.content)
+    except (AttributeError, ImportError) as error:  # another attempt would find the same
+        raise FinalFailure(
+            f"worker processes cannot load the measurement: {error}. Define it in a module that they can "
+            f"import, not at a prompt or in a notebook; or install cloudpickle; or use threads "
+            f"(concurrency=4 instead of an executor)."
+        ) from None
     return source
 
 
