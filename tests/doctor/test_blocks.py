@@ -92,6 +92,17 @@ def test_arms_that_share_nothing_are_noted() -> None:
     assert [(one.severity, one.subject) for one in few] == [("note", "differences")]
 
 
+def test_bad_arms_do_not_hide_what_blocks_save() -> None:
+    rng = np.random.default_rng(4)
+    shared = rng.normal(0, 1, (60, 1))
+    table = np.hstack([shared + rng.normal(1, 0.3, (60, 2)), rng.normal(-20, 30, (60, 3))])
+    said = found(table)["saving"]
+    assert said.severity == "ok"
+    assert "The best of the tested arms, arm-0 and arm-1, have a correlation of about 0.9" in said.seen
+    weak = found(np.hstack([0.7 * shared + rng.normal(1, 1.0, (60, 2)), table[:, 2:]]))["saving"]
+    assert (weak.severity, weak.advice) == ("ok", ""), "they use the seed, although that saves little"
+
+
 def test_a_diagnosis_of_blocks_has_no_pilot() -> None:
     def measure(arm: int, blocks: list[int]) -> Any:
         return [

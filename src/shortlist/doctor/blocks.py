@@ -23,6 +23,7 @@ _FEWEST = 8  # blocks: differences of fewer are not tested
 _FEWEST_FOR_TAILS = 20
 _HEAVY = 1.0  # a smaller excess kurtosis does little harm
 _MOST_ARMS = 20
+_RELATED = 0.2  # a larger correlation shows that arms use the seed of the block
 
 
 class _Pair(NamedTuple):
@@ -140,18 +141,26 @@ def _next_to_next(apart: FloatArray) -> float:
 
 
 def _help(problem: Problem, pairs: Sequence[_Pair]) -> Finding:
-    """Describe how strongly arms are correlated within blocks, and what that saves."""
-    spreads = np.array([pair.differences.var(ddof=1) for pair in pairs])
-    apart = np.array([pair.rewards.var(axis=1, ddof=1).sum() for pair in pairs])
-    gaps, threshold = np.full(2, problem.epsilon), threshold_of(problem, problem.delta)
-    blocks = blocks_needed(threshold, np.array([np.median(spreads), np.median(apart)]), gaps)
-    rho = float(np.median([np.asarray(np.corrcoef(pair.rewards))[0, 1] for pair in pairs]))
-    need = f"two equal arms would take about {_rough(blocks[0])} blocks"
-    seen = f"Arms have a correlation of about {rho:.2g} within blocks:"
-    if blocks[0] < 0.8 * blocks[1]:
-        return Finding("ok", "saving", f"{seen} {need}, independent ones about {_rough(blocks[1])}.")
+    """Describe how strongly the two best tested arms are correlated within blocks, and what that saves.
+
+    Far worse arms often vary more, and have less in common with the best; but they are settled soon.
+    """
+    best = max(pairs, key=lambda pair: float(problem.merits(pair.rewards.mean(axis=1)).min()))
+    spreads = np.array([best.differences.var(ddof=1), best.rewards.var(axis=1, ddof=1).sum()])
+    threshold = threshold_of(problem, problem.delta)
+    together, apart = blocks_needed(threshold, spreads, np.full(2, problem.epsilon)).tolist()
+    rho = float(np.asarray(np.corrcoef(best.rewards))[0, 1])
+    seen = (
+        f"The best of the tested arms, {best.names}, have a correlation of about {rho:.2g} within blocks: "
+        f"two equal arms would take about {_rough(together)} blocks, independent ones about {_rough(apart)}."
+    )
+    if together < 0.8 * apart:
+        return Finding("ok", "saving", seen)
+    seen += " Shared conditions save little."
+    if rho > _RELATED:
+        return Finding("ok", "saving", seen)
     advice = "Make sure that all arms use the seed of the block, and use it in the same way."
-    return Finding("note", "saving", f"{seen} {need}. Shared conditions save little.", advice)
+    return Finding("note", "saving", seen, advice)
 
 
 def _rough(number: float) -> str:
