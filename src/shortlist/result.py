@@ -150,8 +150,8 @@ class Result:
             n_blocks = int(self.arms.pulls.max())
             pulls += f" in {n_blocks:,} {'block' if n_blocks == 1 else 'blocks'}"
         elif self.problem.items is not None:
-            share = self.n_pulls / (self.problem.n * self.problem.n_items)
-            pulls = f"{self.n_pulls:,} of {self.problem.n * self.problem.n_items:,} scores ({share:.1%})"
+            share = self.n_pulls / max(self.problem.n_cells, 1)
+            pulls = f"{self.n_pulls:,} of {self.problem.n_cells:,} scores ({share:.1%})"
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
         cost = "" if self.problem.costs is None else f" at a cost of {self.cost:,.6g}"
         said = f"{pulls}{cost}{fed} in {rounds} by {self.strategy}, seed {self.seed}."

@@ -10,7 +10,8 @@ import shortlist as sl
 from shortlist.report.model import Report, report_of_result
 from shortlist.report.page import page
 from shortlist.report.rows import MOST_ROWS, Left, shown
-from shortlist.report.run_warnings import findings_of
+from shortlist.report.run_warnings import _thin, findings_of
+from shortlist.report.verdict import standing
 from tests.report import samples
 from tests.report.samples import append, fresh, problem, report_of, told
 
@@ -212,3 +213,16 @@ def test_thin_means_are_noted() -> None:
     (finding,) = report.findings
     assert not finding.is_warning
     assert finding.words.startswith(f"The means of {n} selected arms are based on fewer than 5 pulls.")
+
+
+def test_rows_that_were_known_are_neither_counted_nor_doubted() -> None:
+    rates = np.array([0.9, 0.5, 0.6, 0.4, 0.5, 0.3])
+    table = (np.random.default_rng(0).random((6, 200)) < rates[:, None]).astype(float)
+    problem = sl.Problem(
+        m=1, epsilon=0.03, delta=0.05, n=6, rewards=sl.Bernoulli(), items=200, known={0: table[0]}
+    )
+    assert "5 arms have not been pulled at all" in standing(report_of(fresh(problem)))
+    result = sl.select(lambda arm, items: table[arm, items], problem)
+    assert result.indices.tolist() == [0]
+    assert f"{result.n_pulls:,} of 1,000 scores" in str(result), "the known row is not measured"
+    assert _thin(result) == [], "its mean is exact"

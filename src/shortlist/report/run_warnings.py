@@ -220,8 +220,9 @@ def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
 
 def _thin(result: Result) -> list[Finding]:
     """Warn if the means of selected arms are based on very few pulls."""
-    pulls = result.arms.pulls[result.indices]
-    n = int((pulls < _THIN).sum())
+    known = () if result.problem.known is None else result.problem.known.arms
+    measured = np.setdiff1d(result.indices, known)  # the means of known rows are exact
+    n = int((result.arms.pulls[measured] < _THIN).sum())
     if not n or not result.n_pulls:
         return []
     means = (

@@ -215,7 +215,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
         ended = one.pulls[one.is_final]
         cells = [large(ended.mean()), large(ended.max())] if len(ended) else ["-", "-"]
         if first.problem.items is not None and not first.problem.has_blocks and len(ended):
-            cells[0] += f" ({ended.mean() / (first.problem.n * first.problem.n_items):.1%})"
+            cells[0] += f" ({ended.mean() / max(first.problem.n_cells, 1):.1%})"
         rate = f"{one.error_rate_limit():.2g}" if len(ended) else "-"
         table.add_row(one.strategy, *cells, f"{one.errors} of {len(ended)}", rate)
     rewards = f"{first.rewards} rewards"

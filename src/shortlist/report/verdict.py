@@ -116,7 +116,9 @@ def standing(report: Report) -> str:
         return ""
     if report.result.n_fed == report.result.n_pulls > 0:
         return ""  # its tickets are only where the next results are best sought
-    n, n_new = int(rounds.arms[-1]), int((report.result.arms.pulls == 0).sum())
+    problem, n = report.result.problem, int(rounds.arms[-1])
+    n_known = 0 if problem.known is None else len(problem.known.arms)
+    n_new = int((report.result.arms.pulls == 0).sum()) - n_known
     said = f"Round {rounds.n_whole:,} is in progress: {rounds.n_open:,} of its {counted(n, 'ticket')} "
     said += "has no answer yet" if rounds.n_open == 1 else "have no answer yet"
     if n_new:
