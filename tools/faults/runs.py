@@ -690,7 +690,7 @@ FAULTS = (
     Fault(
         "drive: a new run measures one arm after the other",
         "execution/drive.py",
-        "return 1 if _cannot_drift(source) else TURNS",
+        "return 1 if cannot_drift(source) else TURNS",
         "return 1",
     ),
     Fault(
