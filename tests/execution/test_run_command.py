@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import shortlist as sl
+from shortlist.execution.interrupts import ask_to_stop, hang_up, noting_interrupts
 from tests.cli.calling import Calls
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +96,15 @@ function = "endless.py:slow"
 """
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Let programs heed SIGHUP that are started here, even if `nohup` started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals, workers: int) -> None:
@@ -155,6 +165,7 @@ def test_nohup_lets_a_run_go_on_when_the_terminal_is_closed(tmp_path: Path) -> N
     assert process.returncode == 130
 
 
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_terminal_that_is_closed_ends_the_run_in_good_order(tmp_path: Path, workers: str) -> None:
     (tmp_path / "slowly.py").write_text(SLOWLY, encoding="utf-8")
@@ -175,6 +186,15 @@ def test_a_terminal_that_is_closed_ends_the_run_in_good_order(tmp_path: Path, wo
     assert begun <= n_calls <= begun + 3 * int(workers)
     with closing(sl.open_store(tmp_path / "runs.db")) as store, sl.Session.resume(store, "slowly") as found:
         assert found.n_made == n_calls, "calls were broken off"
+
+
+def test_a_terminal_may_hang_up_more_than_once() -> None:
+    with noting_interrupts() as interrupt:
+        hang_up(signal.SIGHUP, None)
+        hang_up(signal.SIGHUP, None)
+        assert interrupt.is_pressed
+        with pytest.raises(KeyboardInterrupt):
+            ask_to_stop(signal.SIGTERM, None)
 
 
 SLOWLY = """

@@ -1026,6 +1026,24 @@ FAULTS = (
         "            pass\n",
     ),
     Fault(
+        "driver: a closed terminal breaks off what is being measured",
+        "execution/interrupts.py",
+        "                os.dup2(nowhere, descriptor)\n",
+        "",
+    ),
+    Fault(
+        "run: the end of a terminal is heeded although nohup started the command",
+        "cli/resuming.py",
+        " and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN",
+        "",
+    ),
+    Fault(
+        "driver: an interrupt does not say that results are kept",
+        "execution/drive.py",
+        "        if not session.is_private:\n            interrupt.add_note(",
+        "        if session.is_private:\n            interrupt.add_note(",
+    ),
+    Fault(
         "store: records are not held against their checksums",
         "store/sql.py",
         "yield from chain.intact(rows, run, start)",
