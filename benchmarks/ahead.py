@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
+from shortlist.execution.tasks import Outcome, Task
 
 RESULTS = Path(__file__).parent / "results" / "ahead.md"
 WORKERS = 16
@@ -26,17 +29,20 @@ _QUIET = 0.003  # seconds without a new task, after which the driver is taken to
 class VirtualWorkers(Executor):
     """Workers on a virtual clock: tasks end in the order of the clock, whenever the driver waits.
 
+    `latency` returns how long a task takes, given what `perform` gets: the source and the task. After `quiet`
+    seconds without a new task, the driver is taken to wait.
+
     Attributes
     ----------
     now, busy
         The time on the clock, and the time that all workers together were busy.
     """
 
-    def __init__(self, n: int, latency: Callable[[], float]) -> None:
-        self._max_workers, self._latency = n, latency
+    def __init__(self, n: int, latency: Callable[[Any, Task], float], quiet: float = _QUIET) -> None:
+        self._max_workers, self._latency, self._quiet = n, latency, quiet
         self.now = self.busy = 0.0
-        self._pending: list[tuple[Future[Any], Callable[[], Any]]] = []
-        self._running: list[tuple[float, int, Future[Any], Callable[[], Any]]] = []
+        self._pending: list[tuple[Future[Any], Callable[..., Any], tuple[Any, Task]]] = []
+        self._running: list[tuple[float, int, Future[Any], Callable[[], Outcome]]] = []
         self._n_started, self._last, self._is_open = 0, time.monotonic(), True
         self._lock = threading.Condition()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -46,7 +52,7 @@ class VirtualWorkers(Executor):
         """Queue a task."""
         future: Future[Any] = Future()
         with self._lock:
-            self._pending.append((future, lambda: fn(*args, **kwargs)))
+            self._pending.append((future, partial(fn, **kwargs), (args[0], args[1])))
             self._last = time.monotonic()
             self._lock.notify()
         return future
@@ -61,8 +67,8 @@ class VirtualWorkers(Executor):
         while self._is_open:
             with self._lock:
                 self._start_tasks()
-                if not self._running or time.monotonic() - self._last < _QUIET:
-                    self._lock.wait(_QUIET / 3)
+                if not self._running or time.monotonic() - self._last < self._quiet:
+                    self._lock.wait(self._quiet / 3)
                     continue
                 self.now, _, future, do = heapq.heappop(self._running)
             future.set_result(do())
@@ -70,12 +76,18 @@ class VirtualWorkers(Executor):
 
     def _start_tasks(self) -> None:
         while self._pending and len(self._running) < self._max_workers:
-            future, do = self._pending.pop(0)
+            future, do, args = self._pending.pop(0)
             if future.set_running_or_notify_cancel():
-                seconds = self._latency()
+                seconds = self._latency(*args)
                 self.busy += seconds
                 self._n_started += 1
-                heapq.heappush(self._running, (self.now + seconds, self._n_started, future, do))
+                done: Callable[[], Outcome] = partial(_timed, do, args, seconds)
+                heapq.heappush(self._running, (self.now + seconds, self._n_started, future, done))
+
+
+def _timed(perform: Callable[..., Outcome], args: tuple[Any, Task], seconds: float) -> Outcome:
+    """Return the outcome of a task, as if it had taken so long."""
+    return replace(perform(*args), seconds=seconds)
 
 
 def made_up(n: int, n_items: int, seed: int) -> FloatArray:
@@ -96,7 +108,7 @@ def measured(table: FloatArray, m: int, epsilon: float, seed: int) -> tuple[floa
     def look_up(arm: int, items: list[int]) -> list[float]:
         return [float(table[arm, item]) for item in items]
 
-    workers = VirtualWorkers(WORKERS, lambda: float(rng.lognormal(0, 1)))
+    workers = VirtualWorkers(WORKERS, lambda *_: float(rng.lognormal(0, 1)))
     found = sl.select(look_up, problem, seed=seed, executor=workers, pulls_per_call=1, turns=1)
     workers.shutdown()
     alone = sl.select(look_up, problem, seed=seed, pulls_per_call=1, turns=1)

@@ -166,3 +166,21 @@ def test_choices_trade_pulls_for_rounds() -> None:
         "few",
         "many",
     ]
+
+
+def test_less_effort_means_fewer_runs_and_stops_sooner() -> None:
+    row = sl.plan(KNOWN).best
+    whole, part = (sl.planning.usual_cost(KNOWN, [row], effort=effort).replications for effort in (1.0, 0.25))
+    assert (whole, part) == (12, 3)
+    assert sl.planning.usual_cost(KNOWN, [row], effort=1e-4).left_out == (row.strategy,)
+    pool = sl.Problem(1, 0.05, 0.05, n=60, rewards=sl.Bernoulli(), items=1000)
+    row = sl.plan(pool).best
+    assert sl.planning.usual_cost(pool, [row], effort=0.05).skipped.startswith("more than 50,000 scores")
+    assert sl.planning.usual_cost(pool, [row], effort=0.25).pulls
+
+
+@pytest.mark.parametrize("items", [None, sl.Blocks()])
+def test_runs_that_draw_every_reward_end_when_they_take_too_long(items: sl.Blocks | None) -> None:
+    hard = sl.Problem(1, 1e-4, 0.05, n=4, rewards=sl.Gaussian(), items=items)
+    found = sl.planning.usual_cost(hard, [sl.planning.row_of("paired-race", hard)], scale=1.0, effort=0.05)
+    assert found.left_out == ("paired-race",)

@@ -347,19 +347,25 @@ def _for_blocks(problem: Problem, budget: int | None) -> Plan:
             "in blocks, what a budget will certify depends on how much the arms' differences vary, and is "
             "known at any moment of a run: start one with this budget, and see what it certifies."
         )
-    return Plan(problem, (_row_for_unknown(resolve("auto", problem), problem),), lower_bound(problem))
+    return Plan(problem, (row_of(resolve("auto", problem), problem),), lower_bound(problem))
 
 
 def usual_cost(
-    problem: Problem, rows: Sequence[Row], *, rate: float | None = None, scale: float | None = None
+    problem: Problem,
+    rows: Sequence[Row],
+    *,
+    rate: float | None = None,
+    scale: float | None = None,
+    effort: float = 1.0,
 ) -> Usual:
     """Return the usual pulls of certified strategies; imported late, as simulation is a layer above plans.
 
-    For unknown variances only those with a pilot of their own are considered.
+    For unknown variances only those with a pilot of their own are considered. `effort` is the share of the
+    usual limit on the time of simulation.
     """
     own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
     chosen = [row for row in rows if row.is_certified and row.strategy not in own]
-    found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale)
+    found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale, effort)
     return found
 
 
@@ -476,7 +482,9 @@ def _rows(problem: Problem, budget: int | None = None) -> tuple[Row, ...]:
 
 
 def row_of(name: str, problem: Problem) -> Row:
-    """Return the guarantee and cost of one strategy for a problem with known variances."""
+    """Return the guarantee and cost of one strategy for a problem."""
+    if problem.has_blocks or not problem.knows_variances:
+        return _row_for_unknown(name, problem)
     strategy = strategy_for(name, problem)
     if reason := strategy.unfit(problem):
         return Row(name, None, None, None, reason)

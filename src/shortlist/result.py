@@ -161,12 +161,16 @@ class Result:
 
     @property
     def reissued(self) -> str:
-        """A sentence on tickets that were issued or tried more than once; empty if there are none."""
+        """A sentence on tickets that may have been measured more than once; empty if there are none."""
         if not self.n_reissued:
             return ""
-        tickets = "1 ticket was" if self.n_reissued == 1 else f"{self.n_reissued:,} tickets were"
+        is_one = self.n_reissued == 1
+        tickets, each = ("1 ticket", "") if is_one else (f"{self.n_reissued:,} tickets", " to each")
         assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
-        return f"{tickets} issued or tried more than once.{assumed}"
+        return (
+            f"{tickets} may have been measured more than once, since a measurement was interrupted, failed "
+            f"or came late. The first answer{each} counts.{assumed}"
+        )
 
     @property
     def so_far(self) -> str:
@@ -281,7 +285,7 @@ class Result:
 
 
 def assuming_no_choice(promise: P, n_reissued: int) -> P:
-    """Return a guarantee with the additional assumption if tickets were issued or tried more than once."""
+    """Return a guarantee with the additional assumption if tickets may have been measured more than once."""
     return promise.provided(_NO_CHOICE) if n_reissued else promise
 
 

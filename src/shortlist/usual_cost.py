@@ -1,6 +1,7 @@
 """The usual cost of strategies: their pulls in a few simulated runs on a reference instance."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ _BOUNDED_WEIGHT = 4  # evidence about rewards within bounds takes longer to comp
 _MOST_EFFORT = 1_000_000  # weight times arms times runs times steps; a strategy that needs more is left out
 _LEAST_ARMS = 50  # a step with fewer arms takes as long
 _MOST_CELLS, _CELLS_TIMES_RUNS = 1_000_000, 400_000  # the same with shared items
+_MOST_DRAWN = 4_000_000  # pulls of all runs, where each reward is drawn by itself
 _TABLE_SEED = 20  # of the made-up table
 _SCALE = 2.0  # the standard deviation in units of epsilon, if variances are unknown
 
@@ -29,15 +31,24 @@ class _TooMuch(Exception):
 
 
 def usual_cost(
-    problem: Problem, rows: Sequence[Row], rate: float | None = None, scale: float | None = None
+    problem: Problem,
+    rows: Sequence[Row],
+    rate: float | None = None,
+    scale: float | None = None,
+    effort: float = 1.0,
 ) -> Usual:
-    """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`."""
+    """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`.
+
+    With an `effort` below 1 there are fewer runs, and strategies are left out that would take longer than
+    this share of the usual limit.
+    """
     if problem.items is not None and not problem.has_blocks:
-        return _usual_share(problem, rate)
+        return _usual_share(problem, rate, effort)
     if problem.own_bounds is not None and problem.bounds is not None:
         problem = problem.changed(rewards=Bounded(*problem.bounds))  # means need not fit into all of them
     means, words = _reference(problem, rate, scale)
-    n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n)))
+    n_runs = min(_MOST_RUNS * effort, _ARMS_TIMES_RUNS // (_weight(problem) * problem.n))
+    n_runs = max(_FEWEST_RUNS, int(n_runs))
     fixed = [(row, row.worst_case_pulls) for row in rows if row.rounds in {0, 1}]
     pulls = {
         row.strategy: UsualPulls(most, most, most, row.rounds) for row, most in fixed if most is not None
@@ -50,14 +61,14 @@ def usual_cost(
     words += "; arms independent of each other" if problem.has_blocks else ""
     left_out = []
     for name in (row.strategy for row in rows if row.strategy not in pulls):
-        if (found := _simulated(problem, name, means, variances, n_runs)) is None:
+        if (found := _simulated(problem, name, means, variances, n_runs, effort)) is None:
             left_out.append(name)
         else:
             pulls[name] = found
     return Usual(words, n_runs, pulls, tuple(left_out))
 
 
-def _usual_share(problem: Problem, rate: float | None) -> Usual:
+def _usual_share(problem: Problem, rate: float | None, effort: float) -> Usual:
     """Return the usual number of scores on shared items, on a made-up table like those of benchmarks."""
     middle = 0.65 if rate is None else checks.real_number(rate, "rate")
     if not 0 < middle < 1:
@@ -66,11 +77,11 @@ def _usual_share(problem: Problem, rate: float | None) -> Usual:
         f"a made-up table of scores of 0 or 1, by arms of different ability on items of different "
         f"difficulty, about {middle:.0%} of them 1"
     )
-    if problem.n_cells > _MOST_CELLS:
-        return Usual(
-            words, 0, {}, skipped=f"more than {_MOST_CELLS:,} scores would take too long to simulate"
-        )
-    n_runs = max(_FEWEST_RUNS, min(_MOST_RUNS, _CELLS_TIMES_RUNS // problem.n_cells))
+    most = int(_MOST_CELLS * effort)
+    if problem.n_cells > most:
+        return Usual(words, 0, {}, skipped=f"more than {most:,} scores would take too long to simulate")
+    n_runs = min(_MOST_RUNS, _CELLS_TIMES_RUNS // max(1, problem.n_cells))
+    n_runs = max(_FEWEST_RUNS, int(n_runs * effort))
     found = simulate(problem, _made_up_table(problem, middle), replications=n_runs)
     low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
     return Usual(words, n_runs, {found.strategy: UsualPulls(low, median, high)})
@@ -90,21 +101,31 @@ def _made_up_table(problem: Problem, middle: float) -> FloatArray:
 
 
 def _simulated(
-    problem: Problem, strategy: str, means: FloatArray, variances: FloatArray | None, n_runs: int
+    problem: Problem,
+    strategy: str,
+    means: FloatArray,
+    variances: FloatArray | None,
+    n_runs: int,
+    effort: float,
 ) -> UsualPulls | None:
     """Return the quantiles of simulated runs; None if they would take too long."""
     steps = rounds = made = 0
+    is_drawn = problem.has_blocks or strategy == "paired-race"
+    most = int(_MOST_DRAWN * effort) // n_runs if is_drawn else None
 
     def counted(_ended: int, pulls: int) -> None:
         nonlocal steps, rounds, made
         steps += 1
         rounds, made = rounds + (pulls > made), pulls
-        if steps * n_runs * _weight(problem) * max(problem.n, _LEAST_ARMS) > _MOST_EFFORT:
+        if steps * n_runs * _weight(problem) * max(problem.n, _LEAST_ARMS) > _MOST_EFFORT * effort:
             raise _TooMuch
 
+    how: dict[str, Any] = {"variances": variances, "replications": n_runs, "budget": most}
     try:
-        found = simulate(problem, means, strategy, variances=variances, replications=n_runs, progress=counted)
+        found = simulate(problem, means, strategy, progress=counted, **how)
     except _TooMuch:
+        return None
+    if found.unfinished:
         return None
     low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
     return UsualPulls(low, median, high, None if problem.has_blocks else rounds)  # blocks: a step is a run

@@ -298,3 +298,11 @@ def test_the_classes_of_a_problem_are_enough() -> None:
     one = problem([1.0, 1.0, 5.0, 2.0], 2)
     assert Classes.of(one).counts.tolist() == [2.0, 1.0, 1.0]
     assert_same(bound_of(one), bound_of(problem([5.0, 1.0, 2.0, 1.0], 2)))
+
+
+@pytest.mark.parametrize(
+    ("pulls", "words"), [(1.0, "1 pull on"), (1.001, "1 pull on"), (1.8, "1.8 pulls on")]
+)
+def test_a_bound_of_one_is_one_pull(pulls: float, words: str) -> None:
+    found = bound_of(problem([1.0, 1.0], 1))
+    assert f"needs at least {words}" in sl.bounds.LowerBound({"it": pulls}, found.terms).meaning

@@ -41,7 +41,7 @@ def test_workers_on_a_virtual_clock_measure_ahead_little_for_nothing_and_with_th
     def scores(arm: int, items: list[int]) -> list[float]:
         return [float(table[arm, item]) for item in items]
 
-    workers = VirtualWorkers(8, lambda: float(rng.lognormal(0, 1)))
+    workers = VirtualWorkers(8, lambda *_: float(rng.lognormal(0, 1)))
     found = sl.select(scores, problem, executor=workers, pulls_per_call=1, turns=1)
     workers.shutdown()
     alone = sl.select(scores, problem, pulls_per_call=1, turns=1)

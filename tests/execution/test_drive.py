@@ -719,6 +719,25 @@ def test_the_second_interrupt_leaves_at_once() -> None:
     assert exact(sl.drive(session, noisy)) == exact(sl.select(noisy, problem(), "race"))
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_an_interrupt_says_that_recorded_results_are_kept(tmp_path: Path, is_stored: bool) -> None:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return noisy(arm, count, rng)
+
+    store: dict[str, Any] = {"store": tmp_path / "runs.db", "name": "trial"} if is_stored else {}
+    for concurrency in (None, 2):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            sl.select(measure, problem(), "race", concurrency=concurrency, **store)
+        notes = getattr(caught.value, "__notes__", [])
+        kept = "The recorded results of run 'trial' are kept. The same call resumes the run."
+        assert notes == ([kept] if is_stored else [])
+    if is_stored:
+        assert exact(sl.select(noisy, problem(), "race", **store)) == exact(
+            sl.select(noisy, problem(), "race")
+        )
+
+
 def test_a_program_that_handles_interrupts_itself_goes_on_doing_so() -> None:
     def handler(*_: Any) -> None:
         raise RuntimeError("mine")

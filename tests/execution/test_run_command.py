@@ -2,15 +2,19 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import shortlist as sl
+from shortlist.execution.interrupts import ask_to_stop, hang_up, noting_interrupts
 from tests.cli.calling import Calls
 
 pytestmark = pytest.mark.slow
@@ -94,7 +98,16 @@ function = "endless.py:slow"
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Let programs heed SIGHUP that are started here, even if `nohup` started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heeded")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals, workers: int) -> None:
     assert_ended_in_good_order(tmp_path, number, workers)
@@ -131,6 +144,59 @@ def assert_ended_in_good_order(
     assert "The run had made " in err
     assert "Interrupted." in err
     assert "Traceback" not in err
+
+
+def test_nohup_lets_a_run_go_on_when_the_terminal_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS, encoding="utf-8")
+    (tmp_path / "question.toml").write_text(QUESTION, encoding="utf-8")
+    ready = tmp_path / "ready"
+    with subprocess.Popen(
+        ["sh", "-c", "trap '' HUP; exec \"$@\"", "-", *command("question.toml")],
+        cwd=tmp_path,
+        env=os.environ | {"READY": str(ready)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not ready.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+@pytest.mark.usefixtures("heeded")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_is_closed_ends_the_run_in_good_order(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "slowly.py").write_text(SLOWLY, encoding="utf-8")
+    (tmp_path / "slowly.toml").write_text(FILE, encoding="utf-8")
+    calls = tmp_path / "calls.txt"
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(tmp_path)
+        run = command("slowly.toml", "--pulls-per-call", "1", "--workers", workers, "--store", "runs.db")
+        os.execv(sys.executable, run)
+    shown = b""
+    while b"pull" not in shown.partition(b"saved in")[2]:  # the bar is drawn after the first call
+        shown += os.read(terminal, 10_000)
+    begun = len(calls.read_text(encoding="utf-8").split())
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
+    n_calls = len(calls.read_text(encoding="utf-8").split())
+    assert begun <= n_calls <= begun + 3 * int(workers)
+    with closing(sl.open_store(tmp_path / "runs.db")) as store, sl.Session.resume(store, "slowly") as found:
+        assert found.n_made == n_calls, "calls were broken off"
+
+
+def test_a_terminal_may_hang_up_more_than_once() -> None:
+    with noting_interrupts() as interrupt:
+        hang_up(signal.SIGHUP, None)
+        hang_up(signal.SIGHUP, None)
+        assert interrupt.is_pressed
+        with pytest.raises(KeyboardInterrupt):
+            ask_to_stop(signal.SIGTERM, None)
 
 
 SLOWLY = """

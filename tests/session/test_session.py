@@ -286,6 +286,15 @@ def test_a_ticket_that_was_never_issued_is_refused(change: dict[str, Any]) -> No
     refuses(session, sl.errors.NotAsked, ticket, [0.0] * ticket.count)
 
 
+@pytest.mark.parametrize("round", ["0", None, 0.0, True, [0]])
+def test_a_ticket_whose_round_is_no_whole_number_is_refused(round: Any) -> None:
+    session = half_told()
+    ticket = replace(session.ask()[0], round=round)
+    for tickets, rewards in ((ticket, [0.0] * ticket.count), ([ticket], [[0.0] * ticket.count])):
+        said = refuses(session, sl.errors.NotAsked, tickets, rewards)
+        assert f"the round of a ticket is {round!r}; it must be a whole number" in said
+
+
 @pytest.mark.parametrize("change", [{"count": 1}, {"first_pull": 7}])
 def test_a_ticket_that_was_altered_is_refused(change: dict[str, Any]) -> None:
     session = half_told()

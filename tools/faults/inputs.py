@@ -325,6 +325,48 @@ FAULTS = (
         'return "error"',
     ),
     Fault(
+        "doctor: more pulls are tried than there are items",
+        "doctor/trials.py",
+        "min(pulls, problem.n_items) if problem.has_pool else pulls",
+        "pulls",
+    ),
+    Fault(
+        "doctor: noise that all arms share in a block makes runs long",
+        "doctor/estimate.py",
+        "    if problem.has_blocks:\n        spreads",
+        "    if False:\n        spreads",
+    ),
+    Fault(
+        "doctor: workers are proposed for what they cannot share",
+        "doctor/estimate.py",
+        "pace is not None and not reason:",
+        "pace is not None:",
+    ),
+    Fault(
+        "doctor: workers that wait for the end of rounds cost no time",
+        "doctor/estimate.py",
+        "(usual.median / n + (usual.rounds or 0))",
+        "(usual.median / n)",
+    ),
+    Fault(
+        "doctor: the whole table is cheap although scores have costs",
+        "doctor/estimate.py",
+        "whole.seconds < _SHORT and whole.cost is None",
+        "whole.seconds < _SHORT",
+    ),
+    Fault(
+        "doctor: the epsilon named for a long run is rounded down",
+        "doctor/estimate.py",
+        "math.ceil(exact / unit - 1e-9)",
+        "math.floor(exact / unit - 1e-9)",
+    ),
+    Fault(
+        "doctor: hard questions are estimated as if they were easier",
+        "doctor/estimate.py",
+        "_times(found.pulls[strategy], factor**2)",
+        "_times(found.pulls[strategy], 1.0)",
+    ),
+    Fault(
         "doctor: drift is reported as dependence of arms too",
         "doctor/__init__.py",
         'return found if _has(drifting, "error") else found +',

@@ -690,7 +690,7 @@ FAULTS = (
     Fault(
         "drive: a new run measures one arm after the other",
         "execution/drive.py",
-        "return 1 if _cannot_drift(source) else TURNS",
+        "return 1 if cannot_drift(source) else TURNS",
         "return 1",
     ),
     Fault(
@@ -1024,6 +1024,24 @@ FAULTS = (
         "session/outline.py",
         "            found = _read(run, chain(first, rows))\n",
         "            pass\n",
+    ),
+    Fault(
+        "driver: a closed terminal breaks off what is being measured",
+        "execution/interrupts.py",
+        "                os.dup2(nowhere, descriptor)\n",
+        "",
+    ),
+    Fault(
+        "run: the end of a terminal is heeded although nohup started the command",
+        "cli/resuming.py",
+        " and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN",
+        "",
+    ),
+    Fault(
+        "driver: an interrupt does not say that results are kept",
+        "execution/drive.py",
+        "        if not session.is_private:\n            interrupt.add_note(",
+        "        if session.is_private:\n            interrupt.add_note(",
     ),
     Fault(
         "store: records are not held against their checksums",

@@ -85,7 +85,8 @@ class LowerBound(float):
     @property
     def meaning(self) -> str:
         """What the number says, as a clause."""
-        least = f"costs at least {self.words}" if self.is_cost else f"needs at least {self.words} pulls"
+        pulls = "1 pull" if self.words == "1" else f"{self.words} pulls"
+        least = f"costs at least {self.words}" if self.is_cost else f"needs at least {pulls}"
         return f"any algorithm with this guarantee {least} on average on its worst-case instance"
 
     def gap(self, pulls: float) -> float:

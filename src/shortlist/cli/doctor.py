@@ -15,14 +15,24 @@ from shortlist.cli.output import print_json, show
 @click.option("--arms", default=5, show_default=True, help="Number of arms to test, spread over the list.")
 @click.option("--pulls", default=30, show_default=True, help="Number of pulls per arm.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the test calls.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Estimate the time with so many workers.  [default: one per processor, 16 if calls mostly wait]",
+)
 @json_option("the findings")
-def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None:
+def command(file: Path, arms: int, pulls: int, seed: int, workers: int | None, as_json: bool) -> None:
     """Test the measurement of FILE on a few arms before a long run.
 
     Looks for problems that would void the guarantee (cached or badly seeded rewards, more noise than
     declared, rewards out of bounds, drift, skewed rewards where Gaussian ones are assumed, arms that depend
-    on each other) or stop the run (failures, objects that cannot be sent to workers), and estimates how long
-    a run will take. Test measurements do not count towards any run.
+    on each other) or stop the run (failures, objects that cannot be sent to workers). Test measurements do
+    not count towards any run.
+
+    Then it says how many pulls a run usually makes, how long they take with one worker and, where that helps,
+    with several. It also says if a run is not worth it: if measuring everything is as cheap, or if a run
+    would take days. The usual number of pulls is estimated from simulated runs, with the rates or the noise
+    of the test pulls; the true means may be farther apart, so that a run takes fewer.
 
     Exit status: 0 no errors found, 2 the problem file is invalid, 4 errors found.
     """
@@ -32,7 +42,8 @@ def command(file: Path, arms: int, pulls: int, seed: int, as_json: bool) -> None
 
     asked = read_problem_file(file)
     declared = asked.reproducible
-    found = examine(asked.source, asked.problem, arms=arms, pulls=pulls, seed=seed, reproducible=declared)
+    how = {"arms": arms, "pulls": pulls, "seed": seed}
+    found = examine(asked.source, asked.problem, reproducible=declared, workers=workers, **how)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -69,16 +69,11 @@ def _program() -> list[str]:
 def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
     """Print the progress and the command that resumes, when a run stops early.
 
-    A failed measurement is recorded in the log. SIGTERM, which job queues send, is treated like Ctrl-C.
+    A failed measurement is recorded in the log.
     """
-    from shortlist.execution.interrupts import ask_to_stop
-
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM)
-    if is_main:
-        signal.signal(signal.SIGTERM, ask_to_stop)
     try:
-        yield
+        with _stopping_at_signals():
+            yield
     except KeyboardInterrupt:
         made = f"The run had made {_pulls(session)} of {_most(session)}."
         say(printable(f"{made}{_so_far(session)}{_advice(session)}"))
@@ -92,9 +87,27 @@ def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
         raise
     except StoreTrouble as error:
         raise type(error)(f"{error}{_advice(session)}") from error
+
+
+@contextmanager
+def _stopping_at_signals() -> Iterator[None]:
+    """Treat SIGTERM, which job queues send, like Ctrl-C; and SIGHUP of a terminal that is closed.
+
+    SIGHUP stays ignored if it is, as with `nohup`.
+    """
+    from shortlist.execution.interrupts import ask_to_stop, hang_up
+
+    handlers: dict[int, Any] = {signal.SIGTERM: ask_to_stop}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        handlers[signal.SIGHUP] = hang_up
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
     finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

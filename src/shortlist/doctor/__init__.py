@@ -1,22 +1,22 @@
 """Tests of a measurement before a long run: the assumptions of the guarantee, and the expected time."""
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from shortlist.checks import whole_number
 from shortlist.doctor import assumptions, blocks, findings
+from shortlist.doctor.estimate import Estimate, estimated
 from shortlist.doctor.findings import Finding
 from shortlist.doctor.spread import spread
 from shortlist.doctor.trials import ArmTrials, arms_to_try, tried
 from shortlist.measure import Source
-from shortlist.planning import resolve, row_of, usual_cost
+from shortlist.planning import resolve
 from shortlist.problem import Problem
 from shortlist.strategies import Strategy, strategy_for
 from shortlist.strategies.pilot import size as pilot_size
 
-__all__ = ["Diagnosis", "Finding", "examine"]
+__all__ = ["Diagnosis", "Estimate", "Finding", "examine"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,16 @@ class Diagnosis:
         The arms that were tested.
     n_pulls, seconds
         The number of test pulls, and their duration.
-    strategy, worst_case_pulls, usual_pulls
-        The strategy of a run, its maximum number of pulls, if limited, and a rough usual number.
+    strategy, worst_case_pulls
+        The strategy of a run, and its maximum number of pulls, if limited.
     findings
         The findings of all checks.
     pilot_pulls
         The number of pulls of the pilot; None if variances are known.
+    source, tried
+        The source of rewards, and the test calls.
+    workers
+        The number of workers to estimate the time for; None for a suitable one.
     """
 
     problem: Problem
@@ -45,9 +49,11 @@ class Diagnosis:
     seconds: float
     strategy: str
     worst_case_pulls: int | None
-    usual_pulls: float | None
     findings: tuple[Finding, ...]
+    source: Source
+    tried: tuple[ArmTrials, ...]
     pilot_pulls: int | None = None
+    workers: int | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -59,10 +65,23 @@ class Diagnosis:
         """The average duration of a pull."""
         return self.seconds / self.n_pulls if self.n_pulls else None
 
+    @cached_property
+    def estimate(self) -> Estimate:
+        """What a run will usually cost; simulated when first used, which takes about a second."""
+        is_stuck = any(finding.subject == "workers" and finding.severity != "ok" for finding in self.findings)
+        return estimated(
+            self.problem,
+            self.source,
+            self.tried,
+            self.strategy,
+            workers=self.workers,
+            can_travel=not is_stuck,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as plain data for JSON."""
         pace = self.seconds_per_pull
-        most, usual = self.worst_case_pulls, self.usual_pulls
+        most = self.worst_case_pulls
         return {
             "is_healthy": self.is_healthy,
             "findings": [asdict(finding) for finding in self.findings],
@@ -72,10 +91,9 @@ class Diagnosis:
             "seconds_per_pull": pace,
             "strategy": self.strategy,
             "worst_case_pulls": most,
-            "usual_pulls": usual,
             "pilot_pulls": self.pilot_pulls,
             "worst_case_seconds": None if pace is None or most is None else pace * most,
-            "usual_seconds": None if pace is None or usual is None else pace * usual,
+            **self.estimate.to_dict(),
             "problem": self.problem.to_dict(),
         }
 
@@ -88,6 +106,7 @@ def examine(
     pulls: int = 30,
     seed: int = 0,
     reproducible: bool = False,
+    workers: int | None = None,
 ) -> Diagnosis:
     """Return a diagnosis from test measurements of a few arms.
 
@@ -108,6 +127,9 @@ def examine(
         The seed of the test calls.
     reproducible
         Whether the measurement is declared to give the same rewards for the same call.
+    workers
+        The number of workers to estimate the time for. By default one for each processor, or 16 if calls
+        mostly wait, where that pays.
 
     Examples
     --------
@@ -119,6 +141,7 @@ def examine(
     """
     arms, pulls = whole_number(arms, "arms", 1), whole_number(pulls, "pulls", 2, 10**7)
     seed = whole_number(seed, "seed", 0)
+    workers = None if workers is None else whole_number(workers, "workers", 1)
     made = tried(source, problem, arms_to_try(problem, arms), pulls, seed)
     rules = strategy_for(resolve("auto", problem), problem)
     most = rules.worst_case_pulls(problem)
@@ -129,7 +152,6 @@ def examine(
         seconds=sum(trial.seconds for one in made for trial in one.trials),
         strategy=rules.name,
         worst_case_pulls=most,
-        usual_pulls=None if most is None else _usual(problem, made, rules.name, most),
         findings=(
             *findings.failures(made),
             *findings.reproducibility(problem, made, is_declared=reproducible),
@@ -138,29 +160,16 @@ def examine(
             *findings.supply(source, most),
             *findings.travel(source),
         ),
+        source=source,
+        tried=tuple(made),
         pilot_pulls=pilot_size(problem) * problem.n if _has_pilot(problem, rules) else None,
+        workers=workers,
     )
 
 
 def _has_pilot(problem: Problem, rules: Strategy[Any]) -> bool:
     is_unknown = not problem.knows_variances and problem.items is None
     return is_unknown and problem.m < problem.n and not rules.needs_variances
-
-
-def _usual(problem: Problem, made: list[ArmTrials], strategy: str, most: int) -> float | None:
-    """Return about how many pulls a run will take.
-
-    For rewards within bounds that depends on their means, so it is estimated for those of the test calls.
-    """
-    if not problem.is_bounded:
-        return most * strategy_for(strategy, problem).usual_share
-    trials = [trial for one in made for trial in one.trials]
-    if not trials:
-        return None
-    rate = float(np.mean([trial.summary.mean for trial in trials]))
-    low, high = problem.bounds or (0.0, 1.0)
-    usual = usual_cost(problem, [row_of(strategy, problem)], rate=min(max(rate, low), high))
-    return float(usual.pulls[strategy].median) if strategy in usual.pulls else None
 
 
 def _rewards(

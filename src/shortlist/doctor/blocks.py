@@ -36,7 +36,7 @@ class _Pair(NamedTuple):
 
 def differences(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[Finding]:
     """Return findings on the differences of the tested arms, and on how much blocks help."""
-    pairs = _pairs(problem, source, tried)
+    pairs = pairs_of(problem, source, tried)
     if not pairs:
         seen = "Too few blocks or arms were tested, or no two arms differ, so differences were not tested."
         return [Finding("note", "differences", seen, "Test with more --pulls and --arms.")]
@@ -46,7 +46,8 @@ def differences(problem: Problem, source: Source, tried: Sequence[ArmTrials]) ->
     return [_shape(pairs), _order(pairs), _noise(pairs), _independence(pairs), _help(problem, pairs)]
 
 
-def _pairs(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[_Pair]:
+def pairs_of(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[_Pair]:
+    """Return all pairs of tested arms that differ by more than a constant."""
     series = series_of(source, tried)[:_MOST_ARMS]
     found = []
     for one, other in combinations(series, 2):

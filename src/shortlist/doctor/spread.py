@@ -33,6 +33,13 @@ def spread(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
     return _above(problem, squares) or _below(problem, squares)
 
 
+def pooled_variance(tried: Sequence[ArmTrials]) -> float:
+    """Return the sample variance of rewards about the means of their arms; 0 if it is not known."""
+    squares = [_squares(one) for one in tried if one.trials]
+    freedom = sum(found.freedom for found in squares)
+    return sum(found.total for found in squares) / freedom if freedom else 0.0
+
+
 def _squares(one: ArmTrials) -> _Squares:
     summaries = [trial.summary for trial in one.trials]
     count = sum(summary.count for summary in summaries)

@@ -1,5 +1,6 @@
 """Test measurements: a few timed calls for a few arms, some of them repeated."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ _CALLS = 6  # calls per arm; its pulls are divided among them
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One call: its answer, the summary of it, and its duration."""
+    """One call: its answer, the summary of it, its duration, and how long processors worked for it."""
 
     call: Call
     answer: Any
     summary: Summary
     seconds: float
+    processor_seconds: float = 0.0
 
     @property
     def rewards(self) -> tuple[float, ...]:
@@ -72,6 +74,7 @@ def arms_to_try(problem: Problem, n_arms: int) -> list[int]:
 
 def tried(source: Source, problem: Problem, arms: Sequence[int], pulls: int, seed: int) -> list[ArmTrials]:
     """Return the trials of some arms, measured in turn, so that the calls of each arm span the whole time."""
+    pulls = min(pulls, problem.n_items) if problem.has_pool else pulls  # there are no more
     n_calls = pulls if problem.is_lockstep else _CALLS  # in lockstep one block after the other
     planned = {arm: _calls(source, arm, pulls, seed, n_calls) for arm in arms}
     made: dict[int, list[Trial]] = {arm: [] for arm in arms}
@@ -107,8 +110,14 @@ def _calls(source: Source, arm: int, pulls: int, seed: int, n_calls: int) -> lis
 
 
 def _made(source: Source, problem: Problem, call: Call) -> Trial:
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), _processor_seconds()
     (answer,) = source.answers([call])
-    seconds = time.perf_counter() - begun
+    seconds, worked = time.perf_counter() - begun, _processor_seconds() - worked
     summary = summary_of(answer, call.count, problem.name(call.arm), is_binary=problem.is_binary)
-    return Trial(call, answer, summary, seconds)
+    return Trial(call, answer, summary, seconds, worked)
+
+
+def _processor_seconds() -> float:
+    """Return how long processors have worked for this process, and for its programs that have ended."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system

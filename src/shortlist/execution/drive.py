@@ -272,7 +272,7 @@ def drive(
     if pulls_per_call is None:
         pulls_per_call = own_size
     policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
-    if (session.items is not None and not _cannot_drift(source)) or own_size:  # each may cost money
+    if (session.items is not None and not cannot_drift(source)) or own_size:  # each may cost money
         policy = replace(policy, is_one_by_one=True)
     if executor is not None and getattr(source, "needs_this_thread", False):
         raise InvalidProblem(
@@ -296,6 +296,7 @@ def drive(
         | (about or {})
     )
     with (
+        _noting_how_to_resume(session),
         _watched(session, progress) as news,
         global_randomness_kept(),
         noting_interrupts() as interrupt,
@@ -320,6 +321,19 @@ def drive(
                 job.patiently(partial(wait_for_others, session, interrupt, news))
         job.end()
     return session.result
+
+
+@contextmanager
+def _noting_how_to_resume(session: Driven) -> Iterator[None]:
+    """Add to a KeyboardInterrupt that nothing recorded is lost, if the run is stored."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if not session.is_private:
+            interrupt.add_note(
+                f"The recorded results of run {session.name!r} are kept. The same call resumes the run."
+            )
+        raise
 
 
 def is_notebook() -> bool:
@@ -378,10 +392,10 @@ def _turns(wish: Any, source: Source, begun: dict[str, Any] | None) -> int:
         return whole_number(wish, "turns", 1)
     if begun is not None and "together" in begun:  # set by an earlier driver
         return whole_number(begun.get("turns", 1), "turns", 1)
-    return 1 if _cannot_drift(source) else TURNS
+    return 1 if cannot_drift(source) else TURNS
 
 
-def _cannot_drift(source: Source) -> bool:
+def cannot_drift(source: Source) -> bool:
     """Return whether rewards do not depend on time, because they are recorded or simulated."""
     inner = source.source if isinstance(source, BoundedSource) else source
     is_simulated = isinstance(inner, FunctionSource | ItemsSource) and isinstance(

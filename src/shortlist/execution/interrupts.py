@@ -1,6 +1,8 @@
 """Ctrl-C in two steps: the first stops a run cleanly, the second immediately."""
 
+import errno
 import math
+import os
 import signal
 import sys
 import threading
@@ -71,6 +73,27 @@ def ask_to_stop(number: int, frame: FrameType | None) -> None:
     if not _UNDER_WAY:
         raise KeyboardInterrupt
     _UNDER_WAY[-1].note(number, frame)
+
+
+def hang_up(number: int, frame: FrameType | None) -> None:
+    """Handle SIGHUP like a first Ctrl-C; a terminal that is closed may send it several times."""
+    _silence_closed_terminals()
+    if not (_UNDER_WAY and _UNDER_WAY[-1].is_pressed):
+        ask_to_stop(number, frame)
+
+
+def _silence_closed_terminals() -> None:
+    """Let output to a terminal that is closed go nowhere: as an error it would break off measurements."""
+    import termios  # noqa: PLC0415  (Windows has neither this nor SIGHUP)
+
+    for descriptor in (1, 2):  # standard output and standard error
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:  # for anything but a terminal, too
+            if error.args[0] == errno.EIO:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
 
 
 @contextmanager

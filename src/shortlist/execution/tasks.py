@@ -111,9 +111,14 @@ def _unpacked(packed: Packed) -> Source:
 
 
 def end_with_the_driver() -> None:
-    """End this worker process as soon as the process that started it has ended, even if it was killed."""
+    """End this worker process as soon as the process that started it has ended, even if it was killed.
+
+    A terminal that is closed sends SIGHUP to every process; it is left to the driver.
+    """
     from multiprocessing import parent_process  # noqa: PLC0415
 
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if (driver := parent_process()) is not None:
         threading.Thread(target=_end_after, args=(driver,), daemon=True).start()
 

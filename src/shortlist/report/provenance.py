@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from shortlist.doctor.estimate import span
 from shortlist.errors import InvalidProblem
 from shortlist.measure import declared
 from shortlist.planning import plan
 from shortlist.problem import Problem
-from shortlist.report.doctor_text import span
 from shortlist.report.model import Report
 from shortlist.report.origin import Origin
 from shortlist.report.text_format import universal

@@ -41,7 +41,7 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
 
 
 def _reissued(result: Result) -> list[Finding]:
-    """Warn if tickets were issued or tried more than once, which may have caused selection bias."""
+    """Warn if tickets may have been measured more than once, which may have caused selection bias."""
     if not result.reissued:
         return []
     declare = "If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray
-from shortlist.checks import real_numbers
+from shortlist.checks import is_whole, real_numbers, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import (
     Summaries,
@@ -181,12 +181,24 @@ def _tickets_of(problem: Problem, given: object) -> Tickets:
     if isinstance(given, Tickets):
         return given
     several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
-    rounds = {ticket.round for ticket in several if isinstance(ticket, Ticket)}
+    rounds = set[int]()
+    for ticket in several:
+        if isinstance(ticket, Ticket):
+            rounds.add(_round_of(ticket))
     if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
         raise NotAsked("`tell` takes tickets that `ask` returned: one ticket, or several of the same round.")
     columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
     arms, counts, first_pulls = (np.array(column) for column in columns)
     return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
+
+
+def _round_of(ticket: Ticket) -> int:
+    if not is_whole(ticket.round):
+        raise NotAsked(
+            f"the round of a ticket is {shortened(ticket.round)}; it must be a whole number. Tell tickets "
+            f"that `ask` returned."
+        )
+    return ticket.round
 
 
 def _summaries(tickets: Tickets, rewards: Any) -> Summaries:

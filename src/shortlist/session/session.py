@@ -98,7 +98,7 @@ class Session:
         or until someone calls `release`. It is fixed when the run is created; the default is True.
     reproducible
         True declares that measuring a ticket again with its seed gives the same rewards, for any worker.
-        Otherwise the result says how many tickets were issued or tried more than once, since their first
+        Otherwise the result says how many tickets may have been measured more than once, since their first
         answers count. It can be declared at any time, and cannot be withdrawn.
 
     Attributes
