@@ -9,7 +9,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.bounds.characteristic import characteristic_bracket
-from shortlist.report.text import result_text
+from shortlist.report.result_text import result_text
 from shortlist.simulation import is_bad
 from tests.playing import fitting
 from tests.questions import known, unknown

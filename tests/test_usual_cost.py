@@ -9,7 +9,7 @@ import pytest
 import shortlist as sl
 from shortlist import usual_cost
 from shortlist.instances import slippage
-from shortlist.report.text import usual_words
+from shortlist.report.result_text import usual_words
 
 pytestmark = pytest.mark.slow
 

@@ -275,7 +275,7 @@ class Plan:
 
     def __str__(self) -> str:
         """Return the question, the answer with its usual cost, where that comes from, and why."""
-        text, usual = import_module("shortlist.report.text"), self.usual
+        text, usual = import_module("shortlist.report.result_text"), self.usual
         lines = (self.problem.words, text.plan_answer(self, usual), text.usual_words(usual), self.why)
         return "\n".join(filter(None, lines))
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from shortlist.certificates import bounded, settled
+from shortlist.certificates import bounded, settled_pairs
 from shortlist.certificates.bounded import BoundedEvidence, Tilts
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS
-from shortlist.certificates.settled import open_outsiders
+from shortlist.certificates.settled_pairs import open_outsiders
 
 CASES = [
     (2, 1, 0.3, 0.3),
@@ -146,7 +146,7 @@ def test_arms_that_are_not_open_are_settled_for_every_cut_and_open_ones_nearly_n
 @pytest.mark.parametrize("seed", range(12))
 def test_evidence_is_taken_at_the_worse_ends_of_cells(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one cell only, evidence at the other ends would settle pairs that are not."""
-    monkeypatch.setattr(settled, "_N_CUTS", 2)
+    monkeypatch.setattr(settled_pairs, "_N_CUTS", 2)
     rng = np.random.default_rng(seed)
     evidence = BoundedEvidence.of(2, 1, 0.3, 0.2)
     counts = rng.integers(evidence.enough() // 8, evidence.enough(), 2)

@@ -14,7 +14,7 @@ import pytest
 import shortlist as sl
 from shortlist.server import run_cache as module
 from shortlist.server.run_cache import OpenRun, RunCache
-from shortlist.server.snapshot import glance
+from shortlist.server.snapshot import run_summary
 from shortlist.session.log import RunLog
 from shortlist.session.worker_names import own_name
 from shortlist.store import MemoryStore, Record
@@ -136,10 +136,10 @@ def test_a_list_of_runs_is_not_read_twice_and_closes_none() -> None:
         measure(begin(store, str(number)))
     cache = RunCache(store)
     cache.look("7", lambda _: None)
-    first = [cache.glimpse(name, glance) for name in cache.runs()]
+    first = [cache.summary(name, run_summary) for name in cache.runs()]
     assert opened(cache) == ["7"]
     store.n_read = 0
-    assert [cache.glimpse(name, glance) for name in cache.runs()] == first
+    assert [cache.summary(name, run_summary) for name in cache.runs()] == first
     assert store.n_read <= 2 + 119, "the last record of each, to see whether it is still there"
 
 
@@ -150,7 +150,7 @@ def test_a_list_shows_every_change(clock: Clock) -> None:
     cache = RunCache(store)
 
     def seen() -> tuple[str, int, str]:
-        found = cache.glimpse("trial", glance)
+        found = cache.summary("trial", run_summary)
         return found["code"], found["n_pulls"], found["next"]
 
     before = seen()
@@ -168,13 +168,13 @@ def test_a_list_shows_every_change(clock: Clock) -> None:
     measure(again)
     assert seen()[:2] == (again.code, again.n_pulls)
     store.n_read = 0
-    cache.glimpse("other", glance)
-    cache.glimpse("other", glance)
+    cache.summary("other", run_summary)
+    cache.summary("other", run_summary)
     assert store.n_read == 2, "its question, and the same again to see whether it is still the last record"
 
 
 def next_of(cache: RunCache) -> str:
-    return str(cache.glimpse("trial", glance)["next"])
+    return str(cache.summary("trial", run_summary)["next"])
 
 
 def test_a_list_shows_leases_that_end_one_after_the_other(clock: Clock) -> None:
@@ -195,11 +195,11 @@ def test_a_list_shows_a_lease_that_ended_while_it_was_made(clock: Clock) -> None
     cache = RunCache(store)
 
     def slow(log: RunLog) -> dict[str, object]:
-        found = glance(log)
+        found = run_summary(log)
         clock.seconds += 0.25
         return found
 
-    assert cache.glimpse("trial", slow)["next"] == "wait: 10 tickets with 1 worker"
+    assert cache.summary("trial", slow)["next"] == "wait: 10 tickets with 1 worker"
     assert next_of(cache) == "measure: 10 tickets available in round 0"
 
 
@@ -213,12 +213,12 @@ def test_a_list_shows_that_a_worker_is_gone() -> None:
     assert next_of(cache) == "measure: 10 tickets available in round 0"
 
 
-def test_glimpses_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_GLIMPSES", 5)
+def test_summaries_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_SUMMARIES", 5)
     store = MemoryStore()
     for number in range(9):
         begin(store, str(number))
     cache = RunCache(store)
     for name in cache.runs():
-        cache.glimpse(name, glance)
-    assert len(cache._glimpses) == 5
+        cache.summary(name, run_summary)
+    assert len(cache._summaries) == 5

@@ -14,7 +14,7 @@ from benchmarks.drift import SHAPES, wrong_answers
 import shortlist as sl
 from shortlist.execution.scheduler import Pace
 from shortlist.measure import Summaries
-from shortlist.report.provenance import measured_by
+from shortlist.report.provenance_text import measured_by
 from shortlist.report.workload import workload
 from shortlist.session.answer_input import Answers
 from shortlist.session.call_plan import CallPlan

@@ -15,7 +15,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.certificate import _evidence
-from shortlist.certificates.settled import open_outsiders
+from shortlist.certificates.settled_pairs import open_outsiders
 from shortlist.execution.tasks import Task, perform
 from shortlist.measure import Call, Calls, summary_of
 from shortlist.session.call_plan import CallPlan, PartialAnswers
@@ -272,7 +272,7 @@ def test_very_many_arms_are_out_as_few_of_them_are(times: int, level: float) -> 
     counts[:2], means[:2] = 400, 0.8
     evidence, unit = _evidence(problem, counts, means, None, problem.epsilon)
     found = open_outsiders(evidence, np.array([0, 1]), problem.epsilon / unit)
-    with mock.patch("shortlist.certificates.settled._FEW", n):
+    with mock.patch("shortlist.certificates.settled_pairs._FEW", n):
         wanted = open_outsiders(evidence, np.array([0, 1]), problem.epsilon / unit)
     assert 100 < wanted.sum() < n - 100
     np.testing.assert_array_equal(found, wanted)

@@ -9,7 +9,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.bounded import BoundedEvidence
-from shortlist.certificates.settled import open_outsiders
+from shortlist.certificates.settled_pairs import open_outsiders
 from shortlist.strategies import race, strategy_named
 from shortlist.strategies.protocol import Done, Moments
 from shortlist.strategies.race_course import course

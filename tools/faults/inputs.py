@@ -43,13 +43,13 @@ FAULTS = (
     ),
     Fault(
         "bounds by arm: rewards are checked against those of all arms",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "values: FloatArray) -> BoolArray:\n    low, high = problem.limits(arms)",
         "values: FloatArray) -> BoolArray:\n    low, high = problem.bounds or (0.0, 1.0)",
     ),
     Fault(
         "bounds by arm: means are checked against those of the first arm",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "counts: IntArray) -> BoolArray:\n    low, high = problem.limits(arms)",
         "counts: IntArray) -> BoolArray:\n    low, high = problem.limits(0 * arms)",
     ),
@@ -67,7 +67,7 @@ FAULTS = (
     ),
     Fault(
         "bounds by arm: the score of failures need fit one arm only",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "_are_rewards(problem, problem.arms, np.array([value])).all()",
         "_are_rewards(problem, problem.arms, np.array([value])).any()",
     ),

@@ -29,7 +29,7 @@ FAULTS = (
     ),
     Fault(
         "messages: another item is named",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "Call(call.seed, call.arm, 1, call.first_pull + place)",
         "Call(call.seed, call.arm, 1, call.first_pull)",
     ),
@@ -161,19 +161,19 @@ FAULTS = (
     ),
     Fault(
         "bounds: any single reward passes for 0 or 1",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "        return np.asarray((values == low) | (values == high))\n",
         "        return np.asarray((low <= values) & (values <= high))\n",
     ),
     Fault(
         "bounds: a mean may lie outside by a tenth of the range",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "_ROUNDING = 1e-9",
         "_ROUNDING = 0.1",
     ),
     Fault(
         "bounds: sample variances are not checked",
-        "measure/bounded.py",
+        "measure/bounds_check.py",
         "    if is_wrong.any():\n        place = int(np.argmax(is_wrong))\n        raise FinalFailure(",
         "    if False:\n        place = int(np.argmax(is_wrong))\n        raise FinalFailure(",
     ),
@@ -479,7 +479,7 @@ FAULTS = (
     ),
     Fault(
         "certificates: of very many arms, a cut is not looked at",
-        "certificates/settled.py",
+        "certificates/settled_pairs.py",
         "for place in _SPREAD_OUT:",
         "for place in _SPREAD_OUT[1:]:",
     ),

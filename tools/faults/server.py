@@ -404,39 +404,39 @@ FAULTS = (
         "pass",
     ),
     Fault(
-        "glimpses: read every time",
+        "summaries: read every time",
         "server/run_cache.py",
         "if known is None or not known.holds(self.store, name):",
         "if True:",
     ),
     Fault(
-        "glimpses: hold for ever",
+        "summaries: hold for ever",
         "server/run_cache.py",
         "if known is None or not known.holds(self.store, name):",
         "if known is None:",
     ),
-    Fault("glimpses: leases do not end", "server/run_cache.py", "or time.monotonic() >= self._until", ""),
+    Fault("summaries: leases do not end", "server/run_cache.py", "or time.monotonic() >= self._until", ""),
     Fault(
-        "glimpses: the last lease that ends counts",
+        "summaries: the last lease that ends counts",
         "server/run_cache.py",
         "(ends[ends > now] - now).min(initial=np.inf)",
         "max(ends[ends > now] - now, default=np.inf)",
     ),
     Fault(
-        "glimpses: leases that end while a run is looked at are overlooked",
+        "summaries: leases that end while a run is looked at are overlooked",
         "server/run_cache.py",
         "        ends = round.leases.until(",
         "        self.shown = view(log)\n        now = log.now()\n"
         "        view = lambda _: self.shown\n        ends = round.leases.until(",
     ),
     Fault(
-        "glimpses: workers are never gone", "server/run_cache.py", " or any(map(is_gone, self._holders))", ""
+        "summaries: workers are never gone", "server/run_cache.py", " or any(map(is_gone, self._holders))", ""
     ),
-    Fault("glimpses: a removed run is still there", "server/run_cache.py", "== [mark]", "in ([], [mark])"),
+    Fault("summaries: a removed run is still there", "server/run_cache.py", "== [mark]", "in ([], [mark])"),
     Fault(
-        "glimpses: kept without end",
+        "summaries: kept without end",
         "server/run_cache.py",
-        "if len(self._glimpses) > _MOST_GLIMPSES:",
+        "if len(self._summaries) > _MOST_SUMMARIES:",
         "if False:",
     ),
     Fault(

@@ -280,7 +280,12 @@ FAULTS = (
         "least = np.sort(lower[~is_in])[-wanted]",
         "least = np.sort(upper[~is_in])[-wanted]",
     ),
-    Fault("racing: comes in too easily", "strategies/racing.py", "rival - epsilon", "rival - 2 * epsilon"),
+    Fault(
+        "racing: comes in too easily",
+        "strategies/racing.py",
+        "rival - epsilon",
+        "rival - 2 * epsilon",
+    ),
     Fault(
         "racing: a rival too few",
         "strategies/racing.py",

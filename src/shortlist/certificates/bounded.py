@@ -22,8 +22,8 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates.bisection import least_enough
 from shortlist.certificates.cut import Prices, highest_by
-from shortlist.certificates.search import least_enough
 
 RATIO = 1.35  # of successive tilts
 LEAST, MOST = 0.15, 4.0  # the smallest tilt relative to the scale, and the largest tilt

@@ -17,7 +17,7 @@ from shortlist.certificates.bounded import BoundedEvidence
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Prices
 from shortlist.certificates.guarantee import Guarantee, Scope
 from shortlist.certificates.ledger import Ledger, Share
-from shortlist.certificates.settled import Evidence, open_outsiders, smallest_epsilons
+from shortlist.certificates.settled_pairs import Evidence, open_outsiders, smallest_epsilons
 from shortlist.checks import shortened
 from shortlist.problem import Problem
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.search import least_enough
+from shortlist.certificates.bisection import least_enough
 
 BELOW, ABOVE, PAIRS = 0.45, 0.05, 0.5
 """The weights of outsiders' evidence, incumbents' evidence and their products in the sum. Outsiders are many,

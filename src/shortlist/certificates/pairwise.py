@@ -15,7 +15,7 @@ more.
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.certificates.search import least_enough
+from shortlist.certificates.bisection import least_enough
 
 TILTS = np.array([0.5, 0.75, 1.2, 2.0])
 """A lead of d epsilon is seen first with tilt (1 + d) / 2: the first is for ties, the last for big leads."""

@@ -156,7 +156,7 @@ def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | Non
     from shortlist.report.payloads import until
     from shortlist.report.text_format import moment
     from shortlist.report.worker_text import counted, waiting_words
-    from shortlist.session.holders import awaited
+    from shortlist.session.leases import awaited
 
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")

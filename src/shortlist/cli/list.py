@@ -2,9 +2,9 @@
 
 import click
 
-from shortlist.cli.glances import glances, table_of
 from shortlist.cli.options import json_option, store_option
 from shortlist.cli.output import print_json, show
+from shortlist.cli.run_summaries import run_summaries, table_of
 from shortlist.cli.stores import reading, shown
 
 
@@ -27,7 +27,7 @@ def command(where: str, as_json: bool) -> None:
     Exit status: 0, or 2 no such store, 4 the store failed.
     """
     with reading(where) as store:
-        found = list(glances(store))
+        found = list(run_summaries(store))
     if as_json:
         print_json([one.to_dict() for one in found])
     elif found:

@@ -73,7 +73,7 @@ def command(
       shortlist plan --instance equal -n 4 -m 1 --epsilon 0.01 --rewards bernoulli
     """
     from shortlist.planning import plan as planned
-    from shortlist.report.text import plan_text
+    from shortlist.report.result_text import plan_text
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shortlist.cli.glances import Glance, glances, table_of
 from shortlist.cli.options import Span, json_option, store_option
 from shortlist.cli.output import print_json, show
+from shortlist.cli.run_summaries import RunSummary, run_summaries, table_of
 from shortlist.cli.stores import shown, writing
 from shortlist.errors import InvalidProblem
 
@@ -62,14 +62,14 @@ def command(
 
 def _chosen(
     store: "Store", runs: tuple[str, ...], finished: bool, older_than: float | None
-) -> Iterator[Glance]:
-    for one in glances(store, runs):
+) -> Iterator[RunSummary]:
+    for one in run_summaries(store, runs):
         age = 0.0 if one.outline is None else store.now(one.name) - (one.outline.changed_at or 0.0)
         if (not finished or one.is_finished) and (older_than is None or age > older_than):
             yield one
 
 
-def _confirmed(chosen: list[Glance]) -> bool:
+def _confirmed(chosen: list[RunSummary]) -> bool:
     if not sys.stdin.isatty():
         raise InvalidProblem(
             "this needs confirmation, but there is no terminal to ask; nothing was removed. Give --yes."
@@ -78,7 +78,7 @@ def _confirmed(chosen: list[Glance]) -> bool:
     return click.confirm(f"Remove {many} permanently?", err=True)
 
 
-def _said(removed: list[Glance], chosen: list[Glance], where: str) -> str:
+def _said(removed: list[RunSummary], chosen: list[RunSummary], where: str) -> str:
     if not chosen:
         return f"No run in {shown(where)} matches; nothing was removed."
     if not removed:

@@ -132,7 +132,7 @@ def command(
     from shortlist.execution import drive
     from shortlist.files.problem_file import read_problem_file
     from shortlist.report.progress import pulls_shown
-    from shortlist.report.text import result_text
+    from shortlist.report.result_text import result_text
     from shortlist.session.settings import NOTED
 
     if report_file is not None:
@@ -259,7 +259,7 @@ def _kept(session: "Driven", where: str) -> str:
 def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterator[Any]:
     """Yield the workers for `drive`: local processes, a Dask cluster, or this thread."""
     from shortlist.execution import Processes
-    from shortlist.execution.dask import local_dask
+    from shortlist.execution.dask_clients import local_dask
 
     if dask is not None and dask != "local" and is_given("workers"):
         raise InvalidProblem("--workers has no effect with the address of a cluster. Omit it.")

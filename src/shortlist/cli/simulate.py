@@ -65,7 +65,7 @@ def command(
       shortlist simulate --scores evaluation.csv -m 1 --epsilon 0.02
     """
     from shortlist.report.progress import runs_shown
-    from shortlist.report.text import simulations_text
+    from shortlist.report.result_text import simulations_text
     from shortlist.simulation import simulate as simulated
 
     if scores is None:

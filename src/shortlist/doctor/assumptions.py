@@ -14,7 +14,7 @@ from shortlist.certificates import Guarantee
 from shortlist.doctor.findings import Finding, named
 from shortlist.doctor.trials import ArmTrials
 from shortlist.measure import Source, TableSource
-from shortlist.measure.bounded import is_summary
+from shortlist.measure.bounds_check import is_summary
 from shortlist.problem import Problem
 
 NOTE, _ERROR = 1e-2, 1e-3  # chances of a false alarm, over all arms

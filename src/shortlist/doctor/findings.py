@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray
 from shortlist.doctor.trials import ArmTrials, Trial
 from shortlist.errors import FinalFailure
 from shortlist.measure import Source, TableSource, check_answer
-from shortlist.measure.bounded import is_summary
+from shortlist.measure.bounds_check import is_summary
 from shortlist.problem import Problem
 
 _SHOWN = 3  # failures shown

@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist.errors import MeasurementFailed
 from shortlist.measure import Call, Source, Summary, TableSource, summary_of
-from shortlist.measure.bounded import is_summary
+from shortlist.measure.bounds_check import is_summary
 from shortlist.problem import Problem
 
 _CALLS = 6  # calls per arm; its pulls are divided among them

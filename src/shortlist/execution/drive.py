@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
-from shortlist.execution.dask import ClusterLike
+from shortlist.execution.dask_clients import ClusterLike
 from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import noting_interrupts
 from shortlist.execution.lease_keeping import holding_tickets, wait_for_others

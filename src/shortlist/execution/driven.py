@@ -8,7 +8,7 @@ from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.session.answer_input import Answers
-from shortlist.session.holders import Holding
+from shortlist.session.leases import Holding
 from shortlist.tickets import Tickets
 
 

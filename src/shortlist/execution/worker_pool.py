@@ -9,7 +9,7 @@ from typing import Any
 
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
-from shortlist.execution.dask import ClusterLike, dask_client, is_dask
+from shortlist.execution.dask_clients import ClusterLike, dask_client, is_dask
 from shortlist.execution.interrupts import deaf_to_interrupts
 from shortlist.execution.tasks import Outcome, Packed, Record, Task, end_with_the_driver, get_ready, perform
 from shortlist.measure import Source

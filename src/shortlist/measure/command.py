@@ -22,6 +22,7 @@ from shortlist.items import Blocks
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
+from shortlist.measure.randomness import seed_sequence
 from shortlist.measure.shared_items import ids_of, items_words, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
@@ -250,7 +251,7 @@ class CommandSource:
 
 def seed_of(call: Call) -> int:
     """Return an integer from 0 to 2^63 - 1 that is unique to this call."""
-    sequence = np.random.SeedSequence(entropy=(call.seed, call.arm, call.first_pull))
+    sequence = seed_sequence(call.seed, call.arm, call.first_pull)
     return int(sequence.generate_state(1, np.uint64)[0] >> 1)
 
 

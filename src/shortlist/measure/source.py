@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from shortlist.measure.randomness import generator_for
+
 
 @dataclass(frozen=True)
 class Call:
@@ -59,12 +61,3 @@ class Source(Protocol):
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
         """Return the answer to each call, in a form that `summary_of` accepts; raise on failure."""
-
-
-def generator_for(seed: int, arm: int, first_pull: int) -> np.random.Generator:
-    """Return the random generator of the pulls of an arm that start at pull number `first_pull`.
-
-    It depends on nothing else, so a measurement repeated after a crash, or made by another worker,
-    returns the same rewards.
-    """
-    return np.random.default_rng(np.random.SeedSequence(entropy=(seed, arm, first_pull)))

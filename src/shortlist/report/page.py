@@ -10,7 +10,7 @@ from shortlist.report.charts import rounds_figure, spread_figures
 from shortlist.report.citations import bibtex
 from shortlist.report.figure import table
 from shortlist.report.model import Report
-from shortlist.report.provenance import provenance, reproduction
+from shortlist.report.provenance_text import provenance, reproduction
 from shortlist.report.style import PAGE_STYLE, style
 from shortlist.report.text_format import percent, universal
 from shortlist.report.verdict import (

@@ -4,7 +4,7 @@ from typing import Any
 
 from shortlist.report.citations import bibtex, keys_of
 from shortlist.report.model import Report
-from shortlist.report.provenance import question_words, reproduction
+from shortlist.report.provenance_text import question_words, reproduction
 from shortlist.report.text_format import iso, large, mean_words, percent, plain_name, universal
 from shortlist.report.verdict import (
     LABELS,

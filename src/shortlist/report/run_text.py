@@ -11,11 +11,11 @@ from rich.text import Text
 
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
-from shortlist.report.text import result_text
+from shortlist.report.result_text import result_text
 from shortlist.report.text_format import day, iso, mean_words, moment, percent
 from shortlist.report.verdict import closer, saved_words, status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
-from shortlist.session.holders import holdings
+from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.outline import Outline, outline_of
 from shortlist.session.sheet_format import ticket_text

@@ -31,7 +31,7 @@ from shortlist.server.requests import Strict
 from shortlist.server.responses import Listed, Status, returns
 from shortlist.server.routes_write import Run
 from shortlist.server.settings import Settings, is_loopback, own_names
-from shortlist.server.snapshot import glance, report_of, snapshot
+from shortlist.server.snapshot import report_of, run_summary, snapshot
 from shortlist.server.tokens import SESSION, Right
 
 _MOST_LETTERS = 200  # maximum number of characters of a name
@@ -84,7 +84,7 @@ def routes(context: AppContext) -> APIRouter:
     @router.get("/index.json", responses=returns(Listed))
     async def index_facts(page: Page | None = None) -> dict[str, Any]:
         """Return the list of runs, the latest first, with the next step of each: all, or one page."""
-        return await context.read(partial(_glances, context, page))
+        return await context.read(partial(_run_summaries, context, page))
 
     @router.get("/runs/{run}.json", responses=returns(Status))
     async def run_facts(run: Run) -> dict[str, Any]:
@@ -243,13 +243,13 @@ def static_files() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def _glances(context: AppContext, page: int | None) -> dict[str, Any]:
+def _run_summaries(context: AppContext, page: int | None) -> dict[str, Any]:
     """Return the list of runs, the latest first, including runs that cannot be read."""
     found, names = [], context.cache.runs()
     first, last = (0, len(names)) if page is None else ((page - 1) * _TO_A_PAGE, page * _TO_A_PAGE)
     for run in names[first:last]:
         try:
-            found.append(context.cache.glimpse(run, glance))
+            found.append(context.cache.summary(run, run_summary))
         except StoreTrouble as error:
             said = {"state": "damaged", "label": "Damaged", "next": str(error), "is_done": False}
             found.append({"run": run, "path": path_of(run), **said})

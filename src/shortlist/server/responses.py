@@ -121,7 +121,7 @@ class Kept(Done):
     n_made: Count
 
 
-class Glance(Reply):
+class RunSummary(Reply):
     """The entry of a run in the list; a damaged run has only the first five fields."""
 
     run: str
@@ -139,10 +139,10 @@ class Glance(Reply):
 class Listed(Reply):
     """Runs, the latest first."""
 
-    runs: list[Glance]
+    runs: list[RunSummary]
 
 
-class Status(Glance):
+class Status(RunSummary):
     """The status of a run: everything that its page shows."""
 
     problem: dict[str, Any]

@@ -17,7 +17,7 @@ from shortlist.report.origin import Origin
 from shortlist.report.workload import Credits, Work
 from shortlist.server.errors import Busy, discreet
 from shortlist.server.event_text import told_words
-from shortlist.session.holders import holdings
+from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.session import Session
 from shortlist.session.worker_names import is_gone
@@ -93,7 +93,7 @@ T = TypeVar("T")
 
 _MOST_OPEN = 100  # maximum number of open runs
 _MOST_TICKETS = 5_000_000  # tickets of all open runs; a ticket takes about 80 bytes
-_MOST_GLIMPSES = 10_000
+_MOST_SUMMARIES = 10_000
 _PATIENCE = 3.0  # seconds that a reader waits for a writer
 
 
@@ -135,7 +135,7 @@ class OpenRun:
         return found is not None and found.mark == last.mark
 
 
-class Glimpse(Generic[T]):
+class CachedSummary(Generic[T]):
     """A cached view of a run that is not kept open, and how long it is valid."""
 
     def __init__(self, log: RunLog, view: Callable[[RunLog], T]) -> None:
@@ -165,7 +165,7 @@ class RunCache:
         self.store, self.is_read_only = store, is_read_only
         self._lock = threading.Lock()
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
-        self._glimpses: OrderedDict[str, Glimpse[Any]] = OrderedDict()
+        self._summaries: OrderedDict[str, CachedSummary[Any]] = OrderedDict()
         self._locks: dict[str, threading.Lock] = {}
 
     @contextmanager
@@ -236,24 +236,24 @@ class RunCache:
         with self.fresh(name) as found:
             return view(found)
 
-    def glimpse(self, name: str, view: Callable[[RunLog], T]) -> T:
+    def summary(self, name: str, view: Callable[[RunLog], T]) -> T:
         """Return a view of the current state of a run, without keeping the run open.
 
         The view is cached while it is valid; so always use the same view function.
         """
         with self._lock:
-            is_open, known = name in self._open, self._glimpses.get(name)
+            is_open, known = name in self._open, self._summaries.get(name)
         if is_open:
             return self.look(name, lambda found: view(found.log))
         with self.discreet():
             if known is None or not known.holds(self.store, name):
                 log = self.copy(name)
-                known = Glimpse(log, view)
+                known = CachedSummary(log, view)
         with self._lock:
-            self._glimpses[name] = known
-            self._glimpses.move_to_end(name)
-            if len(self._glimpses) > _MOST_GLIMPSES:
-                self._glimpses.popitem(last=False)
+            self._summaries[name] = known
+            self._summaries.move_to_end(name)
+            if len(self._summaries) > _MOST_SUMMARIES:
+                self._summaries.popitem(last=False)
         shown: T = known.shown
         return shown
 

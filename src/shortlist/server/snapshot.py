@@ -31,7 +31,7 @@ from shortlist.report.worker_text import counted, worker_words
 from shortlist.run_urls import path_of
 from shortlist.server.run_cache import OpenRun
 from shortlist.session.feeding import can_be_fed
-from shortlist.session.holders import holdings
+from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.state import RunState
 
@@ -119,7 +119,7 @@ _MOST_LISTED = 50  # of conflicts, scored failures, rounds, workers and selected
 _LONGEST = 500  # letters of a reason
 
 
-def glance(log: RunLog) -> dict[str, Any]:
+def run_summary(log: RunLog) -> dict[str, Any]:
     """Return the entry of a run in the list of runs."""
     history = log.history
     state = state_of(history)
@@ -148,7 +148,9 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
     with log.lock:
         report = report_of(run)
         status = status_dict(log, with_result=False)
-        facts = glance(log) | {key: status[key] for key in status if key not in ("run", "state", "question")}
+        facts = run_summary(log) | {
+            key: status[key] for key in status if key not in ("run", "state", "question")
+        }
         for part in ("conflicts", "scored", "repeats"):
             facts[f"n_{part}"], facts[part] = len(status[part]), status[part][-_MOST_LISTED:]
         for score in facts["scored"]:

@@ -40,7 +40,7 @@ from shortlist.session.feeding import (
     texts_of,
     withdrawal,
 )
-from shortlist.session.holders import Holding, awaited
+from shortlist.session.leases import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
 from shortlist.session.settings import arrangement, checked_settings, declaration

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Share
-from shortlist.certificates.search import least_enough
+from shortlist.certificates.bisection import least_enough
 from shortlist.problem import Problem
 
 _PRIOR = 1.0  # in units of variance / epsilon^2; intervals are tightest at about ten times as many pulls

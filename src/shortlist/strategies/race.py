@@ -32,7 +32,7 @@ Related files:
 - `race_course.py`: the rungs and the worst case, computed before the race starts.
 - `race_aims.py`: how far to climb. It affects the number of pulls, never the correctness of the result.
 - `lanes.py`: many races side by side.
-- `racing.py`: another strategy, after [EMM06], not to be confused with this one.
+- `racing.py`: an older strategy, after [EMM06].
 - tests/oracles/race.py: the same race as a plain generator.
 """
 
@@ -43,7 +43,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, blocks, is_increasing, kth_largest, largest
 from shortlist.certificates.certificate import Certificate, certificate_of, guarantee_by_cuts
-from shortlist.certificates.settled import open_outsiders
+from shortlist.certificates.settled_pairs import open_outsiders
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments

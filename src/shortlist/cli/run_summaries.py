@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Glance:
+class RunSummary:
     """The progress of a run, or what is wrong with its log."""
 
     name: str
@@ -35,7 +35,7 @@ class Glance:
         return outline_dict(self.outline)
 
 
-def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
+def run_summaries(store: "Store", runs: Iterable[str] = ()) -> Iterator[RunSummary]:
     """Yield a summary of each named run of a store; by default of all runs."""
     from shortlist.session.outline import outline
 
@@ -47,12 +47,12 @@ def glances(store: "Store", runs: Iterable[str] = ()) -> Iterator[Glance]:
     for run in dict.fromkeys(runs) or known:
         try:
             if found := outline(store, run):  # it may have been removed in the meantime
-                yield Glance(run, found)
+                yield RunSummary(run, found)
         except StoreTrouble as error:
-            yield Glance(run, None, str(error))
+            yield RunSummary(run, None, str(error))
 
 
-def table_of(some: Iterable[Glance]) -> "Table":
+def table_of(some: Iterable[RunSummary]) -> "Table":
     """Return a table of runs."""
     from rich.table import Table
     from rich.text import Text

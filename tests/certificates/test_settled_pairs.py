@@ -7,7 +7,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates import settled
+from shortlist.certificates import settled_pairs
 from shortlist.certificates.bounded import BoundedEvidence, Tilts
 from shortlist.certificates.cut import (
     ABOVE,
@@ -19,7 +19,7 @@ from shortlist.certificates.cut import (
     Prices,
     log_mixture,
 )
-from shortlist.certificates.settled import Evidence, open_outsiders, smallest_epsilons
+from shortlist.certificates.settled_pairs import Evidence, open_outsiders, smallest_epsilons
 
 KINDS = ("normal", "bounded")
 
@@ -110,7 +110,7 @@ def test_evidence_is_taken_at_the_worse_ends_of_cells(
     kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With few cells, evidence at the other ends would certify too much."""
-    monkeypatch.setattr(settled, "_N_FINE_CUTS", 4)
+    monkeypatch.setattr(settled_pairs, "_N_FINE_CUTS", 4)
     case = Case(kind, seed)
     found = smallest_epsilons(case.evidence, case.incumbents)
     for incumbent, epsilon in zip(case.incumbents.tolist(), found.tolist(), strict=True):

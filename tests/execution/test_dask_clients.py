@@ -16,7 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import shortlist as sl
-from shortlist.execution.dask import local_dask
+from shortlist.execution.dask_clients import local_dask
 from tests.execution.measures import Once, exact, noisy, noisy_block, problem, summed_up
 
 pytestmark = pytest.mark.slow
