@@ -195,7 +195,7 @@ def test_the_words_give_the_figures() -> None:
     question, answer, usual, why = str(planned).split("\n")
     assert question == planned.problem.words
     assert answer.startswith("race: usually about ")
-    assert usual.startswith("Usual pulls are an estimate")
+    assert usual.startswith("The usual number of pulls is an estimate")
     assert why == planned.why
     assert planned.why.startswith("race adapts")
     assert f"{planned.best.worst_case_pulls:,} pulls" in planned.why

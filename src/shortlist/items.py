@@ -107,9 +107,9 @@ class Blocks(Items):
     Parameters
     ----------
     lockstep
-        Whether the conditions of a block pass, so that it cannot be measured later: a minute on a machine, a
-        day, a season. Then blocks are measured one after the other, each with all arms that have not stopped,
-        in random order; an arm that has stopped never goes on. Ignore the seeds then.
+        Whether the conditions of a block do not last, so that it cannot be measured later: a minute on a
+        machine, a day, a season. Then blocks are measured one after the other, each with all arms that have
+        not stopped, in random order; an arm that has stopped never goes on. Ignore the seeds then.
     """
 
     def __init__(self, lockstep: bool = False) -> None:

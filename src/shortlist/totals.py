@@ -239,7 +239,7 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
         f"test, p = {p_value:.1g}; diagnostic only; the guarantee does not depend on it)."
     )
     if is_by_block:
-        return f"{said} Arms are compared within blocks, so that this does no harm."
+        return f"{said} Arms are compared within blocks, so this does no harm."
     return (
         f"{said} The certificate assumes that it does not change. To compare arms within days, begin the "
         f"next run with the strategy block-race."

@@ -239,8 +239,8 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     problem = Problem(m=1, epsilon=0.05, delta=0.05, names=["A", "B", "C"], rewards=Bernoulli())
     found = certify(problem, [[900, 900, 900], [900, 0, 900]], successes=[[90, 100, 270], [500, 0, 700]])
     assert found.sentence == (
-        "With probability at least 95 %, no other arm is better than the selected one by more than 0 in "
-        "every block. In single blocks, or on average, another arm may be better."
+        "With probability at least 95 %, no other arm leads the selected one consistently, by more than 0 "
+        "in every block. In single blocks, or on average, another arm may be better."
     )
     assert found.statuses == ("out", "out", "in")
     assert found.notes == ()  # B is out: nobody needs it
@@ -248,7 +248,7 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     assert "decided before its results were seen" in found.guarantee.assumption
     assert "each arm's mean is constant" not in found.guarantee.assumption
     few = certify(problem, [[90, 90, 90], [90, 0, 90]], successes=[[9, 10, 17], [50, 0, 60]])
-    assert few.notes == ("Block 2 lacks B, and does not count for pairs with them.",)
+    assert few.notes == ("Block 2 lacks B, and is not used to compare them with others.",)
     assert few.to_dict()["notes"] == list(few.notes)
     assert few.notes[0] in str(few)
     nothing = certify(problem, [[9, 9, 0]], successes=[[1, 1, 0]])

@@ -312,7 +312,7 @@ def test_certify_says_what_a_table_of_scores_proves(call: Calls) -> None:
     whole = call("certify", "scores.csv", "--scores", "--epsilon", "0.1")
     assert whole.status == 0
     assert whole.words.startswith("Best so far: a With probability at least 95 %")
-    assert "means are over these 60 items" in whole.words
+    assert "a true mean is the average over these 60 items" in whole.words
     table_of_scores(call, 30)
     found = call("certify", "scores.csv", "--scores", "--epsilon", "0.1", "--seed", "7", "--json")
     assert found.status == 0
@@ -366,7 +366,7 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     assert "in every block" not in constant.words
     lacking = call("certify", "blocks.csv", "--epsilon", "0.01")
     assert "in every block" in lacking.words
-    assert "Block sun lacks short, video, and does not count for pairs with them." in lacking.words
+    assert "Block sun lacks short, video, and is not used to compare them with others." in lacking.words
 
 
 def test_blocks_that_are_not_there_are_asked_for(call: Calls) -> None:

@@ -293,7 +293,7 @@ def test_the_whole_table_is_proposed_if_a_run_needs_nearly_all_of_it() -> None:
 def test_the_whole_table_is_proposed_if_it_takes_less_than_a_minute() -> None:
     said = advice(POOL, 0.01)
     assert "Measuring the whole table is cheap enough (4,000 scores: 40 s with one worker)" in said
-    assert "A run pays if scores cost more than time." in said
+    assert "A run is worthwhile only if scores cost something besides time" in said
     assert advice(POOL, 0.1) == ""
     assert advice(POOL.changed(target="population"), 0.01) == ""
 

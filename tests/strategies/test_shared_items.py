@@ -658,7 +658,7 @@ def test_the_guarantee_names_its_assumptions_and_spends_delta_once() -> None:
     table = difficult(3, 40, 1)
     promise = shared_items.guarantee(question(table, 1, 0.1, 0.1))
     assert promise.ledger.total == pytest.approx(0.1)
-    assert "means are over these 40 items" in promise.assumption
+    assert "a true mean is the average over these 40 items" in promise.assumption
     population = question(table, 1, 0.1, 0.1, target="population", rewards=sl.Bounded(0, 5))
     said = shared_items.guarantee(population).assumption
     assert "drawn independently from the population" in said

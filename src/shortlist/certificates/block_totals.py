@@ -97,7 +97,7 @@ class BlockTotals:
             arms = np.flatnonzero((row == 0) & is_wanted)
             if len(arms) and not name.startswith(UNNAMED):
                 some = ", ".join(problem.name(int(arm)) for arm in arms[:_FEW]) + ", ..." * (len(arms) > _FEW)
-                found.append(f"Block {name} lacks {some}, and does not count for pairs with them.")
+                found.append(f"Block {name} lacks {some}, and is not used to compare them with others.")
         more = f"and {len(found) - _FEW:,} blocks more" if len(found) > _FEW else ""
         return (*found[:_FEW], *filter(None, (more,)))
 
@@ -210,8 +210,8 @@ def _pairs(blocks: BlockTotals, selected: IntArray) -> tuple[IntArray, IntArray]
 def guarantee_by_blocks(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops by the evidence of blocks."""
     event = (
-        "for one of m (n - m) pairs, false evidence (an e-value) that an arm is not ahead of another by as "
-        "much as it is in every block reaches m (n - m)/delta"
+        "for one of the m (n - m) pairs of arms, the e-value against the true lead of one arm over the other "
+        "reaches m (n - m)/delta, although that lead is real"
     )
     ledger = Ledger((Share(event, problem.delta),))
     found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)

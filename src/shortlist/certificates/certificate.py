@@ -175,11 +175,11 @@ def named(problem: Problem, arms: IntArray) -> str:
 def guarantee_by_cuts(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops by the cut certificate."""
     below = (
-        "false evidence (an e-value) that one of the m best arms has a mean lower than its true mean brings "
-        "the weighted sum of all false evidence to 1/delta"
+        "the weighted sum of all false evidence (e-values against the true means) reaches 1/delta because "
+        "one of the m best arms looks worse than it is"
     )
-    above = "false evidence that another arm has a mean higher than its true mean brings that sum to 1/delta"
-    pairs = "the product of two such e-values, of a best arm and another arm, brings that sum to 1/delta"
+    above = "the sum reaches 1/delta because another arm looks better than it is"
+    pairs = "the sum reaches 1/delta because of products of two e-values, of a best arm and another arm"
     deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
     ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"

@@ -32,8 +32,8 @@ _FEW = 10  # rounds for people who measure
 @click.option(
     "--rounds",
     type=click.IntRange(min=1),
-    help="Use the strategy that usually takes the fewest pulls within so many rounds.  [default: 10 if FILE "
-    "has no [measure] section, and rewards have no bounds]",
+    help="Use the strategy that usually takes the fewest pulls within this many rounds.  [default: 10 if "
+    "FILE has no [measure] section, and rewards have no bounds]",
 )
 @reissue_option
 @click.option(
@@ -62,8 +62,9 @@ def command(
 
     People measure in few rounds rather than in many. So if FILE has no [measure] section, a strategy is
     chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
-    what others cost that take fewer pulls or fewer rounds. Rewards of 0 or 1 and within bounds often come in
-    by themselves (see `feed`), which needs the race; for them, use --rounds to choose.
+    the cost of strategies that take fewer pulls or fewer rounds. If rewards are 0 or 1, or have
+    bounds, the number of rounds is taken into account only with --rounds, since results added with `shortlist
+    feed` need the race.
 
     If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
     how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist

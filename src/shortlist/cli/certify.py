@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--bounds", nargs=2, type=float, metavar="LOW HIGH", help="For means: all rewards lie between these."
 )
 @click.option("--variance", type=float, help="For means: the variance of a reward, or more.")
-@click.option("--minimise", is_flag=True, help="Small means are good.")
+@click.option("--minimise", is_flag=True, help="Select the arms with the smallest means.")
 @click.option(
     "--within-blocks",
     is_flag=True,

@@ -18,7 +18,7 @@ from shortlist.cli.output import print_json, show
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Estimate the time with so many workers.  [default: one per processor, 16 if calls mostly wait]",
+    help="Estimate the time with this many workers.  [default: one per processor, 16 if calls mostly wait]",
 )
 @json_option("the findings")
 def command(file: Path, arms: int, pulls: int, seed: int, workers: int | None, as_json: bool) -> None:

@@ -43,7 +43,11 @@ if TYPE_CHECKING:
     "-n", "--command-name", "names", multiple=True, metavar="NAME", help="Names of the commands, in order."
 )
 @click.option("--shell", is_flag=True, help="Let /bin/sh run the commands; its start is timed as well.")
-@click.option("--ignore-failure", is_flag=True, help="Time commands that fail like others.")
+@click.option(
+    "--ignore-failure",
+    is_flag=True,
+    help="Time commands that fail in the same way as others, instead of ending with an error.",
+)
 @click.option("--seed", default=0, show_default=True, help="Determines the order within blocks.")
 @click.option("--store", "where", metavar="WHERE", help="Save the run there; the same command resumes it.")
 @click.option("--name", default="timing", show_default=True, help="Name of the run in the store.")

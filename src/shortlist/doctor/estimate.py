@@ -365,8 +365,8 @@ def _on_the_whole_table(problem: Problem, found: Estimate) -> str:
         )
     if whole.seconds < _SHORT and whole.cost is None:
         return (
-            f"Measuring the whole table is cheap enough ({price}), and its averages are exact. A run pays if "
-            f"scores cost more than time."
+            f"Measuring the whole table is cheap enough ({price}), and its averages are exact. A run is "
+            f"worthwhile only if scores cost something besides time; if they do, state `costs`."
         )
     return ""
 

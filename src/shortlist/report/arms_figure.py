@@ -219,12 +219,14 @@ def left_words(report: Report, row: Left) -> str:
 def _legend(report: Report) -> str:
     problem, kept = report.result.problem, kept_word(report)
     cut = "The dashed line is the cut"
+    are = "is the arm that is" if problem.m == 1 else f"are the {problem.m:,} arms that are"
     if report.is_finished:
         said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms are above it"
     elif report.is_partly_certified:
         said = (
-            f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}: "
-            f"{counted(problem.m, 'arm')}, for which most is certified so far, above it; it may still move"
+            f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}. "
+            f"Above it {are} certified to within the smallest epsilon so far; this choice "
+            f"may still change"
         )
     else:
         said = f"{cut}: the {problem.m:,} leading arms so far are above it, and it may still move"

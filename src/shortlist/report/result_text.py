@@ -179,8 +179,8 @@ def usual_words(usual: Usual) -> str:
     if all(found.low == found.high for found in usual.pulls.values()) and not usual.left_out:
         return "" if not usual.pulls else "Usual pulls: the same on every instance."
     said = (
-        f"Usual pulls are an estimate, the median of {usual.replications} simulated runs (in brackets: 10 % "
-        f"and 90 %): {usual.instance}."
+        f"The usual number of pulls is an estimate: the median of {usual.replications} simulated runs, with "
+        f"10 % and 90 % quantiles in brackets. Simulated question: {usual.instance}."
     )
     if usual.left_out:
         said += f" Not simulated, as it would take too long: {', '.join(usual.left_out)}."

@@ -224,9 +224,10 @@ def fed_lines(history: RunState) -> list[str]:
     found, round = history.certified, history.round
     if history.is_late:
         waiting = (
-            f"Tickets of round {round.number} were given out, so that these results count when the round is "
-            f"complete: {round.n_missing:,} of {counted(len(round.tickets), 'ticket')} are open. If nobody "
-            f"measures them, return them with `shortlist release`."
+            f"These results do not count yet, because tickets of round {round.number} had already been given "
+            f"out. They count when that round is complete: {round.n_missing:,} of "
+            f"{counted(len(round.tickets), 'ticket')} are still open. If nobody will measure them, return "
+            f"them with `shortlist release`."
         )
         return [waiting, found.sentence]
     notes = (*found.notes, *filter(None, (history.drift,)))

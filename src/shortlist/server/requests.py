@@ -79,7 +79,13 @@ class Asked(Strict):
     goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
     step: Annotated[Any, _as(_NUMBER, "What rewards within bounds are multiples of.")] = None
     blocks: Annotated[Any, _as({"type": "boolean"}, "Whether arms are compared within blocks.")] = None
-    lockstep: Annotated[Any, _as({"type": "boolean"}, "With blocks: whether their conditions pass.")] = None
+    lockstep: Annotated[
+        Any,
+        _as(
+            {"type": "boolean"},
+            "With blocks: whether their conditions do not last.",
+        ),
+    ] = None
     n_items: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of items shared by all arms.")] = (
         None
     )

@@ -12,8 +12,8 @@ to `turns` calls of about equal size, and call j of k takes place at the time ``
 where u is uniform on [0, 1). Every odd call uses ``1 - u`` of the call before it: a steady drift then moves
 the mean of every arm by the same amount.
 
-In lockstep, where the conditions of a block pass, a call is for one arm in one block. Blocks are measured one
-after the other, each with its arms in random order.
+In lockstep, where the conditions of a block do not last, a call is for one arm in one block. Blocks are
+measured one after the other, each with its arms in random order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -71,8 +71,9 @@ class FedRows:
             if other != label:
                 raise InvalidProblem(
                     f"block {block!r} has a row of {history.problem.name(arm)} already, under the label "
-                    f"{other!r}. A block counts once it is complete: add the numbers up, give the row that "
-                    f"label to correct it, or call the rest another block."
+                    f"{other!r}. An arm has only one row per block, because a block is evaluated as a whole. "
+                    f"Add the numbers up; or give this row that label, to replace the earlier one; or give "
+                    f"the rest a block name of its own."
                 )
 
 

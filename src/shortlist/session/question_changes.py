@@ -86,9 +86,9 @@ def _changes_of_problem(was: Problem, now: Problem) -> list[str]:
         costs = zip(was.costs.tolist(), now.costs.tolist(), strict=True)
         found += _change_of_list("cost", list(costs), [now.name(arm) for arm in range(now.n)])
     if was.n_items == now.n_items and was.items is not None and was.items.digest != now.items.digest:  # type: ignore[union-attr]
-        found.append("the items, their ids or their order are others")
+        found.append("the items, their ids or their order have changed")
     if (was.known and was.known.digest) != (now.known and now.known.digest):
-        found.append("the scores that are `known` are others")
+        found.append("the scores in `known` have changed")
     if was.own_bounds != now.own_bounds:
         every: list[list[Any]] = [one.own_bounds or [one.bounds for _ in one.arms] for one in (was, now)]
         pairs = [*zip(*every, strict=True)]

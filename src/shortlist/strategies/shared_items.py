@@ -511,8 +511,8 @@ def _assumption(problem: Problem) -> str:
         return f"blocks are independent of each other, and rewards {values}"
     if problem.target == "population":
         return f"items were drawn independently from the population of interest, and scores {values}"
-    means = f"means are over these {problem.n_items:,} items"
-    return f"{means}, scores {values}, and no score depends on when or in which order it was measured"
+    means = f"a true mean is the average over these {problem.n_items:,} items"
+    return f"scores {values}, and no score depends on when or in which order it was measured ({means})"
 
 
 def _refused(*_: object) -> Open:
