@@ -253,9 +253,9 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     assert few.notes[0] in str(few)
     nothing = certify(problem, [[9, 9, 0]], successes=[[1, 1, 0]])
     assert nothing.why_nothing == "Nothing is certified yet."
-    assert nothing.notes == ("Block 1 lacks C, and does not count for pairs with them.",)
+    assert nothing.notes == ("Block 1 lacks C, and is not used to compare them with others.",)
     two = certify(question(3, 2), [[9000, 9000, 9000]], successes=[[3000, 1000, 2500]])
-    assert "each of the 2 selected arms has fewer than 2 others that are better by more than 0" in str(two)
+    assert "fewer than 2 others that lead it consistently, by more than 0 in every block" in str(two)
 
 
 def test_bounds_goals_and_all_arms() -> None:
