@@ -216,8 +216,8 @@ FAULTS = (
     Fault(
         "calls: the larger ones come late",
         "session/call_plan.py",
-        "np.divmod(2 * turn * (counts % k) + k, 2 * k)",
-        "np.divmod(2 * turn * (counts % k), 2 * k)",
+        "np.divmod(2 * turn * more[places] + k, 2 * k)",
+        "np.divmod(2 * turn * more[places], 2 * k)",
     ),
     Fault(
         "calls: a part of a large ticket is not found",

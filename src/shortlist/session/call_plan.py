@@ -171,7 +171,15 @@ class CallPlan:
     @cached_property
     def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
         """Arms, counts and first pulls of all calls."""
-        return self._pulls_of(self._places, np.arange(self.n_calls))
+        of, places = self.tickets, self._places
+        if self.ends is None:
+            return of.arms, of.counts, of.first_pulls
+        first_calls = self.ends - self.n_by_ticket
+        starts = self._starts(places, np.arange(self.n_calls) - first_calls[places])
+        stops = np.empty_like(starts)  # a call ends where the next one of its ticket starts
+        stops[:-1] = starts[1:]
+        stops[self.ends - 1] = of.counts
+        return of.arms[places], stops - starts, of.first_pulls[places] + starts
 
     def find(self, parts: Tickets) -> IntArray:
         """Return the numbers of calls that are given as parts of tickets; -1 for parts that are not calls."""
@@ -213,17 +221,21 @@ class CallPlan:
 
     def _starts(self, places: IntArray, turn: IntArray) -> IntArray:
         """Return the number of pulls of the same ticket before a call."""
-        counts = self.tickets.counts[places]
         if self.cuts is not None:
             found: IntArray = self.cuts[self._first_cuts[places] + turn] - self.tickets.first_pulls[places]
             return found
         if self.is_interleaved:  # turn * counts / k, rounded half to even: larger calls are not early or late
-            k = self.n_by_ticket[places]
-            whole, rest = np.divmod(2 * turn * (counts % k) + k, 2 * k)
-            starts: IntArray = turn * (counts // k) + whole
+            k, (each, more) = self.n_by_ticket[places], self._per_call
+            whole, rest = np.divmod(2 * turn * more[places] + k, 2 * k)
+            starts: IntArray = turn * each[places] + whole
             starts -= (rest == 0) & (starts % 2 == 1)
             return starts
-        return np.minimum(turn * (self.pulls_per_call or 1), counts)
+        return np.minimum(turn * (self.pulls_per_call or 1), self.tickets.counts[places])
+
+    @cached_property
+    def _per_call(self) -> tuple[IntArray, IntArray]:
+        """For each ticket, its pulls divided by its calls: the whole part, and the remainder."""
+        return np.divmod(self.tickets.counts, self.n_by_ticket)
 
     # --- calls in the order in which they are made ----------------------------------------------------
 
