@@ -1,5 +1,7 @@
 """Plans: the certified worst case of every strategy, and the lower bound for every algorithm."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

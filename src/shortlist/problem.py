@@ -1,5 +1,7 @@
 """The problem: the m best of n arms, to within epsilon, with probability 1 - delta."""
 
+from __future__ import annotations
+
 import hashlib
 import struct
 from collections.abc import Callable, Sequence
@@ -215,7 +217,7 @@ class Problem:
         """Whether a step of rewards was declared, other than that of 0/1 rewards."""
         return self.step is not None and not self.is_binary
 
-    def in_order(self, seed: int) -> "Problem":
+    def in_order(self, seed: int) -> Problem:
         """Return the problem with its known scores in the order in which a run takes the items."""
         if self.items is None or self.known is None:
             return self
@@ -439,7 +441,7 @@ class Problem:
             data["step"] = self.step
         return data | {"digest": self.digest}
 
-    def changed(self, **changes: Any) -> "Problem":
+    def changed(self, **changes: Any) -> Problem:
         """Return the same problem with some of its parts replaced.
 
         A kind of rewards without variances, as in ``changed(rewards=Gaussian)``, keeps the variances.
@@ -457,7 +459,7 @@ class Problem:
             parts.setdefault("variances", self.variances)
         return Problem(**parts)
 
-    def with_variances(self, variances: ArrayLike, **changes: Any) -> "Problem":
+    def with_variances(self, variances: ArrayLike, **changes: Any) -> Problem:
         """Return the problem that remains once variances, or bounds on them, are known."""
         return self.changed(**({"rewards": SubGaussian(variances)} | changes))
 
@@ -467,7 +469,7 @@ class Problem:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __reduce__(self) -> tuple[Callable[[], "Problem"], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[[], Problem], tuple[()]]:
         return partial(Problem, **self._parts), ()
 
     @property

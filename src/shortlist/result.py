@@ -1,5 +1,7 @@
 """The result of a run: the selected arms, their guarantee, and the cost."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from enum import Enum
@@ -167,6 +169,10 @@ class Result:
         is_one = self.n_reissued == 1
         tickets, each = ("1 ticket", "") if is_one else (f"{self.n_reissued:,} tickets", " to each")
         assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
+        if assumed and self.problem.has_pool:
+            assumed += (
+                " If an item always gets the same score, declare `reproducible`."
+            )
         return (
             f"{tickets} may have been measured more than once, since a measurement was interrupted, failed "
             f"or came late. The first answer{each} counts.{assumed}"
@@ -177,7 +183,21 @@ class Result:
         """What is certified although the strategy has not ended, as a sentence; empty if it has."""
         if self.certificate is None or self.stop in {Stop.CERTIFIED, Stop.UNPROVED}:
             return ""
-        return self.certificate.sentence
+        return " ".join(filter(None, (self.certificate.sentence, self._better_means)))
+
+    @property
+    def _better_means(self) -> str:
+        """A sentence on arms that are not selected, although their observed means are better; else empty."""
+        chosen, merits = self.indices, self.problem.merits(self.arms.means)
+        if not len(chosen):
+            return ""
+        others = np.setdiff1d(np.flatnonzero(merits > merits[chosen].min()), chosen)
+        if not len(others):
+            return ""
+        best = others[np.argsort(-merits[others], kind="stable")]
+        some = ", ".join(f"{self.problem.name(int(arm))} ({self.arms.means[arm]:.4g})" for arm in best[:3])
+        more = "" if len(best) <= 3 else f" and of {len(best) - 3:,} more"
+        return f"Observed means of {some}{more} are better, but less is certified for these arms so far."
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """What is known of the rewards: `Bounded`, `Bernoulli`, `SubGaussian`, or `Gaussian`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 

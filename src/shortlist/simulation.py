@@ -1,5 +1,7 @@
 """Many runs at once: replications of a strategy on simulated arms, advanced side by side."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -203,7 +205,7 @@ def _simulate_blocks(
     problem: Problem,
     means: ArrayLike,
     strategy: str,
-    noise: "_BlockNoise",
+    noise: _BlockNoise,
     replications: int,
     seed: int,
     budget: int | None,
@@ -250,7 +252,7 @@ class _BlockNoise:
         rewards: str | None,
         correlation: float | None,
         covariance: ArrayLike | None,
-    ) -> "_BlockNoise":
+    ) -> _BlockNoise:
         share = 0.0 if correlation is None else checked_correlation(correlation)
         if rewards is not None and rewards != default_rewards(problem):
             raise InvalidProblem(f"in blocks, rewards are {default_rewards(problem)} for this problem.")
@@ -287,7 +289,7 @@ def _run_cells(
     rules: Strategy[Any],
     state: Any,
     up_to: Callable[[int], FloatArray],
-    outcome: "_Outcome",
+    outcome: _Outcome,
     lane: int,
     budget: int | None,
 ) -> None:
@@ -311,7 +313,7 @@ def _run_cells(
 
 
 def _outcomes(
-    problem: Problem, rules: Strategy[Any], rewards: str, seed: int, outcome: "_Outcome", means: FloatArray
+    problem: Problem, rules: Strategy[Any], rewards: str, seed: int, outcome: _Outcome, means: FloatArray
 ) -> Simulation:
     return Simulation(
         problem=problem,
@@ -365,7 +367,7 @@ class _Outcome:
     is_final: BoolArray
 
     @classmethod
-    def empty(cls, replications: int, n_selected: int) -> "_Outcome":
+    def empty(cls, replications: int, n_selected: int) -> _Outcome:
         selected = np.full((replications, n_selected), -1, dtype=np.int64)
         return cls(np.zeros(replications, dtype=np.int64), selected, np.zeros(replications, dtype=np.bool_))
 
@@ -423,7 +425,7 @@ class _Running:
     rngs: list[np.random.Generator]
     outcome: _Outcome
 
-    def keep(self, is_kept: BoolArray) -> "_Running":
+    def keep(self, is_kept: BoolArray) -> _Running:
         rngs = [rng for rng, kept in zip(self.rngs, is_kept, strict=True) if kept]
         return _Running(self.lanes[is_kept], rngs, self.outcome)
 

@@ -5,6 +5,8 @@ times within a block are compared, so a machine that slows down during the run d
 is that of blocks (docs/theory.md, section 41), about logarithms of times.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,7 +50,7 @@ def time(
     shell: bool = False,
     ignore_failure: bool = False,
     progress: Callable[[Session], None] | bool | None = None,
-) -> "Timings":
+) -> Timings:
     """Return which of some functions or commands is the fastest, to within 2 %.
 
     Functions are called without arguments, quick ones repeatedly: one timing takes 5 ms or more. A command is
@@ -110,7 +112,7 @@ class TimingRun:
     source: TimingSource
 
     @classmethod
-    def of(cls, arms: Any, within: float, *, m: int, delta: float, warmup: int, **how: bool) -> "TimingRun":
+    def of(cls, arms: Any, within: float, *, m: int, delta: float, warmup: int, **how: bool) -> TimingRun:
         """Return the run of some functions or commands; see `time`."""
         given = _by_name(arms)
         problem = timing_problem(list(given), within, m=m, delta=delta)
@@ -126,14 +128,14 @@ class TimingRun:
         with Session(self.problem, seed=seed, store=store, name=name) as session:
             yield session
 
-    def driven(self, session: Session, **limits: Any) -> "Timings":
+    def driven(self, session: Session, **limits: Any) -> Timings:
         """Time until the answer is certified, or a limit is reached."""
         if not session.is_done:
             self.source.warm_up()
         result = drive(session, self.source, turns=1, retries=0, **limits)
         return self.so_far(session, result)
 
-    def so_far(self, session: Session, result: Result | None = None) -> "Timings":
+    def so_far(self, session: Session, result: Result | None = None) -> Timings:
         """Return what is known by now."""
         return Timings(result or session.result, log_times(session), self.source.warmup)
 

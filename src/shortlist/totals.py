@@ -1,5 +1,7 @@
 """Results that were measured elsewhere: how many rewards of which arm, and their mean; what they certify."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +68,7 @@ class Totals:
         successes: Any = None,
         *,
         keep_empty: bool = False,
-    ) -> "Totals":
+    ) -> Totals:
         """Return results as given by a person or a program; see `certify` and `Session.feed`.
 
         Rows without rewards say nothing, and are left out unless `keep_empty`.

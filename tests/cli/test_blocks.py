@@ -176,7 +176,7 @@ def test_certify_reads_a_table_of_blocks(call: Calls) -> None:
     call.write("days.csv", "\n".join(["day,a,b,c", *lines]))
     done = call("certify", "days.csv", "--scores", "--within-blocks", "--epsilon", "0.4")
     assert done.status == 0, done.err
-    assert done.words.startswith("Best so far: c With probability at least 95 %")
+    assert done.words.startswith("Best certified so far: c With probability at least 95 %")
     assert "differences of rewards within a block are Gaussian" in done.words
     bounded = call(
         "certify", "days.csv", "--scores", "--within-blocks", "--epsilon", "0.4", "--bounds", "-500", "500"

@@ -87,12 +87,12 @@ def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Cal
     sheet(call, "mon", {"control": (3000, 30), "short": (1000, 45), "video": (1000, 55)})
     done = call("feed", "page", "mon.csv")
     assert done.status == 0
-    assert "Best so far: video." in done.words
+    assert "Best certified so far: video." in done.words
     assert "(asked: 0.01)" in done.words
     assert "Can be dropped, since a right answer does not need them: control." in done.words
     assert "best divided among" in done.words
     assert "control" not in done.words.partition("best divided among")[2].partition(".")[0]
-    assert "Best so far: video." in call("status", "page").words
+    assert "Best certified so far: video." in call("status", "page").words
     assert "5,000 fed" in call("status", "page").words
 
 
@@ -184,7 +184,7 @@ def test_certify_says_what_means_prove(call: Calls) -> None:
     call.write("scores.csv", "arm,pulls,mean\nA,400,0.61\nB,400,0.82\nB,100,0.8\nC,300,0.55\n")
     done = call("certify", "scores.csv", "--epsilon", "0.1", "--bounds", "0", "1")
     assert done.status == 0
-    assert "Best so far: B" in done.words
+    assert "Best certified so far: B" in done.words
     assert call("certify", "scores.csv", "-m", "2", "--epsilon", "0.001", "--bounds", "0", "1").status == 3
     assert call("certify", "scores.csv", "--epsilon", "0.1", "--variance", "0.04").status == 0
     least = call("certify", "scores.csv", "--epsilon", "0.1", "--variance", "0.04", "--minimise", "--json")
@@ -211,7 +211,7 @@ def test_a_deadline_ends_with_what_is_certified_and_how_to_resume(call: Calls) -
     assert "The deadline passed before the strategy ended." in done.words
     assert "To resume, without a deadline" in done.err
     assert "--deadline" not in done.err.partition("shortlist run")[2]
-    assert "Best so far: arm-" in call("status", "trial").words
+    assert "Best certified so far: arm-" in call("status", "trial").words
 
 
 def test_stop_ends_a_run_that_is_under_way(call: Calls) -> None:
@@ -311,7 +311,7 @@ def test_certify_says_what_a_table_of_scores_proves(call: Calls) -> None:
     table_of_scores(call)
     whole = call("certify", "scores.csv", "--scores", "--epsilon", "0.1")
     assert whole.status == 0
-    assert whole.words.startswith("Best so far: a With probability at least 95 %")
+    assert whole.words.startswith("Best certified so far: a With probability at least 95 %")
     assert "a true mean is the average over these 60 items" in whole.words
     table_of_scores(call, 30)
     found = call("certify", "scores.csv", "--scores", "--epsilon", "0.1", "--seed", "7", "--json")

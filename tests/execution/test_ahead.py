@@ -235,3 +235,18 @@ def test_threads_give_the_answer_of_one(goal: str) -> None:
     alone = sl.select(look_up, problem)
     assert found.selected == alone.selected
     assert found.n_pulls - found.n_ahead == alone.n_pulls
+
+
+def test_rows_that_are_known_are_never_measured() -> None:
+    known = {arm: TABLE[arm].tolist() for arm in (int(TABLE.mean(axis=1).argmax()), 0)}
+    problem, called = PROBLEM.changed(known=known), set()
+
+    def measure(arm: int, items: list[int]) -> list[float]:
+        called.add(arm)
+        time.sleep(0.0005)
+        return look_up(arm, items)
+
+    found = sl.select(measure, problem, concurrency=8, pulls_per_call=1)
+    assert found.selected == sl.select(look_up, problem).selected
+    assert not called & known.keys()
+    assert found.n_pulls + found.n_saved == problem.n_cells

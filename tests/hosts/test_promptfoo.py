@@ -94,7 +94,7 @@ def test_results_are_a_table(folder: Path) -> None:
     (folder / "tests.csv").unlink()  # which is no table of scores
     found = CliRunner().invoke(shortlist, ["certify", str(folder), "--scores", "--epsilon", "0.1"])
     assert found.exit_code == 0, found.output
-    assert "Best so far: good" in found.output
+    assert "Best certified so far: good" in found.output
 
 
 def test_prompts_and_providers_are_arms(folder: Path) -> None:

@@ -930,7 +930,7 @@ def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) ->
     page.fill("#label", "monday")
     page.click("#feed [type=submit]")
     said = spot(page, "#fed-said")
-    expect(said).to_contain_text("2 rows added, 0 already known, 0 corrected. Best so far: B.")
+    expect(said).to_contain_text("2 rows added, 0 already known, 0 corrected. Best certified so far: B.")
     page.fill("#sheet", "variant,visitors,conversions\nA,2000,600\nB,2000,90")
     page.fill("#label", "tuesday")
     page.click("#feed [type=submit]")

@@ -457,6 +457,12 @@ FAULTS = (
         "history.rules.likely_ends is None or history.is_final",
     ),
     Fault(
+        "ahead: rows that are known are measured again",
+        "session/session.py",
+        "                limits[self.problem.known.arms] = 0\n",
+        "                pass\n",
+    ),
+    Fault(
         "ahead: a budget is spent on what may not be needed",
         "execution/scheduler.py",
         "may_run_ahead=budget is None",

@@ -5,6 +5,8 @@ what to measure, as long as the choice depended on earlier rewards only. So whoe
 the smallest epsilon that is certified then (docs/theory.md, section 36).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -65,13 +67,13 @@ class Certificate:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of_nothing(cls, problem: Problem, why: str) -> "Certificate":
+    def of_nothing(cls, problem: Problem, why: str) -> Certificate:
         """Return the certificate of nothing."""
         nothing = np.empty(0, dtype=np.int64)
         return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why)
 
     @classmethod
-    def at_end(cls, problem: Problem, selected: IntArray, promise: Guarantee) -> "Certificate":
+    def at_end(cls, problem: Problem, selected: IntArray, promise: Guarantee) -> Certificate:
         """Return the certificate of a strategy that ended by its own rule, with this guarantee."""
         statuses = np.full(problem.n, OUT)
         statuses[selected] = IN
@@ -90,7 +92,7 @@ class Certificate:
         merits: FloatArray,
         promise: Guarantee,
         notes: tuple[str, ...] = (),
-    ) -> "Certificate":
+    ) -> Certificate:
         """Return the certificate of selected arms, each of which has an epsilon of its own.
 
         `is_out` and `merits` are of all arms. Arms that are not selected are out where it says so.
@@ -128,7 +130,7 @@ class Certificate:
         asked = f" (asked: {self.problem.epsilon:g})" if is_short else ""
         return f"{self.guarantee.sentence.removesuffix('.')}{asked}."
 
-    def provided(self, assumption: str) -> "Certificate":
+    def provided(self, assumption: str) -> Certificate:
         """Return the same with one more assumption."""
         return replace(self, guarantee=self.guarantee and self.guarantee.provided(assumption))
 
@@ -163,7 +165,7 @@ class Certificate:
             return " ".join((self.sentence, *self.notes))
         names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
         proof = f"Proof: {self.guarantee.source}, provided that {self.guarantee.assumption}."
-        return "\n".join((f"Best so far: {names}", f"{self.sentence} {proof}", *self.notes))
+        return "\n".join((f"Best certified so far: {names}", f"{self.sentence} {proof}", *self.notes))
 
 
 def named(problem: Problem, arms: IntArray) -> str:

@@ -137,7 +137,7 @@ def _best_so_far(certified: "Certificate") -> str:
     """Return the selected arms in words, if something is certified and they are few."""
     if not certified.selected or len(certified.selected) > _MOST_NAMED:
         return ""
-    return f" Best so far: {', '.join(certified.selected)}."
+    return f" Best certified so far: {', '.join(certified.selected)}."
 
 
 def _pulls(session: "Driven") -> str:

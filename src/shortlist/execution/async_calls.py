@@ -4,6 +4,8 @@ Every running call has a thread, which only waits for its coroutine. So retries,
 order of calls are the same as for other functions.
 """
 
+from __future__ import annotations
+
 import asyncio
 import inspect
 import threading

@@ -1,5 +1,7 @@
 """The main loop: gets tickets from a session and measures them, with one worker or with many."""
 
+from __future__ import annotations
+
 import asyncio
 import math
 import sys

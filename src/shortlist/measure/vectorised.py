@@ -4,6 +4,8 @@ Its arrays may be those of NumPy, or of another library, on a GPU for example. R
 where they are, and only summaries are copied to NumPy.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

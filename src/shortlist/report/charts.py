@@ -35,7 +35,7 @@ def rounds_figure(report: Report) -> str:
     picture = Picture(_HEIGHT, "Arms pulled in each round", said)
     _columns_drawn(picture, heights, "arms", "steps in")
     _below(picture, ["round 0", f"{n - 1:,}"] if n > 1 else ["round 0"])
-    legend = "Each round pulls the arms that are still open; settled arms are not pulled again."
+    legend = "Each round pulls some of the open arms. A settled arm is open again if other arms lead."
     if n > _MOST_COLUMNS:
         legend += f" Each column covers several of the {n:,} rounds and shows the largest number of arms."
     if rounds.n_whole < n:

@@ -66,7 +66,7 @@ def resuming(origin: Origin, seed: int, store: str = "", *, is_fed: bool = False
         return shlex.join(["shortlist", "feed", origin.run, "results.csv", *where])
     if origin.settings is not None and "measure" not in origin.settings:
         given = f", store={store!r}" if store else ""
-        return f"sl.select(measure, problem{given}, name={origin.run!r})"
+        return f"sl.select(measure, problem{given}, name={origin.run!r})  # and a budget, if it has one"
     if origin.settings is None:
         return shlex.join(["shortlist", "ask", origin.run, "-o", "tickets.csv", *where])
     words = ["shortlist", "run", origin.file, "--name", origin.run]

@@ -60,7 +60,7 @@ def _arms(report: Report) -> str:
     ]
     more = report.n_above - len(some)
     what = "Selected" if report.state in {"certified", "unproved"} else "Kept"
-    what = what if report.is_finished else "Leading so far"
+    what = what if report.is_finished else "Best certified so far"
     return f"{what}: {', '.join(named)}" + (f" and {more:,} more." if more else ".")
 
 

@@ -210,7 +210,8 @@ def _so_far(history: RunState) -> Text:
     if found.guarantee is None:
         return Text(found.sentence)
     return Text(
-        f"Best so far: {_some(found.selected)}. {found.sentence} {status_words(found)}", style="green"
+        f"Best certified so far: {_some(found.selected)}. {found.sentence} {status_words(found)}",
+        style="green",
     )
 
 
@@ -237,7 +238,7 @@ def fed_lines(history: RunState) -> list[str]:
     said, ended = found.sentence, history.result
     if ended.guarantee is not None:
         said = " ".join(filter(None, (ended.guarantee.sentence, closer(ended))))
-    lines = [f"Best so far: {_some(found.selected)}.", said]
+    lines = [f"Best certified so far: {_some(found.selected)}.", said]
     if dropped:
         lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]

@@ -5,6 +5,8 @@ log determines the state of a session. A round counts only when it is complete, 
 answers arrive nor their number per call has any effect.
 """
 
+from __future__ import annotations
+
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
@@ -175,7 +177,7 @@ class Session:
             )
 
     @classmethod
-    def resume(cls, store: Where, name: str = "main") -> "Session":
+    def resume(cls, store: Where, name: str = "main") -> Session:
         """Return the session of an existing run in a store, whatever its question."""
         log = RunLog(open_store(store, must_exist=True), name)
         log.catch_up()
@@ -184,7 +186,7 @@ class Session:
         return session
 
     @classmethod
-    def following(cls, log: RunLog) -> "Session":
+    def following(cls, log: RunLog) -> Session:
         """Return the session of a run whose log is open already; closing it leaves the store open."""
         session = cls.__new__(cls)
         session.is_private = session.is_new = session._is_own_store = False
@@ -193,7 +195,7 @@ class Session:
         return session
 
     @classmethod
-    def replay(cls, problem: Problem, strategy: str, events: Iterable[Event], *, seed: int = 0) -> "Session":
+    def replay(cls, problem: Problem, strategy: str, events: Iterable[Event], *, seed: int = 0) -> Session:
         """Return a session in memory after these events: answers, conflicts and scores."""
         session = cls(problem, strategy, seed=seed)
         for event in events:
@@ -216,7 +218,7 @@ class Session:
         if self._is_own_store:
             self._log.store.close()
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -682,6 +684,8 @@ class Session:
                 return nothing
             ends, reached = history.rules.likely_ends(history.state), history.reached
             limits = np.minimum(AHEAD * ends, self.problem.n_items).astype(np.int64)
+            if self.problem.known is not None:
+                limits[self.problem.known.arms] = 0
             arms = np.flatnonzero((limits > reached) & (ends > 0))
             if not len(arms):
                 return nothing
