@@ -717,7 +717,22 @@ def test_people_who_measure_get_few_rounds(call: Calls) -> None:
     single = call("begin", "field.toml", "--rounds", "1", "--json").data
     assert (single["run"], single["strategy"]) == ("field-single-stage", "single-stage")
     assert "not both" in call("begin", "field.toml", "--rounds", "1", "--strategy", "race").err
+    assert "--scale is only for unknown variances" in call("begin", "field.toml", "--scale", "2").err
     call.write(
         "coins.toml", question.replace("variances = [1.0, 1.0, 2.0, 0.5, 1.0]", 'n = 5\nnoise = "bernoulli"')
     )
     assert call("begin", "coins.toml", "--json").data["strategy"] == "race"  # results may be fed
+
+
+@pytest.mark.slow
+def test_what_few_rounds_cost_depends_on_the_standard_deviation(call: Calls) -> None:
+    """With less noise a strategy that certifies at any time needs few rounds; the others are marked."""
+    question = "[problem]\nm = 3\nepsilon = 0.5\ndelta = 0.05\nn = 12\n"
+    call.write("field.toml", f'{question}noise = "gaussian-unknown"\n')
+    noisy, quiet = call("begin", "field.toml"), call("begin", "field.toml", "--scale", "0.5", "--name", "b")
+    assert "strategy dudewicz-dalal" in noisy.words
+    assert "this run * Medians of" in noisy.words
+    assert "strategy paired-race" in quiet.words
+    assert "standard deviation 0.5." in quiet.words
+    assert "(*) Certifies nothing before its end." in quiet.words
+    assert max(map(len, noisy.out.splitlines())) <= 80

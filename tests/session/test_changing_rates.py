@@ -12,6 +12,7 @@ from shortlist.errors import InvalidAnswers, InvalidProblem
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.report.run_text import fed_lines
+from shortlist.report.verdict import closer
 from shortlist.session import Session
 from shortlist.session.feeding import rows_of_sheet
 from shortlist.session.slips import unusual_rows
@@ -238,3 +239,15 @@ def test_days_of_other_levels_are_no_slips_if_arms_are_compared_within_days() ->
         fed(session, MONDAY, label="mon")
         rows = session.fed_rows(NAMES, SUNDAY[0], None, None, SUNDAY[1], "sun")
         assert bool(unusual_rows(session.history, rows)) == is_doubted
+
+
+def test_blocks_never_speak_of_the_true_best() -> None:
+    """In the mean over days another arm may be better, even if none leads by anything in every block."""
+    session = Session(VARIANTS, "block-race")
+    for day in range(7):
+        session.feed(
+            [0, 1, 2], [9000, 9000, 9000], successes=[300, 900, 300], label=f"day {day}", block=f"day {day}"
+        )
+    assert session.result.is_answer
+    assert session.result.certified_epsilon == 0
+    assert closer(session.result) == "Even 0 is certified (asked: 0.01)."

@@ -35,6 +35,11 @@ _FEW = 10  # rounds for people who measure
     help="Use the strategy that usually takes the fewest pulls within this many rounds.  [default: 10 if "
     "FILE has no [measure] section, and rewards have no bounds]",
 )
+@click.option(
+    "--scale",
+    type=float,
+    help="For unknown variances: choose by the usual pulls for this standard deviation.",
+)
 @reissue_option
 @click.option(
     "--reproducible",
@@ -49,6 +54,7 @@ def command(
     seed: int,
     name: str | None,
     rounds: int | None,
+    scale: float | None,
     no_reissue: bool,
     reproducible: bool,
     where: str,
@@ -89,6 +95,8 @@ def command(
         )
     problem = read_problem(file)
     reissue = False if no_reissue else read_reissue(file)
+    if scale is not None and problem.knows_variances:
+        raise InvalidProblem("--scale is only for unknown variances; omit it, since these are known.")
     if rounds is not None and strategy != "auto":
         raise InvalidProblem("--rounds chooses the strategy; give it or --strategy, not both.")
     is_free = not (is_measured(file) or problem.is_bounded or problem.pilot is not None)
@@ -98,7 +106,7 @@ def command(
         if rounds is None and strategy == "auto" and plain in store.runs():
             strategy = look_at(store, plain).history.began.strategy
         elif rounds is not None or is_by_hand:
-            usual = _usual(problem)
+            usual = _usual(problem, scale)
             strategy = "auto" if usual is None else _few_rounds(problem, usual, rounds or _FEW)
         name = plain if rounds is None else name_for(file, name, strategy, seed)
         with naming_another_run(name):
@@ -123,7 +131,7 @@ def command(
             f"Run {session.name} {state}, strategy {session.strategy}; {asks}. Saved in {shown(where)}."
         )
         if usual is not None and session.is_new and len(usual.choices) > 1:
-            show(_choices(usual, session.strategy))
+            show(_choices(problem, usual, session.strategy))
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '-o', 'tickets.csv')}")
             if can_be_fed(session.history):
@@ -131,11 +139,13 @@ def command(
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 
 
-def _usual(problem: "Problem") -> "Usual | None":
+def _usual(problem: "Problem", scale: float | None) -> "Usual | None":
     """Return the usual cost of the strategies of a question; None if there is nothing to choose from."""
     from shortlist.planning import plan
 
-    return None if problem.items is not None or problem.m == problem.n else plan(problem).usual
+    if problem.items is not None or problem.m == problem.n:
+        return None
+    return plan(problem).usual_at(None, scale)
 
 
 def _few_rounds(problem: "Problem", usual: "Usual", rounds: int) -> str:
@@ -152,21 +162,29 @@ def _few_rounds(problem: "Problem", usual: "Usual", rounds: int) -> str:
     return min(fit, key=lambda row: row.worst_case_pulls or 0).strategy
 
 
-def _choices(usual: "Usual", chosen: str) -> "RenderableType":
+def _choices(problem: "Problem", usual: "Usual", chosen: str) -> "RenderableType":
     """Return the usual cost of the strategy, and of others with fewer pulls or fewer rounds."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     from shortlist.report.worker_text import counted
+    from shortlist.strategies import strategy_for
 
+    at_end = [name for name in usual.choices if strategy_for(name, problem).anytime is None]
     table = Table(box=None, pad_edge=False, show_header=False)
     for justify in ("left", "right", "left", "left"):
         table.add_column(justify=justify, no_wrap=True)
     for name, found in usual.choices.items():
         how = "this run" if name == chosen else f"--strategy {name}"
+        how += " *" if name in at_end else ""
         rounds = f"in {counted(found.rounds or 0, 'round')}"
         table.add_row(
             f"  {name}", counted(found.median, "pull"), rounds, how, style="bold" * (name == chosen)
         )
-    return Group(Text(f"Usual cost, by {usual.replications} simulated runs each:"), table)
+    notes = [f"Medians of {usual.replications} simulated runs: {usual.instance}."]
+    if not problem.knows_variances:
+        notes.append("If you know the standard deviation better, give --scale.")
+    if at_end:
+        notes.append("(*) Certifies nothing before its end. Strategies without the mark do so at any time.")
+    return Group(Text("Usual cost:"), table, Text(" ".join(notes)))

@@ -1,6 +1,6 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
-from shortlist.certificates import Certificate, Guarantee
+from shortlist.certificates import Certificate, Guarantee, Scope
 from shortlist.planning import row_of
 from shortlist.report.model import Report
 from shortlist.report.text_format import large, percent
@@ -171,7 +171,8 @@ def closer(result: Result) -> str:
     """Return what is certified beyond what was asked for, if results were fed; otherwise empty."""
     if not (result.n_fed and result.is_answer and result.certified_epsilon < result.problem.epsilon):
         return ""
-    if result.certified_epsilon == 0:
+    promise = None if result.certificate is None else result.certificate.guarantee
+    if result.certified_epsilon == 0 and promise is not None and promise.scope is Scope.TOP_M:
         best = "the true best" if result.problem.m == 1 else f"the {result.problem.m:,} true best"
         return f"Even more is certified: {best}, up to ties."
     return f"Even {result.certified_epsilon:g} is certified (asked: {result.problem.epsilon:g})."
