@@ -9,6 +9,7 @@ import pytest
 import shortlist as sl
 from shortlist.report.model import Report, report_of_result
 from shortlist.report.page import page
+from shortlist.report.report_text import report_lines
 from shortlist.report.rows import MOST_ROWS, Left, shown
 from shortlist.report.run_warnings import _thin, findings_of
 from shortlist.report.verdict import standing
@@ -226,3 +227,11 @@ def test_rows_that_were_known_are_neither_counted_nor_doubted() -> None:
     assert result.indices.tolist() == [0]
     assert f"{result.n_pulls:,} of 1,000 scores" in str(result), "the known row is not measured"
     assert _thin(result) == [], "its mean is exact"
+    lines = report_lines(report_of_result(result))
+    assert f"arm-0 ({table[0].mean():.4f}, known before)" in lines[1]
+    errors = report_of_result(result).errors
+    assert errors is not None
+    assert errors[0] == 0
+    pulls = result.arms.pulls[1:]
+    spread = np.sqrt(problem.variances_at(result.arms.means, result.arms.pulls)[1:] / pulls)
+    assert errors[1:] == pytest.approx(spread * np.sqrt(1 - pulls / 200)), "a mean over all items is exact"

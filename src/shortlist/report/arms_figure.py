@@ -237,6 +237,8 @@ def _legend(report: Report) -> str:
         said += " Means are compared in the same blocks: what arms of a block have in common does not show."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
+    if problem.has_pool and problem.target == "pool":
+        said += " A mean over all items is exact."
     source = "the stated variances" if problem.knows_variances else "sample variances"
     source = "the observed means" if problem.is_bounded else source
     return (
@@ -257,6 +259,7 @@ def _table(report: Report, chosen: Shown) -> str:
     result, widths, kept = report.result, _half_widths(report), kept_word(report)
     epsilon, n_above = result.problem.epsilon, len(chosen.above)
     above, below = (kept, f"not {kept}") if report.is_finished else ("ahead", "behind")
+    known = () if result.problem.known is None else result.problem.known.arms
     rows = []
     for place, row in enumerate(chosen.rows):
         side = above if place < n_above else below
@@ -267,10 +270,11 @@ def _table(report: Report, chosen: Shown) -> str:
         mean, is_pulled = float(result.arms.means[row]), result.arms.pulls[row] > 0
         if report.is_partly_certified:
             side = _standing(report, row)
-        side = side if is_pulled or report.is_finished else unpulled_words(report)
-        is_known = is_pulled and report.errors is not None
-        width = mean_words(float(widths[row]), epsilon) if is_known else "–"
-        cells = [mean_words(mean, epsilon), width, f"{result.arms.pulls[row]:,}"]
+        side = side if is_pulled or row in known or report.is_finished else unpulled_words(report)
+        has_width = report.errors is not None and not math.isnan(report.errors[row])
+        width = mean_words(float(widths[row]), epsilon) if has_width else "–"
+        pulls = "known" if row in known else f"{result.arms.pulls[row]:,}"
+        cells = [mean_words(mean, epsilon), width, pulls]
         rows.append([markup.name(result.problem.name(row)), side, *cells])
     headings = ["arm", "outcome" if report.is_finished else "so far", "mean", "± 2 SE", "pulls"]
     return table(_TITLE, headings, rows)

@@ -228,7 +228,12 @@ def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray |
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         errors: FloatArray = np.sqrt(variances / pulls)
-    return np.where(pulls > 0, errors, np.nan)
+    errors = np.where(pulls > 0, errors, np.nan)
+    if result.problem.has_pool and result.problem.target == "pool":  # the items without a score are few
+        errors *= np.sqrt(np.maximum(1 - pulls / result.problem.n_items, 0))
+        if result.problem.known is not None:
+            errors[result.problem.known.arms] = 0.0
+    return errors
 
 
 def _pilot_variances(history: RunState) -> FloatArray | None:

@@ -17,6 +17,7 @@ from shortlist.report.verdict import (
     standing,
 )
 from shortlist.report.worker_text import counted, worker_words
+from shortlist.result import Result
 
 _MOST_WORKERS = 3
 
@@ -55,13 +56,19 @@ def _arms(report: Report) -> str:
     named = [
         f"{plain_name(result.problem.name(int(arm)))} "
         f"({mean_words(float(result.arms.means[arm]), result.problem.epsilon)}, "
-        f"{counted(int(result.arms.pulls[arm]), 'pull')})"
+        f"{_pulls(result, int(arm))})"
         for arm in some
     ]
     more = report.n_above - len(some)
     what = "Selected" if report.state in {"certified", "unproved"} else "Kept"
     what = what if report.is_finished else "Best certified so far"
     return f"{what}: {', '.join(named)}" + (f" and {more:,} more." if more else ".")
+
+
+def _pulls(result: Result, arm: int) -> str:
+    if result.problem.known is not None and arm in result.problem.known.arms:
+        return "known before"
+    return counted(int(result.arms.pulls[arm]), "score" if result.problem.has_pool else "pull")
 
 
 def _rivals(report: Report) -> str:
