@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +44,12 @@ def race(n: int) -> dict[str, float]:
     small = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=np.ones(9))
     sl.simulate(small, np.zeros(9), "race", replications=1)  # imports
     took, _ = seconds(lambda: sl.simulate(problem, means, "race", replications=1, seed=1))
-    rules, drawn = strategy_for("race", problem), 0
-    state, rng = rules.init(problem, ()), np.random.default_rng(np.random.SeedSequence(1, spawn_key=(0,)))
-    while not rules.verdict(state).is_final:
-        batch = rules.ask(state)
-        noise = rng.standard_normal(len(batch.arms)) / np.sqrt(batch.counts)
-        state, drawn = rules.tell(state, Moments(means[batch.arms] + noise)), drawn + len(batch.arms)
+    drawn = race_alone(problem, means)
     own, _ = seconds(lambda: np.random.default_rng(0).standard_normal(drawn))
     return {"race": took, "its normals": own, "ratio": took / own}
 
 
-def overhead(n: int) -> dict[str, float]:
+def overhead(n: int, block: int | None = 4096) -> dict[str, float]:
     """Return what `select` takes with a function that draws every reward; the best of five."""
 
     def measure(_arms: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -67,10 +63,22 @@ def overhead(n: int) -> dict[str, float]:
     found = []
     for _ in range(5):
         SPENT[0] = 0.0
-        took, _ = seconds(lambda: sl.select(sl.vectorised(measure), problem, "race"))
-        found.append((took / SPENT[0], took, SPENT[0]))
-    ratio, took, own = min(found)
-    return {"select": took, "the function": own, "ratio": ratio}
+        took, _ = seconds(lambda: sl.select(sl.vectorised(measure, block), problem, "race"))
+        alone, _ = seconds(lambda: race_alone(problem, np.zeros(n)))
+        found.append((took / SPENT[0], took, SPENT[0], alone))
+    ratio, took, own, alone = min(found)
+    return {"select": took, "the function": own, "ratio": ratio, "deciding alone": alone}
+
+
+def race_alone(problem: sl.Problem, means: FloatArray) -> int:
+    """Run the race alone, without a session; return how many means were drawn."""
+    rules, drawn = strategy_for("race", problem), 0
+    state, rng = rules.init(problem, ()), np.random.default_rng(np.random.SeedSequence(1, spawn_key=(0,)))
+    while not rules.verdict(state).is_final:
+        batch = rules.ask(state)
+        noise = rng.standard_normal(len(batch.arms)) / np.sqrt(batch.counts)
+        state, drawn = rules.tell(state, Moments(means[batch.arms] + noise)), drawn + len(batch.arms)
+    return drawn
 
 
 def telling(n: int) -> dict[str, float]:
@@ -135,6 +143,11 @@ def deciding(problem: sl.Problem, means: FloatArray, scales: FloatArray) -> None
 ROWS: dict[str, tuple[Callable[[int], dict[str, float]], int, str]] = {
     "race": (race, MILLION, "a simulated race, slippage, m = 1 (target: ratio at most 8)"),
     "overhead": (overhead, 10_000, "`select`, race, a function that draws every reward (target: ratio 3)"),
+    "overhead-one-call": (
+        partial(overhead, block=None),
+        10_000,
+        "the same with `block=None`: one call per round (target: ratio 3)",
+    ),
     "telling": (telling, MILLION, "a stored run, unknown variances (targets: 2 s to tell, 5 s to resume)"),
     "limits": (limits, SIZES[0], "t-cut-race through `select`, m = 1"),
     "limits-large": (limits, SIZES[1], "t-cut-race through `select`, m = 1"),
