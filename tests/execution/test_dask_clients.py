@@ -135,8 +135,12 @@ def test_a_call_that_kills_its_worker_once_is_done_again(client: Any, tmp_path: 
 
 def test_a_call_that_kills_every_worker_is_named_and_the_run_can_go_on(client: Any, tmp_path: Path) -> None:
     session = sl.Session(problem(), "race")
+    # If its workers die too often, a cluster gives up starting them anew, and calls wait for ever. So one that
+    # has killed two workers is given up before that.
+    settings = {"allowed-failures": 1, "no-workers-timeout": "120s"}
     with (
-        local_cluster() as doomed,  # if its workers die too often, a cluster gives up starting them anew
+        dask.config.set({f"distributed.scheduler.{name}": value for name, value in settings.items()}),
+        local_cluster() as doomed,
         Client(doomed, set_as_default=False) as other,
         pytest.raises(sl.errors.WorkersLost, match=r"KilledWorker.*arm-3 \(arm 3, round 0") as caught,
     ):
