@@ -273,7 +273,7 @@ def test_results_are_fed_block_by_block() -> None:
         again = client.post("/runs/page/feed", json={"sheet": sheet}).json()
         assert again["rows"] == {"new": 2, "known": 1, "corrected": 0}
         part = {"rows": [rows[0] | {"label": "rest"}]}
-        assert "once it is complete" in trouble_of(client.post("/runs/page/feed", json=part), 422)["message"]
+        assert "evaluated as a whole" in trouble_of(client.post("/runs/page/feed", json=part), 422)["message"]
 
 
 def test_an_answer_is_withdrawn_a_slip_refused_and_drivers_are_stopped() -> None:
