@@ -16,7 +16,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.problem import Problem, checked
 from shortlist.rewards import Gaussian
-from shortlist.strategies import names, strategy_for, strategy_named
+from shortlist.strategies import named, names, strategy_for, strategy_named
 from shortlist.strategies.pilot import size as pilot_size
 from shortlist.strategies.protocol import Strategy
 from shortlist.strategies.t_cut_race import pays as limits_pay
@@ -395,8 +395,9 @@ def _is_certified_within(name: str, problem: Problem, budget: int) -> bool:
     return row.is_certified and (row.worst_case_cost or 0) <= budget
 
 
-def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
+def resolve(strategy: str | Strategy[Any], problem: Problem, budget: int | None = None) -> str:
     """Return the name of a strategy; for "auto" the best one, within a budget if one can satisfy it."""
+    name = named(strategy)
     if checked(problem).items is not None:
         return _resolve_items(name, problem)
     if not problem.knows_variances:

@@ -170,9 +170,7 @@ class Result:
         tickets, each = ("1 ticket", "") if is_one else (f"{self.n_reissued:,} tickets", " to each")
         assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
         if assumed and self.problem.has_pool:
-            assumed += (
-                " If an item always gets the same score, declare `reproducible`."
-            )
+            assumed += " If an item always gets the same score, declare `reproducible`."
         return (
             f"{tickets} may have been measured more than once, since a measurement was interrupted, failed "
             f"or came late. The first answer{each} counts.{assumed}"
