@@ -114,9 +114,10 @@ class Result:
 
     @property
     def certified_epsilon(self) -> float:
-        """The smallest epsilon that is certified, larger than requested if the run stopped early.
+        """The smallest epsilon that is certified now for the selected arms; infinite if nothing is.
 
-        Infinite if nothing is certified.
+        It may be larger than requested if the run stopped early. More pulls usually lower it; it may rise
+        when other arms look best.
         """
         return math.inf if self.certificate is None else self.certificate.epsilon
 
