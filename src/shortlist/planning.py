@@ -187,7 +187,9 @@ class Plan:
         """The pulls that the recommendable strategies usually take; simulated when first used."""
         return self.usual_at()
 
-    def usual_at(self, rate: float | None = None, scale: float | None = None) -> Usual:
+    def usual_at(
+        self, rate: float | None = None, scale: float | None = None, correlation: float | None = None
+    ) -> Usual:
         """Return the pulls that strategies usually take: an estimate, unlike the worst case.
 
         A few runs are simulated on a reference instance: the m best arms lie just over epsilon ahead of all
@@ -201,8 +203,11 @@ class Plan:
             way between the bounds, where rewards vary most. They are simulated as one of the two bounds.
         scale
             For unknown variances: the standard deviation of all arms; by default twice epsilon.
+        correlation
+            With blocks: the correlation of any two arms within a block, from 0 to 1; by default 0, as if arms
+            were independent. Common random numbers pay the more, the larger it is.
         """
-        return usual_cost(self.problem, self.rows, rate=rate, scale=scale)
+        return usual_cost(self.problem, self.rows, rate=rate, scale=scale, correlation=correlation)
 
     @property
     def why(self) -> str:
@@ -358,6 +363,7 @@ def usual_cost(
     *,
     rate: float | None = None,
     scale: float | None = None,
+    correlation: float | None = None,
     effort: float = 1.0,
 ) -> Usual:
     """Return the usual pulls of certified strategies; imported late, as simulation is a layer above plans.
@@ -367,7 +373,8 @@ def usual_cost(
     """
     own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
     chosen = [row for row in rows if row.is_certified and row.strategy not in own]
-    found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale, effort)
+    estimate = import_module("shortlist.usual_cost").usual_cost
+    found: Usual = estimate(problem, chosen, rate, scale, effort, correlation)
     return found
 
 
