@@ -209,6 +209,17 @@ def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -
     assert json.loads(run("plan", str(file), "--json").out)["lower_bound"] is None
 
 
+def test_plan_with_a_budget_and_unknown_variances_names_the_command_to_run(
+    run: InProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "inv.toml"
+    file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "gaussian-unknown"\n')
+    said = " ".join(run("plan", str(file), "--budget", "1000").err.split())
+    assert "run with this budget, `shortlist run" in said
+    assert "inv.toml --budget 1000`" in said
+    assert "`select`" not in said
+
+
 def test_plan_refuses_an_unknown_kind_of_measurement(run: InProcess, tmp_path: Path) -> None:
     path = tmp_path / "question.toml"
     path.write_text(

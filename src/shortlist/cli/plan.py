@@ -87,6 +87,12 @@ def command(
     problem = question(file, instance, numbers)
     if is_given("rewards"):
         problem = _with_rewards(problem, file, rewards)
+    if budget is not None and problem.items is None and not problem.knows_variances:
+        raise InvalidProblem(
+            "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
+            f"them, if you have any; or run with this budget, `shortlist run {file} --budget {budget}`: the "
+            "result says what it certifies."
+        )
     found = planned(problem, budget, vary=vary)
     if no_usual and (rate, scale, correlation) != (None, None, None):
         raise InvalidProblem(

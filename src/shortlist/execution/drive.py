@@ -76,7 +76,9 @@ def select(
     """Return the m best arms of a problem, measured by a Python function.
 
     The result depends on the problem, the strategy, the seed, `pulls_per_call`, `turns` and the measurement,
-    and on nothing else: it is bit for bit the same with any executor and any number of workers.
+    and on nothing else: it is bit for bit the same with any executor and any number of workers. There is one
+    exception: on shared items and in blocks, workers that would wait measure ahead. Pulls that are then not
+    needed are counted in `n_pulls`, and given as `n_ahead`; selection and certificate stay the same.
 
     Parameters
     ----------
