@@ -503,7 +503,7 @@ def row_of(name: str, problem: Problem) -> Row:
     try:
         pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
         if pulls is None:
-            note = "no cap on its pulls"
+            note = "no cap on pulls"
     except InvalidProblem as caught:  # its number of pulls is too large to compute; that of others may not be
         note, error = "number of pulls too large to compute", caught
     if guarantee is None:
