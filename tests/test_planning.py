@@ -96,7 +96,7 @@ def test_where_a_race_would_promise_too_much_one_batch_is_taken() -> None:
 
 def test_what_is_not_recommended_says_why() -> None:
     planned = sl.plan(problem())
-    assert planned["lucb"].note == "no cap on its pulls"
+    assert planned["lucb"].note == "no cap on pulls"
     assert planned["medelim"].note == "only screens: keeps 6 arms"
     assert planned["adapted-medelim-published"].note == "has no guarantee"
     assert all(

@@ -146,6 +146,24 @@ def test_the_usual_rounds_are_those_of_the_longest_run() -> None:
     assert sl.plan(blocks).usual.pulls["paired-race"].rounds is None
 
 
+@pytest.mark.parametrize("rewards", [sl.Gaussian(), sl.Bernoulli()])
+def test_arms_that_share_conditions_usually_take_fewer_pulls(rewards: sl.Gaussian | sl.Bernoulli) -> None:
+    blocks = sl.Problem(1, 0.3, 0.05, n=3, rewards=rewards, items=sl.Blocks())
+    plan, name = sl.plan(blocks), sl.plan(blocks).best.strategy
+    alone, shared = plan.usual_at(), plan.usual_at(correlation=0.8)
+    assert alone.instance.endswith("; arms independent of each other")
+    assert shared.instance.endswith("; a correlation of 0.8 within blocks")
+    assert plan.usual_at(correlation=0).pulls == alone.pulls
+    if isinstance(rewards, sl.Gaussian):  # differences vary a fifth as much
+        assert shared.pulls[name].median < 0.5 * alone.pulls[name].median
+    else:
+        assert shared.pulls[name].median < alone.pulls[name].median
+    with pytest.raises(sl.InvalidProblem, match="must lie between 0 and 1"):
+        plan.usual_at(correlation=1.1)
+    with pytest.raises(sl.InvalidProblem, match="is only for blocks"):
+        sl.plan(KNOWN).usual_at(correlation=0.5)
+
+
 def test_choices_trade_pulls_for_rounds() -> None:
     usual = sl.planning.UsualPulls
     pulls = {

@@ -1,5 +1,7 @@
 """What a question usually costs, simulated only once in each process of the tests."""
 
+from typing import Any
+
 from shortlist import usual_cost
 from shortlist.arrays import FloatArray
 from shortlist.planning import UsualPulls
@@ -13,13 +15,13 @@ def simulated(
     problem: Problem,
     strategy: str,
     means: FloatArray,
-    variances: FloatArray | None,
+    how: dict[str, Any],
     n_runs: int,
     effort: float,
 ) -> UsualPulls | None:
     """Return what `usual_cost` would simulate, which depends on these arguments alone."""
-    spread = None if variances is None else variances.tobytes()
-    key = (problem.digest, strategy, means.tobytes(), spread, n_runs, effort)
+    given = repr({name: value.tolist() if hasattr(value, "tolist") else value for name, value in how.items()})
+    key = (problem.digest, strategy, means.tobytes(), given, n_runs, effort)
     if key not in _found:
-        _found[key] = _simulated(problem, strategy, means, variances, n_runs, effort)
+        _found[key] = _simulated(problem, strategy, means, how, n_runs, effort)
     return _found[key]

@@ -1,5 +1,7 @@
 """Write docs/paper-map.md: which symbol of the code implements which formula of which paper.
 
+The table of the theorems that guarantees cite follows from the guarantees of the strategies.
+
 A line that implements a formula ends with its address: ``# [ZT22] Alg. 1, line 3``. What follows a
 colon or a semicolon in such a comment is a remark and stays out of the map. `make docs-map` runs it.
 """
@@ -13,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.theory import sections
+
 ROOT = Path(__file__).parent.parent
 TARGET = Path("docs") / "paper-map.md"
 KEY = re.compile(r"\[([A-Z]+[0-9]{2})\]")
@@ -20,6 +24,14 @@ _COMMENT = re.compile(rf"# {KEY.pattern} (.+)")
 _ENTRY = re.compile(r"@\w+\{(\w+),\s*(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r"^\s*(author|title|year)\s*=\s*\{(.*)\},?$", re.MULTILINE)
 _FIRST = "ZT22"
+_THEOREM = re.compile(r"\[ZT22\] ((?:Theorem|Lemma) [A-Z0-9.]*[A-Z0-9])")
+_SECTIONS = re.compile(r"docs/theory\.md, sections? (\d+)(?: and (\d+))?")
+_PROMISED = {  # sections about a theorem, besides those that a guarantee names itself
+    "Lemma 5.1": ("2", "16"),
+    "Lemma 5.2": ("2", "4"),
+    "Theorem 5.3": ("2", "4"),
+    "Lemma C.1": ("2",),
+}
 _HEAD = """# From the papers to the code
 
 Each formula and the symbols of the package `shortlist` that implement it: first the paper that all began
@@ -68,7 +80,7 @@ def build(root: Path, *, with_lines: bool = False) -> str:
         name, file = place.symbol.removeprefix("shortlist."), f"../{place.file.as_posix()}"
         link = f"[`{name}`, line {place.line}]({file})" if with_lines else f"[`{name}`]({file})"
         rows[place.key][place.address].add(link)
-    parts = [_HEAD]
+    parts = [_HEAD, *_theorems(root)]
     for key in sorted(rows, key=lambda key: (key != _FIRST, key)):
         parts.append(f"## {key}\n\n{known.get(key, '')}\n\n| address | code |\n|---|---|")
         for address in sorted(rows[key], key=_natural):
@@ -76,6 +88,37 @@ def build(root: Path, *, with_lines: bool = False) -> str:
             parts.append(f"| `{escaped}` | {', '.join(sorted(rows[key][address], key=_natural))} |")
         parts.append("")
     return "\n".join(parts)
+
+
+def cited(root: Path) -> dict[str, list[tuple[str, Path, list[str]]]]:
+    """Return the theorems that guarantees cite: the strategy, its file, and sections of the theory."""
+    found: dict[str, list[tuple[str, Path, list[str]]]] = defaultdict(list)
+    for path in sorted((root / "src" / "shortlist" / "strategies").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Guarantee.of":
+                source = next(
+                    (ast.literal_eval(one) for one in node.args[1:2] if isinstance(one, ast.Constant)), ""
+                )
+                sections = [number for groups in _SECTIONS.findall(source) for number in groups if number]
+                for theorem in _THEOREM.findall(source):
+                    found[theorem].append((path.stem.replace("_", "-"), path.relative_to(root), sections))
+    return found
+
+
+def _theorems(root: Path) -> list[str]:
+    """Return the table of the theorems that guarantees cite."""
+    if not (rows := cited(root)):
+        return []
+    links = sections(root / "docs")
+    parts = [
+        "## Theorems that guarantees cite\n\n| theorem | strategy | sections of the theory |\n|---|---|---|"
+    ]
+    for theorem in sorted(rows, key=_natural):
+        for strategy, file, own in rows[theorem]:
+            numbers = sorted({*own, *_PROMISED.get(theorem, ())}, key=int)
+            where = ", ".join(f"[{number}]({links[number]})" for number in numbers)
+            parts.append(f"| {theorem} | [`{strategy}`](../{file.as_posix()}) | {where} |")
+    return [*parts, ""]
 
 
 def _places_in(path: Path, root: Path) -> Iterator[Place]:

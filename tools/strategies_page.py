@@ -19,6 +19,8 @@ _HEAD = """# Strategies
 
 Written by `make docs-reference` from the strategies themselves; do not edit.
 [How to choose](choosing.md) says when to take which; as a rule leave `strategy="auto"`.
+A strategy of your own can be tried without registering it: `sl.simulate(problem, means, MY_STRATEGY)`; see
+[Adding a strategy](../CONTRIBUTING.md#adding-a-strategy).
 
 - **promise**: *m best*, whatever the means: each selected arm is within epsilon of the m-th best. *If clear*:
   the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).

@@ -16,7 +16,7 @@ from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.problem import Problem, checked
 from shortlist.rewards import Gaussian
-from shortlist.strategies import names, strategy_for, strategy_named
+from shortlist.strategies import named, names, strategy_for, strategy_named
 from shortlist.strategies.pilot import size as pilot_size
 from shortlist.strategies.protocol import Strategy
 from shortlist.strategies.t_cut_race import pays as limits_pay
@@ -187,7 +187,9 @@ class Plan:
         """The pulls that the recommendable strategies usually take; simulated when first used."""
         return self.usual_at()
 
-    def usual_at(self, rate: float | None = None, scale: float | None = None) -> Usual:
+    def usual_at(
+        self, rate: float | None = None, scale: float | None = None, correlation: float | None = None
+    ) -> Usual:
         """Return the pulls that strategies usually take: an estimate, unlike the worst case.
 
         A few runs are simulated on a reference instance: the m best arms lie just over epsilon ahead of all
@@ -201,8 +203,11 @@ class Plan:
             way between the bounds, where rewards vary most. They are simulated as one of the two bounds.
         scale
             For unknown variances: the standard deviation of all arms; by default twice epsilon.
+        correlation
+            With blocks: the correlation of any two arms within a block, from 0 to 1; by default 0, as if arms
+            were independent. Common random numbers pay the more, the larger it is.
         """
-        return usual_cost(self.problem, self.rows, rate=rate, scale=scale)
+        return usual_cost(self.problem, self.rows, rate=rate, scale=scale, correlation=correlation)
 
     @property
     def why(self) -> str:
@@ -358,6 +363,7 @@ def usual_cost(
     *,
     rate: float | None = None,
     scale: float | None = None,
+    correlation: float | None = None,
     effort: float = 1.0,
 ) -> Usual:
     """Return the usual pulls of certified strategies; imported late, as simulation is a layer above plans.
@@ -367,7 +373,8 @@ def usual_cost(
     """
     own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
     chosen = [row for row in rows if row.is_certified and row.strategy not in own]
-    found: Usual = import_module("shortlist.usual_cost").usual_cost(problem, chosen, rate, scale, effort)
+    estimate = import_module("shortlist.usual_cost").usual_cost
+    found: Usual = estimate(problem, chosen, rate, scale, effort, correlation)
     return found
 
 
@@ -395,8 +402,9 @@ def _is_certified_within(name: str, problem: Problem, budget: int) -> bool:
     return row.is_certified and (row.worst_case_cost or 0) <= budget
 
 
-def resolve(name: str, problem: Problem, budget: int | None = None) -> str:
+def resolve(strategy: str | Strategy[Any], problem: Problem, budget: int | None = None) -> str:
     """Return the name of a strategy; for "auto" the best one, within a budget if one can satisfy it."""
+    name = named(strategy)
     if checked(problem).items is not None:
         return _resolve_items(name, problem)
     if not problem.knows_variances:
@@ -495,7 +503,7 @@ def row_of(name: str, problem: Problem) -> Row:
     try:
         pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
         if pulls is None:
-            note = "no cap on its pulls"
+            note = "no cap on pulls"
     except InvalidProblem as caught:  # its number of pulls is too large to compute; that of others may not be
         note, error = "number of pulls too large to compute", caught
     if guarantee is None:

@@ -114,9 +114,10 @@ class Result:
 
     @property
     def certified_epsilon(self) -> float:
-        """The smallest epsilon that is certified, larger than requested if the run stopped early.
+        """The smallest epsilon that is certified now for the selected arms; infinite if nothing is.
 
-        Infinite if nothing is certified.
+        It may be larger than requested if the run stopped early. More pulls usually lower it; it may rise
+        when other arms look best.
         """
         return math.inf if self.certificate is None else self.certificate.epsilon
 
@@ -157,8 +158,10 @@ class Result:
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
         cost = "" if self.problem.costs is None else f" at a cost of {self.cost:,.6g}"
         said = f"{pulls}{cost}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
-        ahead = f" {self.n_ahead:,} of them were measured ahead and not needed." if self.n_ahead else ""
-        scored = f" {self.n_scored:,} of them failed and were scored." if self.n_scored else ""
+        were = "was" if self.n_ahead == 1 else "were"
+        ahead = f" {self.n_ahead:,} of them {were} measured ahead and not needed." if self.n_ahead else ""
+        scored_were = "was" if self.n_scored == 1 else "were"
+        scored = f" {self.n_scored:,} of them failed and {scored_were} scored." if self.n_scored else ""
         return said + ahead + scored
 
     @property

@@ -101,7 +101,7 @@ class Simulation:
 def simulate(
     problem: Problem,
     means: ArrayLike,
-    strategy: str = "auto",
+    strategy: str | Strategy[Any] = "auto",
     *,
     variances: ArrayLike | None = None,
     replications: int = 100,
@@ -121,7 +121,8 @@ def simulate(
     means
         The true mean of every arm.
     strategy
-        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
+        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`), or a
+        `Strategy` of your own, which need not be registered.
     variances
         If the problem does not state them: the true variances, which the strategy does not see.
     replications
@@ -177,7 +178,7 @@ def simulate(
 def _simulate_items(
     problem: Problem,
     table: ArrayLike,
-    strategy: str,
+    strategy: str | Strategy[Any],
     replications: int,
     seed: int,
     budget: int | None,
@@ -204,7 +205,7 @@ def _simulate_items(
 def _simulate_blocks(
     problem: Problem,
     means: ArrayLike,
-    strategy: str,
+    strategy: str | Strategy[Any],
     noise: _BlockNoise,
     replications: int,
     seed: int,

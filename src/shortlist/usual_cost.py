@@ -9,6 +9,7 @@ from shortlist import checks
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 from shortlist.instances import ABOVE, slippage
+from shortlist.measure.simulated import checked_correlation
 from shortlist.planning import Row, Usual, UsualPulls
 from shortlist.problem import Problem
 from shortlist.rewards import Bounded
@@ -36,12 +37,15 @@ def usual_cost(
     rate: float | None = None,
     scale: float | None = None,
     effort: float = 1.0,
+    correlation: float | None = None,
 ) -> Usual:
     """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`.
 
     With an `effort` below 1 there are fewer runs, and strategies are left out that would take longer than
     this share of the usual limit.
     """
+    if correlation is not None and not problem.has_blocks:
+        raise InvalidProblem("`correlation` is only for blocks; omit it, since arms share no blocks here.")
     if problem.items is not None and not problem.has_blocks:
         return _usual_share(problem, rate, effort)
     if problem.own_bounds is not None and problem.bounds is not None:
@@ -58,10 +62,15 @@ def usual_cost(
         skipped = f"more than {most:,} arms would take too long to simulate"
         return Usual(words, 0, pulls, skipped=skipped)
     variances = None if problem.knows_variances else np.full(problem.n, _scale(problem, scale) ** 2)
-    words += "; arms independent of each other" if problem.has_blocks else ""
+    how: dict[str, Any] = {"variances": variances}
+    if problem.has_blocks:
+        how["correlation"] = share = 0.0 if correlation is None else checked_correlation(correlation)
+        words += (
+            f"; a correlation of {share:g} within blocks" if share else "; arms independent of each other"
+        )
     left_out = []
     for name in (row.strategy for row in rows if row.strategy not in pulls):
-        if (found := _simulated(problem, name, means, variances, n_runs, effort)) is None:
+        if (found := _simulated(problem, name, means, how, n_runs, effort)) is None:
             left_out.append(name)
         else:
             pulls[name] = found
@@ -104,7 +113,7 @@ def _simulated(
     problem: Problem,
     strategy: str,
     means: FloatArray,
-    variances: FloatArray | None,
+    how: dict[str, Any],
     n_runs: int,
     effort: float,
 ) -> UsualPulls | None:
@@ -120,9 +129,8 @@ def _simulated(
         if steps * n_runs * _weight(problem) * max(problem.n, _LEAST_ARMS) > _MOST_EFFORT * effort:
             raise _TooMuch
 
-    how: dict[str, Any] = {"variances": variances, "replications": n_runs, "budget": most}
     try:
-        found = simulate(problem, means, strategy, progress=counted, **how)
+        found = simulate(problem, means, strategy, replications=n_runs, budget=most, progress=counted, **how)
     except _TooMuch:
         return None
     if found.unfinished:

@@ -115,6 +115,8 @@ def test_a_simulation_of_a_file_uses_its_correlation(call: Calls) -> None:
     assert "gaussian rewards in blocks" in words
     assert "%)" not in words
     assert "paired-race" in call("plan", "trial.toml").words
+    assert "arms independent of each other" in call("plan", "trial.toml").words
+    assert "a correlation of 0.9 within blocks" in call("plan", "trial.toml", "--correlation", "0.9").words
     assert call("plot", "epsilon", "trial.toml", "--quick", "--replications", "2", "--json").status == 0
 
 

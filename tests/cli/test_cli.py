@@ -162,7 +162,7 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert "Lower bound: " in text
     assert "How race divides delta: 0.0225 for the event that the weighted sum of all false evidence" in text
     assert all(name in text for name in sl.strategies.names())
-    assert "lucb, ugape (no cap on its pulls)" in text
+    assert "lucb, ugape (no cap on pulls)" in text
 
 
 @pytest.mark.parametrize("kind", [sl.Bernoulli(), sl.Bounded()])
@@ -207,6 +207,25 @@ def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -
     assert "No lower bound is proved for rewards of this kind." in said
     assert "x bound" not in said
     assert json.loads(run("plan", str(file), "--json").out)["lower_bound"] is None
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "-m"])
+def test_settings_of_the_problem_file_are_no_options_of_a_run(run: InProcess, option: str) -> None:
+    said = " ".join(run("run", DRILLING, option, "1").err.split())
+    assert f"The question is in FILE: set `{option.lstrip('-')}` there." in said
+    assert "--json" not in said
+    assert "Did you mean '--budget'" in run("run", DRILLING, "--budgte", "1").err
+
+
+def test_plan_with_a_budget_and_unknown_variances_names_the_command_to_run(
+    run: InProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "inv.toml"
+    file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "gaussian-unknown"\n')
+    said = " ".join(run("plan", str(file), "--budget", "1000").err.split())
+    assert "run with this budget, `shortlist run" in said
+    assert "inv.toml --budget 1000`" in said
+    assert "`select`" not in said
 
 
 def test_plan_refuses_an_unknown_kind_of_measurement(run: InProcess, tmp_path: Path) -> None:

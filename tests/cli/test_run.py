@@ -1,6 +1,7 @@
 """`shortlist run` with a store: it goes on where it stopped, and refuses what has changed."""
 
 import os
+import re
 import shlex
 import sqlite3
 import subprocess
@@ -106,6 +107,16 @@ def test_an_interrupted_run_says_how_to_go_on(call: Calls) -> None:
     assert done.status == 130
     assert "To resume:\n  shortlist run trial.toml --seed 4\n" in done.err
     assert call("list", "--json").data[0]["run"] == "trial-seed4"
+
+
+def test_an_interrupted_run_without_a_cap_names_its_pulls_alone(call: Calls) -> None:
+    file = scored(call, "if not calls.read_text()[3:]: signal.raise_signal(signal.SIGINT)")
+    assert "of at most" in call("run", file, "--name", "capped").err
+    (call.folder / "calls").write_text("")
+    done = call("run", file, "--strategy", "lucb", "--name", "free")
+    assert done.status == 130
+    assert "any number" not in done.err
+    assert re.search(r"The run had made \d+ pulls?\.", done.words + " ".join(done.err.split()))
 
 
 @pytest.mark.slow

@@ -84,6 +84,14 @@ def test_the_skeleton_agrees_with_its_oracle(naive: Any) -> None:
     assert ours.n_pulls == naive.worst_case_pulls(problem)
 
 
+def test_the_skeleton_can_be_tried_before_it_is_registered(capsys: pytest.CaptureFixture[str]) -> None:
+    (strategy,) = (block for block in BLOCKS if "Strategy(" in block)
+    (trial,) = (block for block in BLOCKS if "from naive import" in block)
+    run(strategy + "sys = __import__('sys'); sys.modules['naive'] = sys.modules[__name__]")
+    run(trial)
+    assert "0 errors" in capsys.readouterr().out
+
+
 def test_a_quick_check_leaves_out_the_files_that_are_marked_and_no_others() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     marked = {

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from tools.paper_map import KEY, TARGET, Place, build, main, places, references
 
+import shortlist as sl
+from shortlist.strategies import strategy_named
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
@@ -69,6 +72,20 @@ def test_every_key_has_a_reference_and_every_reference_is_complete_and_used() ->
     assert {key: path for key, path in used.items() if key not in known} == {}, "add to docs/references.bib"
     assert known.keys() == used.keys()
     assert all(known.values())
+
+
+def test_every_theorem_that_a_guarantee_cites_is_in_the_map() -> None:
+    text, problem = build(ROOT), sl.Problem(m=2, epsilon=0.5, delta=0.05, variances=[1.0] * 5)
+    table = re.findall(
+        r"^\| ((?:Theorem|Lemma) \S+) \| \[`([\w-]+)`\]\(\S+\) \| (.*) \|$", text, flags=re.MULTILINE
+    )
+    assert {theorem for theorem, _, _ in table} == {"Theorem 5.3", "Lemma 5.1", "Lemma 5.2", "Lemma C.1"}
+    assert all("](theory/" in where for _, _, where in table)
+    for name in sl.strategies.names():
+        promise = strategy_named(name).guarantee(problem)
+        theorems = re.findall(r"\[ZT22\] ((?:Theorem|Lemma) [A-Z0-9.]+)", promise.source if promise else "")
+        for theorem in theorems:
+            assert name in [strategy for one, strategy, _ in table if one == theorem], (name, theorem)
 
 
 def test_the_paper_comes_first_and_every_reference_names_its_authors() -> None:

@@ -42,6 +42,16 @@ def read(folder: Path, text: str | bytes, sites: str | bytes | None = None) -> P
     return read_problem_file(write(folder, text, sites))
 
 
+def test_a_path_may_be_a_string_and_what_is_returned_can_be_measured(tmp_path: Path) -> None:
+    text = "[problem]\nm = 1\nepsilon = 0.5\ndelta = 0.1\nvariances = [1, 1]\n"
+    path = write(tmp_path, text + '[measure]\nkind = "simulated"\nmeans = [0, 3]\n')
+    asked = read_problem_file(str(path))
+    assert asked.problem.digest == read_problem_file(path).problem.digest == read_problem(str(path)).digest
+    assert sl.select(asked.source, asked.problem).selected == ("arm-1",)
+    with pytest.raises(sl.InvalidProblem, match="missing"):
+        read_problem_file(str(tmp_path / "missing.toml"))
+
+
 def true_means(found: ProblemFile) -> FloatArray:
     assert found.means is not None
     return found.means

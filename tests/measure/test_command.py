@@ -83,6 +83,21 @@ def test_a_seed_belongs_to_seed_arm_and_first_pull_alone() -> None:
     assert max(many) > 2**62  # all 63 bits are in use
 
 
+def test_each_valid_placeholder_is_named_once() -> None:
+    with pytest.raises(sl.InvalidProblem) as caught:
+        command("echo", "{nme}", columns={"name": ["a", "b"], "depth": ["1", "2"]})
+    assert str(caught.value).count("{name}") == 1
+    assert "{depth}" in str(caught.value)
+
+
+def test_a_program_in_blocks_that_prints_one_line_is_told_of_the_seed() -> None:
+    asked = sl.Problem(m=1, epsilon=0.5, delta=0.1, n=2, rewards=sl.Gaussian(), items=sl.Blocks())
+    said = failure(CommandSource(asked, ("echo", "1.5")), Call(0, 0, 5, 0))
+    assert "it printed one line, but 5 rewards were requested, one per line" in said
+    assert "put {seed} into the command" in said
+    assert "{seed}" not in failure(command("echo", "{count}", "2"))
+
+
 def test_with_count_the_program_is_run_once(tmp_path: Path) -> None:
     source = command("sh", "-c", "echo run >> log; seq {count}", folder=tmp_path)
     assert source.answers([CALL]) == [[1.0, 2.0, 3.0]]

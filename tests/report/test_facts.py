@@ -192,6 +192,15 @@ def test_chance_alone_is_hardly_ever_a_finding() -> None:
         assert not [one for one in report_of(session).findings if one.is_warning]
 
 
+def test_a_single_pull_is_named_in_the_singular() -> None:
+    result = samples.small().result
+    assert (
+        " 1 of them was measured ahead and not needed. 1 of them failed and was scored."
+        in replace(result, n_ahead=1, n_scored=1).effort
+    )
+    assert " 2 of them were measured ahead" in replace(result, n_ahead=2).effort
+
+
 def test_scores_of_a_result_alone_are_found() -> None:
     (finding,) = findings_of(replace(samples.small().result, n_scored=3))
     assert finding.is_warning

@@ -15,6 +15,12 @@ _CHECKS = "doctor/timing_notes.py"
 
 FAULTS = (
     Fault(
+        "plans: the correlation within blocks is named, but not simulated",
+        "usual_cost.py",
+        'how["correlation"] = share = 0.0',
+        "share = 0.0",
+    ),
+    Fault(
         "blocks: two-sided evidence is doubled without taking off the other side",
         _EVIDENCE,
         "np.log(2 - np.exp(-exponents))",

@@ -4,6 +4,12 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "own strategies: a stored run takes one that it cannot find again",
+        "session/session.py",
+        "isinstance(strategy, OwnName) and store is not None",
+        "isinstance(strategy, OwnName) and False",
+    ),
+    Fault(
         "workers: they go on when the main process is killed",
         "execution/worker_pool.py",
         "mp_context=context, initializer=end_with_the_driver)",

@@ -41,8 +41,9 @@ class Certificate:
     indices
         The selected arms, the best observed mean first; none if nothing is certified.
     epsilon
-        The smallest epsilon that is certified: with probability 1 - delta no selected arm lies more than this
-        below the true m-th best. Infinite if nothing of that kind is certified.
+        The smallest epsilon that is certified for the selected arms: with probability 1 - delta none of them
+        lies more than this below the true m-th best. Infinite if nothing of that kind is certified. It may
+        rise from one moment to the next, when other arms look best.
     epsilons
         For each selected arm, in the order of `indices`, its own smallest epsilon.
     statuses

@@ -47,6 +47,7 @@ from shortlist.cli.options import VARIABLE
 from shortlist.errors import ShortlistError
 
 _MOST_LETTERS = 4000  # in a message
+_SETTINGS = {"--epsilon", "--delta", "--m", "-m"}  # of problem files; some commands have them as options
 COMMANDS = [
     ask.command,
     begin.command,
@@ -128,7 +129,7 @@ def main() -> None:
         _leave("Interrupted.", INTERRUPTED)
     except click.ClickException as error:
         said = io.StringIO()
-        error.show(said)
+        _naming_the_file(error).show(said)
         _leave(said.getvalue().rstrip(), WRONG)
     except ShortlistError as error:
         _leave(f"Error: {error}", status_of(error))
@@ -146,6 +147,17 @@ def main() -> None:
         )
     except Exception as error:
         _leave(_bug(error), TROUBLE)
+
+
+def _naming_the_file(error: click.ClickException) -> click.ClickException:
+    """Return the error; if it is about an option that is a setting of the problem file, it says so."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name not in _SETTINGS or error.ctx is None:
+        return error
+    if all(param.name != "file" for param in error.ctx.command.params):
+        return error
+    setting = error.option_name.lstrip("-")
+    said = f"{error.message.rstrip('.')}. The question is in FILE: set `{setting}` there."
+    return click.UsageError(said, error.ctx)
 
 
 def _leave(message: str, status: int) -> None:

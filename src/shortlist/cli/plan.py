@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 @click.option(
     "--scale", type=float, help="For unknown variances: estimate the usual pulls for this standard deviation."
 )
+@click.option(
+    "--correlation",
+    type=float,
+    help="For blocks: estimate the usual pulls for this correlation of arms within a block, from 0 to 1.",
+)
 @click.option("--no-usual", is_flag=True, help="Do not estimate the usual pulls, which takes about a second.")
 @json_option("the plan")
 def command(
@@ -49,6 +54,7 @@ def command(
     rewards: str,
     rate: float | None,
     scale: float | None,
+    correlation: float | None,
     no_usual: bool,
     as_json: bool,
     **numbers: Any,
@@ -63,8 +69,9 @@ def command(
     anything.
 
     The usual pulls are estimated. A few runs are simulated on a reference instance: the m best arms lie just
-    over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate. With
-    more than 1,000 arms, or 500 if rewards are within bounds, nothing is simulated.
+    over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate; arms in
+    blocks as if they were independent, or with a --correlation. With more than 1,000 arms, or 500 if rewards
+    are within bounds, nothing is simulated.
 
     \b
       shortlist plan examples/drilling.toml
@@ -80,10 +87,18 @@ def command(
     problem = question(file, instance, numbers)
     if is_given("rewards"):
         problem = _with_rewards(problem, file, rewards)
+    if budget is not None and problem.items is None and not problem.knows_variances:
+        raise InvalidProblem(
+            "what a budget can certify depends on the variances, and they are unknown. State upper bounds on "
+            f"them, if you have any; or run with this budget, `shortlist run {file} --budget {budget}`: the "
+            "result says what it certifies."
+        )
     found = planned(problem, budget, vary=vary)
-    if no_usual and (rate is not None or scale is not None):
-        raise InvalidProblem("--rate and --scale have no effect with --no-usual. Omit them, or --no-usual.")
-    usual = None if no_usual else found.usual_at(rate, scale)
+    if no_usual and (rate, scale, correlation) != (None, None, None):
+        raise InvalidProblem(
+            "--rate, --scale and --correlation have no effect with --no-usual. Omit them, or --no-usual."
+        )
+    usual = None if no_usual else found.usual_at(rate, scale, correlation)
     if as_json:
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
         print_json(found.to_dict() | reverse | {"usual": None if usual is None else usual.to_dict()})

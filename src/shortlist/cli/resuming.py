@@ -75,7 +75,7 @@ def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
         with _stopping_at_signals():
             yield
     except KeyboardInterrupt:
-        made = f"The run had made {_pulls(session)} of {_most(session)}."
+        made = f"The run had made {_pulls(session)}{_most(session)}."
         say(printable(f"{made}{_so_far(session)}{_advice(session)}"))
         raise
     except MeasurementFailed as error:
@@ -148,4 +148,4 @@ def _pulls(session: "Driven") -> str:
 
 def _most(session: "Driven") -> str:
     worst = session.worst_case_pulls
-    return "any number" if worst is None else f"at most {worst:,}"
+    return "" if worst is None else f" of at most {worst:,}"

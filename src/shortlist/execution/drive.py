@@ -44,6 +44,7 @@ from shortlist.session.call_plan import TURNS
 from shortlist.session.session import Session
 from shortlist.session.state import REPRODUCIBLE
 from shortlist.store import Where
+from shortlist.strategies import Strategy
 
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """Types of the `executor` argument."""
@@ -54,7 +55,7 @@ S = TypeVar("S", bound=Driven)
 def select(
     measure: Measure | MeasureItems | Source,
     problem: Problem,
-    strategy: str = "auto",
+    strategy: str | Strategy[Any] = "auto",
     *,
     seed: int = 0,
     store: Where | None = None,
@@ -75,7 +76,9 @@ def select(
     """Return the m best arms of a problem, measured by a Python function.
 
     The result depends on the problem, the strategy, the seed, `pulls_per_call`, `turns` and the measurement,
-    and on nothing else: it is bit for bit the same with any executor and any number of workers.
+    and on nothing else: it is bit for bit the same with any executor and any number of workers. There is one
+    exception: on shared items and in blocks, workers that would wait measure ahead. Pulls that are then not
+    needed are counted in `n_pulls`, and given as `n_ahead`; selection and certificate stay the same.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ def select(
         The question.
     strategy
         A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`) that
-        fits the budget, if any does.
+        fits the budget, if any does. Without `store` also a `Strategy` of your
+        own, which need not be registered.
     seed
         The seed of the run.
     store, name
@@ -190,7 +194,9 @@ def select(
         )
 
 
-async def select_async(measure: Any, problem: Problem, strategy: str = "auto", **options: Any) -> Result:
+async def select_async(
+    measure: Any, problem: Problem, strategy: str | Strategy[Any] = "auto", **options: Any
+) -> Result:
     """Return the m best arms, like `select`, without blocking the running event loop.
 
     An async `measure` runs in this loop, so it can use its clients and sessions. If the task is cancelled, no

@@ -130,7 +130,7 @@ class ProblemFile:
         return now | ({FOLLOWS: {"measure": before}} if before | table == self.about else {})
 
 
-def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
+def read_problem_file(path: str | Path, *, to_go_on: bool = False) -> ProblemFile:
     """Return the content of a problem file; raise InvalidProblem, naming the file, if it is invalid.
 
     With `to_go_on`, an earlier version may have started the run: call `ProblemFile.since` when its settings
@@ -140,7 +140,7 @@ def read_problem_file(path: Path, *, to_go_on: bool = False) -> ProblemFile:
     return found if to_go_on else _read(path, lambda *_: found.since(None))
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: str | Path) -> Problem:
     """Return only the question of a problem file; [measure] is not needed."""
     return _read(path, lambda text, folder: _asked(text, folder)[0])
 
@@ -163,7 +163,8 @@ def question_of(entries: dict[str, Any]) -> Problem:
     return _asked({"problem": asked}, Path(), items_of(entries))[0]
 
 
-def _read(path: Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
+def _read(path: str | Path, parse: Callable[[dict[str, Any], Path], T]) -> T:
+    path = Path(path)
     try:
         return parse(_entries(path), path.parent)
     except InvalidProblem as error:

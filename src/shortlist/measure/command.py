@@ -86,7 +86,7 @@ class CommandSource:
             return
         used = {word for part in self.argv for word in self._words(part)}
         for word in sorted(used - {*_OWN, *self.columns}):
-            known = ", ".join(f"{{{name}}}" for name in (*_OWN, *self.columns))
+            known = ", ".join(f"{{{name}}}" for name in dict.fromkeys((*_OWN, *self.columns)))
             raise InvalidProblem(
                 f"the command has {{{word}}}, but there is no such column; valid names: {known}. "
                 f"For literal braces, double them: {{{{{word}}}}}."
@@ -177,6 +177,11 @@ class CommandSource:
             return read(out.decode("utf-8", "replace"), call.count, is_binary=self.problem.is_binary)
         except ValueError as error:
             what = f"the program ended with status 0, but {error}"
+            if self.problem.has_blocks and not self._is_per_block and call.count > 1:
+                what += (
+                    "; it gets the seeds of the blocks on its standard input, one per line. To run it once "
+                    "for each block, put {seed} into the command"
+                )
             raise WrongOutput(str(self._failed(call, argv, what, err))) from None
 
     def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, bytes]:

@@ -56,6 +56,11 @@ def vectorised(function: MeasureMany, block: int | None = 4096) -> VectorisedSou
         - if all counts are equal, a two-dimensional array with one row of rewards per arm;
         - a list with one array of rewards per arm.
 
+        On shared items and in blocks it is ``function(arms, items)`` or ``function(arms, blocks)`` instead:
+        it gets the numbers of some arms, and a list of items, or of seeds of blocks, that is the same for
+        all of them. It returns a table with a row for each arm and a column for each item or block. Take
+        what arms of a block share from the block's seed.
+
         Arrays may be on a GPU: those of CuPy, PyTorch, JAX, and others of the array API standard. Rewards
         are reduced to means and sample variances there, and only these are copied.
     block

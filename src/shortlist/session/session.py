@@ -64,6 +64,7 @@ from shortlist.store import (
     open_store,
 )
 from shortlist.store.events import own_version
+from shortlist.strategies import OwnName, Strategy, named
 from shortlist.tickets import Ticket, Tickets
 from shortlist.totals import Totals
 
@@ -83,7 +84,8 @@ class Session:
     problem
         The question.
     strategy
-        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`).
+        A name from `shortlist.strategies.names()`, or "auto" for the best certified one (see `plan`). In
+        memory also a `Strategy` of your own, which need not be registered.
     seed
         The seed from which measurements derive their randomness.
     store
@@ -132,7 +134,7 @@ class Session:
     def __init__(
         self,
         problem: Problem,
-        strategy: str = "auto",
+        strategy: str | Strategy[Any] = "auto",
         *,
         seed: int = 0,
         store: Where | None = None,
@@ -146,6 +148,13 @@ class Session:
             if not isinstance(value, bool | None):
                 raise InvalidProblem(f"`{option}` is {value!r}; it must be True or False.")
         seed = whole_number(seed, "seed", 0)
+        strategy = named(strategy)
+        if isinstance(strategy, OwnName) and store is not None:
+            raise InvalidProblem(
+                f"strategy {strategy} was given as an object, but a stored run finds its strategy by name "
+                f"when it is resumed. Omit `store`, or register the strategy in the source of Shortlist: see "
+                f'"Adding a strategy" in CONTRIBUTING.md.'
+            )
         self.is_private, self.is_new = store is None, False
         self._log = RunLog(MemoryStore() if store is None else open_store(store), name)
         self._is_own_store = self._log.store is not store

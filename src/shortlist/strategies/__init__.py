@@ -40,7 +40,7 @@ from shortlist.strategies.uniform import UNIFORM
 from shortlist.strategies.vmedelim import VMEDELIM
 from shortlist.strategies.wnelim import WNELIM
 
-__all__ = ["Batch", "Strategy", "Verdict", "names", "strategy_for", "strategy_named"]
+__all__ = ["Batch", "OwnName", "Strategy", "Verdict", "named", "names", "strategy_for", "strategy_named"]
 
 _ALL: tuple[Strategy[Any], ...] = (
     WNELIM,
@@ -76,6 +76,7 @@ _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 _FOR_ITEMS = {strategy.name: strategy for strategy in (SHARED_ITEMS, PAIRED_RACE)}
 _FOR_CHANGING = {BLOCK_RACE.name: BLOCK_RACE}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_UNKNOWN_ONLY, *map(with_pilot, _ALL))}
+_KINDS = (_BY_NAME, _FOR_ITEMS, _FOR_CHANGING, _FOR_UNKNOWN)
 
 
 def names(variances: str = "known") -> tuple[str, ...]:
@@ -87,6 +88,33 @@ def names(variances: str = "known") -> tuple[str, ...]:
     """
     kinds = {"known": _BY_NAME, "unknown": _FOR_UNKNOWN, "items": _FOR_ITEMS, "changing": _FOR_CHANGING}
     return tuple(kinds[one_of(variances, "variances", tuple(kinds))])
+
+
+class OwnName(str):
+    """The name of a strategy that is not listed here, for runs in memory; it knows its strategy."""
+
+    rules: Strategy[Any]
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """Return the name alone: the functions of a strategy often cannot be pickled."""
+        return str, (str(self),)
+
+
+def named(strategy: str | Strategy[Any]) -> str:
+    """Return the name of a strategy, under which `strategy_for` finds it; a name is returned as it is."""
+    if not isinstance(strategy, Strategy):
+        return strategy
+    listed = [kind[strategy.name] for kind in _KINDS if strategy.name in kind]
+    if any(strategy is one for one in listed):
+        return strategy.name
+    if listed or strategy.name in {"", "auto"}:
+        raise InvalidProblem(
+            f"the strategy given has the name {strategy.name!r}, which is taken. Give it another name: "
+            f"dataclasses.replace(strategy, name='my-strategy')."
+        )
+    own = OwnName(strategy.name)
+    own.rules = strategy
+    return own
 
 
 def strategy_named(name: str) -> Strategy[Any]:
@@ -107,6 +135,8 @@ def strategy_named(name: str) -> Strategy[Any]:
 
 def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
     """Return the strategy with this name for a problem, whose variances may be known or unknown."""
+    if isinstance(name, OwnName):
+        return name.rules
     if problem.items is not None:
         return _one(name, _FOR_ITEMS)
     if problem.is_bounded and isinstance(name, str) and name in _FOR_CHANGING:
