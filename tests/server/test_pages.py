@@ -366,6 +366,28 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: OpenRun) -> None:
     expect(spot(page, "#begin-error")).to_contain_text("trial / one")
 
 
+def test_a_plan_without_variances_leads_with_one_strategy(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/plan?m=3&epsilon=0.25&noise=gaussian-unknown&arms=10", PHONE)
+    plan = sl.plan(sl.Problem(3, 0.25, 0.05, n=10, rewards=sl.Gaussian()))
+    expect(spot(page, "#plan-why")).to_have_text(plan.why)
+    expect(spot(page, "#plan-unknown")).to_contain_text("No maximum is known before the first answers")
+    expect(spot(page, "#plan-unknown")).to_contain_text("shortlist plan FILE --scale S")
+    expect(spot(page, "#plan-table")).to_be_hidden()
+    others = spot(page, "#plan-more-rows li")
+    names = [row.strategy for row in plan.rows[1:] if row.is_certified]
+    expect(others).to_have_text([re.compile(rf"^{name}\b") for name in names])
+    expect(others.first).to_be_hidden()
+    page.get_by_text("Other strategies").click()
+    expect(others.first).to_be_visible()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    page.select_option("#noise", "gaussian")
+    page.fill("#arms", "0.25 x 10")
+    expect(spot(page, "#plan-rows tr").first).to_be_visible()
+    for unneeded in ("#plan-unknown", "#plan-more"):
+        expect(spot(page, unneeded)).to_be_hidden()
+
+
 @pytest.mark.parametrize(
     ("kind", "bounds", "rewards"),
     [
