@@ -366,6 +366,28 @@ def test_a_run_is_planned_and_begun(serving: Serving, tab: OpenRun) -> None:
     expect(spot(page, "#begin-error")).to_contain_text("trial / one")
 
 
+def test_a_plan_without_variances_leads_with_one_strategy(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/plan?m=3&epsilon=0.25&noise=gaussian-unknown&arms=10", PHONE)
+    plan = sl.plan(sl.Problem(3, 0.25, 0.05, n=10, rewards=sl.Gaussian()))
+    expect(spot(page, "#plan-why")).to_have_text(plan.why)
+    expect(spot(page, "#plan-unknown")).to_contain_text("No maximum is known before the first answers")
+    expect(spot(page, "#plan-unknown")).to_contain_text("shortlist plan FILE --scale S")
+    expect(spot(page, "#plan-table")).to_be_hidden()
+    others = spot(page, "#plan-more-rows li")
+    names = [row.strategy for row in plan.rows[1:] if row.is_certified]
+    expect(others).to_have_text([re.compile(rf"^{name}\b") for name in names])
+    expect(others.first).to_be_hidden()
+    page.get_by_text("Other strategies").click()
+    expect(others.first).to_be_visible()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    page.select_option("#noise", "gaussian")
+    page.fill("#arms", "0.25 x 10")
+    expect(spot(page, "#plan-rows tr").first).to_be_visible()
+    for unneeded in ("#plan-unknown", "#plan-more"):
+        expect(spot(page, unneeded)).to_be_hidden()
+
+
 @pytest.mark.parametrize(
     ("kind", "bounds", "rewards"),
     [
@@ -925,37 +947,142 @@ def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Op
 def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) -> None:
     question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
     serving.post("/runs", name="page", question=question, strategy="race")
-    page = tab(f"{serving.url}/runs/page/answer", PHONE, refused="of 422", own=True)
+    page = tab(f"{serving.url}/runs/page", PHONE, refused="of 422", own=True)
+    link = page.get_by_role("link", name="Add results")
+    expect(link).to_be_visible()
+    serving.post("/runs/page/ask", worker="Bob", limit=1)
+    expect(link).to_be_hidden()
+    serving.post("/runs/page/release", worker="Bob")
+    link.click()
+    expect(spot(page, "#sheet")).to_be_in_viewport()
     page.fill("#sheet", "variant\tvisitors\tconversions\nA\t2000\t60\nB\t2000\t90")
     page.fill("#label", "monday")
     page.click("#feed [type=submit]")
     said = spot(page, "#fed-said")
     expect(said).to_contain_text("2 rows added, 0 already known, 0 corrected. Best certified so far: B.")
+    box = page.get_by_label("The whole table is right: add it as it is")
+    expect(box).to_be_hidden()
     page.fill("#sheet", "variant,visitors,conversions\nA,2000,600\nB,2000,90")
     page.fill("#label", "tuesday")
     page.click("#feed [type=submit]")
     expect(said).to_contain_text("Is this a data-entry error?")
-    page.check("#insist")
+    box.check()
+    page.fill("#sheet", "variant,visitors,conversions\nA,2000,600\nB,2000,91")
+    expect(box).to_be_hidden()
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("Is this a data-entry error?")
+    expect(box).not_to_be_checked()
+    assert serving.facts("/runs/page.json")["n_pulls"] == 4000, "what was said of another table is not enough"
+    box.check()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
     page.click("#feed [type=submit]")
     expect(said).to_contain_text("2 rows added")
+    expect(box).to_be_hidden()
     serving.post("/runs", name="old", question=question, strategy="wnelim")
+    page.goto(f"{serving.url}/runs/old")
+    expect(link).to_be_hidden()
     page.goto(f"{serving.url}/runs/old/answer")
     expect(spot(page, "#take")).to_be_visible()
     expect(spot(page, "#feed")).to_have_count(0)
 
 
-def test_an_answer_by_hand_that_is_far_off_is_doubted_once(serving: Serving, tab: OpenRun) -> None:
-    question = {"m": 1, "epsilon": 0.5, "delta": 0.1, "variances": [1.0, 1.0], "names": ["old", "new"]}
-    serving.post("/runs", name="far", question=question, strategy="race")
-    asked = serving.post("/runs/far/ask", worker="Bob")["tickets"]
-    answers = [{"ticket": one["ticket"], "mean": 1.0} for one in asked]
-    serving.post("/runs/far/tell", worker="Bob", answers=answers)
-    page = tab(f"{serving.url}/runs/far/answer", PHONE, refused="of 422", own=True)
+DOUBT = "Is this a data-entry error? If it is right, tick the box and send it again."
+
+
+def doubted(serving: Serving, tab: OpenRun, run: str) -> Page:
+    """Return the form of a run of three arms after 71 was entered for the first, whose mean is 1."""
+    names = ["M01", "M02", "M03"]
+    question = {"m": 1, "epsilon": 0.5, "delta": 0.1, "variances": [1.0] * 3, "names": names}
+    serving.post("/runs", name=run, question=question, strategy="race")
+    serving.measure(run, dict.fromkeys(names, 1.0))
+    page = tab(f"{serving.url}/runs/{run}/answer", PHONE, refused="of 422", own=True)
     page.fill("#worker", "Ann")
     page.click("#take [type=submit]")
-    card = spot(page, ".ticket").nth(0)
-    card.locator(".mean").fill("1000")
+    spot(page, ".mean").first.fill("71")
     page.click("#send")
-    expect(card).to_contain_text("Is this a data-entry error? If it is right, send it again.")
+    expect(spot(page, ".result").first).to_contain_text(DOUBT)
+    return page
+
+
+def test_a_doubted_answer_is_recorded_only_if_its_box_is_ticked(serving: Serving, tab: OpenRun) -> None:
+    page = doubted(serving, tab, "far")
+    far, other = (spot(page, ".ticket").nth(place) for place in range(2))
+    said, box = spot(page, "#sent-said"), far.get_by_label("The mean 71 is right")
+    expect(far.locator(".mean")).to_be_focused()
+    for part in (far.locator(".result"), far.locator(".insist")):
+        assert part.evaluate(ABOVE_BAR)
+    assert DOUBT in box.evaluate("e => document.getElementById(e.getAttribute('aria-describedby')).innerText")
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    other.locator(".mean").fill("1.1")
+    expect(spot(page, "#send")).to_have_text("Send 1 answer")
     page.click("#send")
-    expect(card).to_contain_text("Recorded.")
+    expect(other).to_contain_text("✓ Recorded.")
+    expect(far.locator(".result")).to_contain_text(DOUBT)
+    expect(said).to_have_text(
+        "1 added, 1 still open. M01 was not sent: tick its box if it is right, or correct it."
+    )
+    page.click("#send")
+    expect(said).to_have_text("M01 was not sent: tick its box if it is right, or correct it.")
+    facts = serving.facts("/runs/far.json")
+    means = {row["name"]: row["mean"] for row in facts["arms"]["rows"]}
+    assert (facts["n_open"], means["M01"]) == (2, 1)
+    far.locator(".mean").focus()
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    page.keyboard.press("Space")
+    expect(spot(page, "#send")).to_have_text("Send 1 answer")
+    page.keyboard.press("Enter")
+    expect(far).to_contain_text("✓ Recorded.")
+    expect(far.locator(".insist")).to_be_hidden()
+    assert serving.facts("/runs/far.json")["n_open"] == 1
+
+
+def test_an_answer_that_is_edited_is_doubted_anew(serving: Serving, tab: OpenRun) -> None:
+    page = doubted(serving, tab, "edited")
+    far = spot(page, ".ticket").first
+    far.get_by_label("The mean 71 is right").check()
+    far.locator(".mean").fill("72")
+    expect(far.locator(".insist")).to_be_hidden()
+    expect(far.locator(".result")).to_have_text("")
+    page.click("#send")
+    expect(far.locator(".result")).to_contain_text(DOUBT)
+    box = far.get_by_label("The mean 72 is right")
+    expect(box).not_to_be_checked()
+    page.check("input[value=rewards]")
+    expect(far.locator(".insist")).to_be_hidden()
+    page.check("input[value=mean]")
+    page.click("#send")
+    expect(box).to_be_visible()
+    page.click("#take [type=submit]")
+    expect(spot(page, "#sent-said")).to_have_text(re.compile("^You have 3 tickets"))
+    expect(box).to_be_visible()
+    expect(box).not_to_be_checked()
+    expect(spot(page, "#send")).to_have_text("Send")
+
+
+def test_what_is_typed_while_answers_are_sent_is_not_what_was_doubted(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 2}
+    serving.post("/runs", name="typed on", question=question)
+    page = tab(f"{serving.url}/runs/typed on/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    cards = spot(page, ".ticket")
+    pulls = serving.facts("/runs/typed on/round.json")["pulls"][0]
+    near = " ".join(f"{2 + k % 3}" for k in range(pulls - 1))
+
+    def correct(route: Any) -> None:
+        cards.nth(0).locator(".rewards").fill(f"{near} 8")
+        route.continue_()
+
+    cards.nth(0).locator(".rewards").fill(f"{near} 71")
+    page.route("**/tell", correct, times=1)
+    page.click("#send")
+    expect(cards.nth(0).locator(".result")).to_have_text(
+        re.compile(r"the reward 71 is far from .* Is this a data-entry error\?$")
+    )
+    expect(cards.nth(0).locator(".insist")).to_be_hidden()
+    cards.nth(0).locator(".rewards").fill(f"{near} 71")
+    page.click("#send")
+    expect(cards.nth(0).get_by_label("The reward 71 is right")).to_be_visible()

@@ -14,6 +14,8 @@ from shortlist.execution import scheduler
 from shortlist.report.export import answer_rows
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
+from shortlist.report.workload import workload
+from shortlist.server.run_cache import OpenRun
 from shortlist.session import Session
 from shortlist.session.answer_input import Answers
 from shortlist.session.slips import _lone_reward, replaced_rows, unusual, unusual_answers, unusual_rows
@@ -534,9 +536,35 @@ def test_an_answer_in_parts_can_be_withdrawn_too(monkeypatch: pytest.MonkeyPatch
     made = session.n_made
     session.withdraw(session.asked.round, arm, "a test")
     assert session.n_made == made - int(session.asked.counts[told[0]])
+    assert sum(work.n_pulls for work in workload(session.history, session.records)) == session.n_made
     assert arm not in session.answered().arms
     result = sl.drive(session, lambda arm, count, rng: rng.normal(arm, 1.0, count), turns=4)
     assert result.selected == ("arm-2",)
+    assert sum(work.n_pulls for work in workload(session.history, session.records)) == result.n_pulls
+
+
+def test_a_withdrawn_answer_is_not_counted_as_work() -> None:
+    session = Session(VARIANTS.changed(epsilon=0.2), "race", store=MemoryStore())
+    tickets = session.ask(worker="ann")
+    following = OpenRun(session.log.store, session.name, is_read_only=True)
+
+    def work() -> dict[str, tuple[int, int]]:
+        found = workload(session.history, session.records)
+        following.refresh()
+        assert following.activity.workers == found
+        assert sum(one.n_pulls for one in found) == session.n_pulls
+        return {one.worker: (one.n_answers, one.n_pulls) for one in found}
+
+    each = tickets[0].count
+    session.tell(tickets[:2], means=[0.0, 1.0], worker="ann")
+    session.withdraw(0, tickets[1].arm, "read the wrong scale", by="bob")
+    assert work() == {"ann": (1, each)}
+    session.tell(tickets[1], means=0.5, worker="bob")
+    assert work() == {"ann": (1, each), "bob": (1, each)}
+    session.withdraw(0, tickets[1].arm, "again the wrong scale", by="ann")
+    assert work() == {"ann": (1, each)}
+    session.tell(tickets[1:], means=[0.0, 0.0, 0.0], worker="ann")
+    assert work() == {"ann": (4, 4 * each)}
 
 
 def test_a_log_that_takes_back_what_is_not_there_is_damaged() -> None:

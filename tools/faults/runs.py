@@ -714,8 +714,26 @@ FAULTS = (
     Fault(
         "report: who told a ticket made all its pulls",
         "report/workload.py",
-        "sum(count for first, count in parts.items() if first in pulls)",
+        "sum(count for _, _, count in self._parts(ticket))",
         "0",
+    ),
+    Fault(
+        "report: a withdrawn answer is taken from whoever gave the first one",
+        "report/workload.py",
+        "in reversed(self._told) if",
+        "in self._told if",
+    ),
+    Fault(
+        "report: pulls of parts that were withdrawn count as work",
+        "report/workload.py",
+        "            self._done[other][1] -= count\n",
+        "",
+    ),
+    Fault(
+        "serve: withdrawn answers count as work",
+        "server/run_cache.py",
+        "self._credits.withdraw(event, history.find(event.round))",
+        "pass",
     ),
     Fault(
         "company: nothing is given back at the end",

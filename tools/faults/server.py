@@ -4,6 +4,30 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "form: a doubted answer is recorded by a Send that meant another",
+        "server/static/ticket.js",
+        ' && this.find(".right").checked;',
+        ";",
+    ),
+    Fault(
+        "form: an answer is edited, and the box for its doubt stays",
+        "server/static/ticket.js",
+        '      this.trust();\n      this.say("", "");\n      this.read();',
+        '      this.say("", "");\n      this.read();',
+    ),
+    Fault(
+        "form: what was typed while an answer was sent counts as doubted",
+        "server/static/ticket.js",
+        "if (isSame && SLIP",
+        "if (SLIP",
+    ),
+    Fault(
+        "form: a table is edited, and insisted on as if it had been doubted",
+        "server/static/answer.js",
+        '=> doubtTable(""));',
+        "=> {});",
+    ),
+    Fault(
         "serve: every host counts as this machine",
         "server/settings.py",
         'if host == "localhost":',

@@ -8,7 +8,8 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.session.state import Round, RunState
-from shortlist.store.events import Answered, Record, Told
+from shortlist.store.events import Answered, Record, Told, Withdrawn
+from shortlist.tickets import Ticket
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,15 @@ class Credits:
 
     def __init__(self) -> None:
         self._done: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # tickets and pulls
-        self._in_parts: defaultdict[int, dict[int, int]] = defaultdict(dict)  # by arm and first pull
+        self._in_parts: defaultdict[int, dict[int, tuple[str, int]]] = defaultdict(dict)  # by arm, first pull
+        self._round = 0  # the latest; only its answers can be withdrawn
+        self._told: list[tuple[str, IntArray]] = []  # who answered its tickets, in the order of the log
 
     def count_part(self, answered: Answered) -> None:
         """Count answers to parts of tickets, also of tickets that nobody has asked for yet."""
         columns = (answered.arms.tolist(), answered.first_pulls.tolist(), answered.counts.tolist())
         for arm, first, count in zip(*columns, strict=True):
-            self._in_parts[arm][first] = count
+            self._in_parts[arm][first] = answered.worker, count
         self._done[answered.worker][1] += int(answered.counts.sum())
 
     def count(self, worker: str, arms: IntArray, round: Round) -> None:
@@ -45,9 +48,28 @@ class Credits:
         self._done[worker][0] += len(tickets)
         self._done[worker][1] += int(tickets.counts.sum())
         for ticket in tickets if self._in_parts else ():
-            pulls = range(ticket.first_pull, ticket.first_pull + ticket.count)
-            parts = self._in_parts.get(ticket.arm, {})
-            self._done[worker][1] -= sum(count for first, count in parts.items() if first in pulls)
+            self._done[worker][1] -= sum(count for _, _, count in self._parts(ticket))
+        if round.number > self._round:
+            self._round, self._told = round.number, []
+        if round.number == self._round:
+            self._told.append((worker, arms))
+
+    def withdraw(self, withdrawn: Withdrawn, round: Round) -> None:
+        """Count an answer no longer; count the answers before it first."""
+        ticket = round.tickets[int(round.places(np.array([withdrawn.arm]))[0])]
+        worker = next(worker for worker, arms in reversed(self._told) if ticket.arm in arms)
+        self._done[worker][0] -= 1
+        self._done[worker][1] -= ticket.count
+        for first, other, count in self._parts(ticket):
+            self._done[worker][1] += count
+            self._done[other][1] -= count
+            del self._in_parts[ticket.arm][first]
+
+    def _parts(self, ticket: Ticket) -> list[tuple[int, str, int]]:
+        """Return the first pull of each part of a ticket that was answered before, by whom, and its pulls."""
+        parts = self._in_parts.get(ticket.arm, {}).items()
+        pulls = range(ticket.first_pull, ticket.first_pull + ticket.count)
+        return [(first, worker, count) for first, (worker, count) in parts if first in pulls]
 
     def shares(self, history: RunState) -> tuple[Work, ...]:
         """Return who made how many of the pulls that count, the busiest first."""
@@ -69,6 +91,15 @@ def workload(history: RunState, records: Iterable[Record]) -> tuple[Work, ...]:
             told[record.event.worker, record.event.round].append(record.event.arms)
         elif isinstance(record.event, Answered):
             credits.count_part(record.event)
+        elif isinstance(record.event, Withdrawn):
+            _count_told(credits, told, history)
+            credits.withdraw(record.event, history.find(record.event.round))
+    _count_told(credits, told, history)
+    return credits.shares(history)
+
+
+def _count_told(credits: Credits, told: dict[tuple[str, int], list[IntArray]], history: RunState) -> None:
+    """Count the answers to tickets that were collected, and forget them."""
     for (worker, number), arms in told.items():
         credits.count(worker, np.concatenate(arms), history.find(number))
-    return credits.shares(history)
+    told.clear()

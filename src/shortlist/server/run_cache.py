@@ -21,7 +21,7 @@ from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.session import Session
 from shortlist.session.worker_names import is_gone
-from shortlist.store import Answered, Record, Store, Told
+from shortlist.store import Answered, Record, Store, Told, Withdrawn
 
 # --- activity of a run ---------------------------------------------------------------------------------
 
@@ -65,6 +65,8 @@ class Activity:
                 self._credits.count(event.worker, event.arms, history.find(event.round))
             elif isinstance(event, Answered):
                 self._credits.count_part(event)
+            elif isinstance(event, Withdrawn):
+                self._credits.withdraw(event, history.find(event.round))
 
     @property
     def workers(self) -> tuple[Work, ...]:

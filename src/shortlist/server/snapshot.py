@@ -164,6 +164,7 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
             "suspended": None if suspended is None else shortened(_lines(suspended), 4 * _LONGEST),
             "holders": facts["holders"][:_MOST_LISTED],
             "n_holders": len(facts["holders"]),
+            "offers_feeding": facts["can_be_fed"] and not facts["is_done"] and not facts["holders"],
             "headline": headline(report),
             "certificate": certificate(report),
             "basis": basis(report),

@@ -3,7 +3,7 @@ import { show } from "./bind.js";
 import { Following, Refused, persist, talk } from "./connection.js";
 import { keep, kept } from "./drafts.js";
 import { counted, moment, name, sentence } from "./forms.js";
-import { Card } from "./ticket.js";
+import { Card, SLIP } from "./ticket.js";
 
 /** @param {string} id @returns {any} */
 const get = (id) => document.getElementById(id);
@@ -16,6 +16,7 @@ const LONGEST_REASON = 80; // in a summary
 /** @type {Card[]} */
 let cards = [];
 let isLimited = false; // whether a number of tickets was entered
+let doubtedTable = ""; // a table that the server took for a slip: sent again only if its box is ticked
 
 function start() {
   get("worker").value = kept("worker", "");
@@ -34,6 +35,7 @@ function start() {
   get("release").addEventListener("click", doing(release));
   get("answers").addEventListener("submit", doing(send));
   get("feed")?.addEventListener("submit", doing(feed));
+  for (const key of ["sheet", "label"]) get(key)?.addEventListener("input", () => doubtTable(""));
   deal(kept(room, { tickets: [] }));
 }
 
@@ -114,7 +116,10 @@ async function release() {
 
 /** Show tickets, and save them on the device. @param {any} asked */
 function deal(asked) {
-  cards = asked.tickets.map((/** @type {any} */ ticket) => new Card(ticket, () => count()));
+  const shown = new Map(cards.filter((card) => !card.isDone).map((card) => [card.ticket.ticket, card]));
+  cards = asked.tickets.map(
+    (/** @type {any} */ ticket) => shown.get(ticket.ticket) ?? new Card(ticket, () => count()),
+  );
   get("tickets").replaceChildren(...cards.map((card) => card.element));
   get("answers").hidden = !cards.length;
   const until = asked.until ? `Reserved for you until ${moment(asked.until)}` : "";
@@ -139,20 +144,28 @@ function choose(kind) {
   count();
 }
 
+/** The tickets whose answers Send sends: doubted ones only if somebody says that they are right. */
+const sendable = () => cards.filter((card) => !card.isDone && !card.isEmpty && !card.isHeld);
+
 function count() {
-  const ready = cards.filter((card) => !card.isDone && !card.isEmpty).length;
+  const ready = sendable().length;
   get("send").textContent = ready ? `Send ${counted(ready, "answer")}` : "Send";
 }
 
 async function send() {
-  const ready = cards.filter((card) => !card.isDone && !card.isEmpty);
-  if (!ready.length) return tell("sent-said", "No answer has been entered yet.", true);
+  const held = cards.filter((card) => card.isHeld);
+  const ready = sendable();
+  if (!ready.length) {
+    tell("sent-said", holding(held) || "No answer has been entered yet.", true);
+    return focus(held[0]);
+  }
   tell("sent-said", "Sending …");
   for (const card of ready) card.say("Sending …", "");
   const sums = { taken: 0, known: 0, conflicting: 0 };
   for (const card of ready.filter((card) => card.unclear)) card.refuse(card.unclear);
   const clear = ready.filter((card) => !card.unclear);
-  const [sure, others] = [true, false].map((isSure) => clear.filter((card) => card.isSure === isSure));
+  const wishes = clear.map((card) => ({ card, answer: card.answer, isSure: card.isSure })); // now, not when it is their turn
+  const [sure, others] = [true, false].map((isSure) => wishes.filter((wish) => wish.isSure === isSure));
   const replies = [await record(others, true), await record(sure, false)].filter(Boolean);
   for (const told of replies) {
     for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told[key];
@@ -162,27 +175,28 @@ async function send() {
   keep(room, left.length ? { ...kept(room, {}), tickets: left.map((card) => card.ticket) } : null);
   count();
   const isDone = replies.some((told) => told.is_done);
-  const said = summary(sums, wrong, left.length - wrong.length, isDone);
-  tell("sent-said", said, wrong.length > 0);
-  focus(wrong[0]);
+  const n_open = left.length - wrong.length - held.length;
+  const said = [summary(sums, wrong, n_open, isDone), isDone ? "" : holding(held)].filter(Boolean).join(" ");
+  tell("sent-said", said, wrong.length + held.length > 0);
+  focus(wrong[0] ?? held[0]);
   if (!left.length && !isDone && !sums.conflicting) await take(said);
 }
 
 /** Send answers in one request, without those that are refused; return the response, or null if none was recorded.
- * @param {Card[]} some @param {boolean} careful */
+ * @param {{card: Card, answer: any}[]} some @param {boolean} careful */
 async function record(some, careful) {
   const worker = get("worker").value.trim() || "somebody";
   while (some.length) {
-    const answers = some.map((card) => card.answer);
+    const answers = some.map((wish) => wish.answer);
     try {
       const told = await persist(() => talk(`${path}/tell`, { worker, answers, careful }));
-      for (const card of some) card.finish(told);
+      for (const { card } of some) card.finish(told);
       return told;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      const wrong = refused(some, error.message);
-      for (const card of wrong) card.refuse(error.message);
-      some = some.filter((card) => !wrong.includes(card));
+      const wrong = refused(some.map((wish) => wish.card), error.message);
+      for (const { card, answer } of some) if (wrong.includes(card)) card.refuse(error.message, answer);
+      some = some.filter((wish) => !wrong.includes(wish.card));
     }
   }
   return null;
@@ -195,19 +209,29 @@ function refused(some, message) {
   return named.length ? named : some;
 }
 
+/** Ask whether a table that was doubted is right; with no table, no longer ask. @param {string} table */
+function doubtTable(table) {
+  doubtedTable = table;
+  get("insist").checked = false;
+  get("insist-choice").hidden = !table;
+}
+
 async function feed() {
   tell("fed-said", "Sending …");
   const worker = get("worker").value.trim() || "somebody";
-  const wish = { worker, sheet: get("sheet").value, label: get("label").value.trim(), insist: get("insist").checked };
+  const table = { sheet: get("sheet").value, label: get("label").value.trim() };
+  const isSure = get("insist").checked && JSON.stringify(table) === doubtedTable;
+  const wish = { worker, ...table, insist: isSure };
   try {
     const fed = await persist(() => talk(`${path}/feed`, wish));
     const { new: added, known, corrected } = fed.rows;
     const counts = `${counted(added, "row")} added, ${known} already known, ${corrected} corrected.`;
     tell("fed-said", [counts, ...fed.lines].join(" "));
     get("sheet").value = "";
-    get("insist").checked = false;
+    doubtTable("");
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
+    doubtTable(SLIP.test(error.message) ? JSON.stringify(table) : "");
     tell("fed-said", sentence(error.message.replaceAll("`", "")), true);
   }
 }
@@ -225,13 +249,19 @@ function summary(sums, wrong, open, isDone) {
   return sums.conflicting && !open && !wrong.length ? `${said} Take more tickets below.` : said;
 }
 
+/** Which doubted answers were not sent; empty if there are none. @param {Card[]} held */
+function holding(held) {
+  if (!held.length) return "";
+  if (held.length > 1) return `${held.length} doubted answers were not sent: see their tickets.`;
+  return `${name(held[0].ticket.name, 40)} was not sent: tick its box if it is right, or correct it.`;
+}
+
 /** Which answers were refused, and why the first was. @param {Card[]} wrong */
 function refusal(wrong) {
   const [first, ...others] = wrong.map((card) => name(card.ticket.name, 40));
   const more = others.length > 1 ? ` and ${others.length} others` : others.length ? ` and ${others[0]}` : "";
   if (more) return `${first}${more} refused: see their tickets.`;
-  const { ticket, why } = wrong[0];
-  const reason = why.startsWith(`${ticket.name}: `) ? why.slice(ticket.name.length + 2) : why;
+  const reason = wrong[0].withoutName(wrong[0].why);
   const start = /^.*?[.?!](?=\s|$)/.exec(reason)?.[0] ?? reason;
   return `${first} refused: ${start.length <= LONGEST_REASON ? start : "see its ticket."}`;
 }

@@ -110,10 +110,16 @@ function draw(found) {
   get("plan-bound").textContent = found.lower_bound ? floor : "; no lower bound is proved for rewards of this kind";
   const good = found.strategies.filter((/** @type {any} */ row) => row.is_certified);
   const others = found.strategies.filter((/** @type {any} */ row) => !row.is_certified);
+  const isUnknown = good.length > 0 && good.every((/** @type {any} */ row) => row.worst_case_pulls === null);
+  const isOther = (/** @type {any} */ row) => row.strategy !== found.best;
+  get("plan-unknown").hidden = !isUnknown;
+  get("plan-table").hidden = isUnknown;
+  get("plan-more").hidden = !isUnknown || good.length < 2;
+  get("plan-more-rows").replaceChildren(...(isUnknown ? good : []).filter(isOther).map(other));
   const caps = good.map((/** @type {any} */ row) => row.worst_case_pulls ?? 0);
   const longest = Math.min(Math.max(...caps), LONGEST_BAR * (caps[0] ?? 1));
   const rows = good.map((/** @type {any} */ row) => line(row, found.best, bound, longest));
-  get("plan-rows").replaceChildren(...rows);
+  get("plan-rows").replaceChildren(...(isUnknown ? [] : rows));
   get("plan-notes").replaceChildren(...others.map(note));
   get("plan-others").hidden = !others.length;
   offer(found.strategies);
@@ -166,6 +172,13 @@ function bar(pulls, bound, longest) {
     track.append(floor);
   }
   made.append(track);
+  return made;
+}
+
+/** A strategy whose maximum number of pulls is unknown. @param {any} row */
+function other(row) {
+  const made = document.createElement("li");
+  made.textContent = row.strategy + (row.rounds === null ? "" : `, in ${counted(row.rounds, "round")} at most`);
   return made;
 }
 

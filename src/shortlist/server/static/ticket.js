@@ -4,7 +4,8 @@ import { counted, name, sentence } from "./forms.js";
 import { isUnclear, number, rewards, thousands } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
-const SLIP = /data-entry error/;
+export const SLIP = /data-entry error/;
+const FAR = /^the (mean|reward) (\S+) /; // what is doubted, after the name of the arm
 
 /** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[], seeds?: number[]}} Ticket */
 
@@ -17,7 +18,7 @@ export class Card {
     this.kind = "mean";
     this.isDone = false;
     this.why = ""; // why the answer was refused
-    this.doubted = ""; // an answer that the server took for a slip
+    this.doubted = ""; // an answer that the server took for a slip: sent again only if its box is ticked
     this.find(".arm").textContent = name(ticket.name);
     const unit = ticket.seeds ? "block" : ticket.items ? "item" : "pull";
     this.find(".wanted").textContent = `${counted(ticket.pulls, unit)} wanted`;
@@ -26,6 +27,9 @@ export class Card {
     this.find(".result").id = `${ticket.ticket}-result`;
     const draft = kept(this.room, {});
     for (const key of FIELDS) this.prepare(key, draft[key] ?? "", onInput);
+    this.find(".right").id = `${ticket.ticket}-right`;
+    this.find(".right").setAttribute("aria-describedby", `${ticket.ticket}-result`);
+    this.find(".right").addEventListener("change", onInput);
     this.read();
   }
 
@@ -47,6 +51,7 @@ export class Card {
     this.find(`.${key}-label`).htmlFor = field.id;
     field.addEventListener("input", () => {
       keep(this.room, Object.fromEntries(FIELDS.map((one) => [one, this.find(`.${one}`).value])));
+      this.trust();
       this.say("", "");
       this.read();
       this.grow();
@@ -58,6 +63,10 @@ export class Card {
   choose(kind) {
     const { items, seeds } = this.ticket;
     kind = items ? "rewards" : kind; // every item has a score of its own
+    if (this.doubted && kind !== this.kind) {
+      this.trust();
+      this.say("", "");
+    }
     this.kind = kind;
     this.find(".means").hidden = kind !== "mean";
     this.find(".all").hidden = kind !== "rewards";
@@ -119,22 +128,51 @@ export class Card {
     return this.ticket.needs_variances ? { ...told, variance: number(this.find(".variance").value) } : told;
   }
 
-  /** Whether the answer was doubted, and is to be sent again unchanged. */
+  /** Whether the answer was doubted, and somebody says that it is right as it was sent. */
   get isSure() {
-    return this.doubted !== "" && JSON.stringify(this.answer) === this.doubted;
+    return this.doubted !== "" && JSON.stringify(this.answer) === this.doubted && this.find(".right").checked;
   }
 
-  /** Show why the answer was refused. @param {string} message */
-  refuse(message) {
-    this.doubted = SLIP.test(message) ? JSON.stringify(this.answer) : ""; // sent again unchanged, it is accepted
+  /** Whether the answer was doubted, and nobody says that it is right: it is not sent. */
+  get isHeld() {
+    return !this.isDone && this.doubted !== "" && !this.isSure;
+  }
+
+  /** Forget that the answer was doubted: it is another one now. */
+  trust() {
+    this.doubted = "";
+    this.find(".right").checked = false;
+    this.find(".insist").hidden = true;
+  }
+
+  /** Ask whether an answer that was doubted is right. @param {string} sent the answer @param {string} why */
+  doubt(sent, why) {
+    this.doubted = sent;
+    const [, what, value] = FAR.exec(this.withoutName(why)) ?? [];
+    this.find(".insist-words").textContent = what ? `The ${what} ${value} is right` : "The answer is right";
+    this.find(".insist").hidden = false;
+  }
+
+  /** A message without the name of the arm. @param {string} why */
+  withoutName(why) {
+    return why.startsWith(`${this.ticket.name}: `) ? why.slice(this.ticket.name.length + 2) : why;
+  }
+
+  /** Show why an answer was refused. @param {string} message @param {any} [sent] */
+  refuse(message, sent = this.answer) {
+    this.trust();
+    const isSame = JSON.stringify(this.answer) === JSON.stringify(sent); // not edited while it was sent
+    const advice = isSame ? " If it is right, tick the box and send it again." : "";
     const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
-    this.why = words.replace(/repeat the command with --yes/, "send it again").replaceAll("`", "");
+    this.why = words.replace(/ If it is right, repeat the command with --yes\./, advice).replaceAll("`", "");
+    if (isSame && SLIP.test(message)) this.doubt(JSON.stringify(sent), this.why);
     this.say(this.why, "error");
     if (this.unclear) this.find(".read").textContent = ""; // it says the same
   }
 
   /** Show that the answer was recorded. @param {any} told */
   finish(told) {
+    this.trust();
     this.isDone = true;
     const other = told.conflicts.find((/** @type {any} */ one) => one.ticket === this.ticket.ticket);
     const words = other && `${other.kept} was recorded first and is kept; your ${other.refused} is recorded as a conflict.`;
@@ -161,6 +199,7 @@ export class Card {
     this.element.scrollIntoView({ block: "nearest" });
     const place = this.find(".result");
     if (place.textContent) place.scrollIntoView({ block: "nearest" });
+    if (this.doubted) this.find(".insist").scrollIntoView({ block: "nearest" });
   }
 }
 
