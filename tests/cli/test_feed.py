@@ -22,6 +22,7 @@ names = ["control", "short", "video"]
 rewards = "bernoulli"
 """
 RATES = {"control": 0.04, "short": 0.042, "video": 0.056}
+BOUNDS = ["--bounds", "0", "1"]
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
@@ -191,6 +192,41 @@ def test_certify_says_what_means_prove(call: Calls) -> None:
     assert least.data["selected"] == ["C"]
     for wrong in ([], ["--bounds", "0", "0.5"], ["--bounds", "0", "1", "--variance", "1"]):
         assert call("certify", "scores.csv", "--epsilon", "0.1", *wrong).status == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["arm,pulls,successes", "A,100,4", "B,101,9", "C,99,5", "Total,300,18"], []),
+        (["arm,pulls,successes", "Total,300,18", "A,100,4", "B,200,14"], []),
+        (["day,arm,pulls,successes", "mon,A,50,1", "tue,A,50,3", "mon,B,90,8", "Total,Total,190,12"], []),
+        (["arm,pulls,mean", "A,100,0.61", "B,100,0.82", "C,200,0.55", "Total,400,0.63"], BOUNDS),
+    ],
+)
+def test_certify_refuses_a_row_of_totals(call: Calls, lines: list[str], options: list[str]) -> None:
+    file = call.write("week.csv", "\n".join(lines))
+    done = call("certify", file, "--epsilon", "0.05", *options)
+    assert done.status == 2
+    where = next(number for number, line in enumerate(lines, 1) if "Total" in line)
+    assert f"line {where}: row Total is the sum of all others; remove it." in done.err
+    file = call.write("week.csv", "\n".join(line for line in lines if "Total" not in line))
+    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["arm,pulls,successes", "A,100,4", "B,100,4"], []),
+        (["arm,pulls,successes", "control,200,9", "A,100,4", "B,100,7"], []),
+        (["arm,pulls,mean", "control,200,0.3", "A,100,0.4", "B,100,0.7"], BOUNDS),
+        (["arm,pulls,successes", "A,0,0", "B,0,0", "C,0,0"], []),
+    ],
+)
+def test_certify_takes_arms_that_have_as_many_pulls_as_all_others(
+    call: Calls, lines: list[str], options: list[str]
+) -> None:
+    file = call.write("week.csv", "\n".join(lines))
+    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
 
 
 # --- stopping early ---------------------------------------------------------------------------------

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "certify: the sum of all rows is an arm",
+        "session/result_sheet.py",
+        "        if len(arms) > 2 and is_sum.any():\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "certify: an arm with as many pulls as all others is taken for their sum",
+        "session/result_sheet.py",
+        "            is_sum = sums == rest\n",
+        "            is_sum = counts == others\n",
+    ),
+    Fault(
         "feeding: a corrected row is taken out of the wrong block",
         "session/state.py",
         "                blocks.append(before.block)\n",

@@ -58,8 +58,8 @@ def command(
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
 
     FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
-    conversions) or `mean`. Rows of the same arm add up. With means, say how large rewards can be, with
-    --bounds, or how much they vary, with --variance.
+    conversions) or `mean`. Rows of the same arm add up; leave out a row of totals. With means,
+    say how large rewards can be, with --bounds, or how much they vary, with --variance.
 
     The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
@@ -104,6 +104,7 @@ def command(
             found = _certified_table(options, asked, seed)
         else:
             sheet = read_results(data)
+            sheet.refuse_sum()
             problem = _question(sheet, bounds, variance, asked)
             found = _certified(sheet, problem, _blocks(sheet, is_wanted=within_blocks))
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:

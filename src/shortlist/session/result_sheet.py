@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from shortlist.errors import InvalidAnswers
 from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
 from shortlist.session.typed_numbers import sheet_number
@@ -25,6 +27,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """What a column means, and the names that it may have."""
 _NUMBERS = ("count", "successes", "mean", "sd", "variance")
+_NEAR = 0.01  # of the range of means: how near their mean is to that of all
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,31 @@ class ResultSheet:
                 raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
             found.append(number)
         return found
+
+    def refuse_sum(self) -> None:
+        """Raise InvalidAnswers if an arm has the sums of all others: spreadsheets end with such a row.
+
+        At least two others are needed. A sum has as many rewards, and as many successes or the same mean, to
+        within a hundredth of what means differ. Rows of the same arm add up.
+        """
+        numbers = {arm: number for number, arm in enumerate(dict.fromkeys(self.arms))}
+        arms, places = [*numbers], np.array([numbers[arm] for arm in self.arms], dtype=np.int64)
+        counts = np.bincount(places, self.counts, len(arms))
+        own = np.array(self.successes or np.multiply(self.counts, self.means or 0.0))
+        sums = np.bincount(places, own, len(arms))
+        others, rest = counts.sum() - counts, sums.sum() - sums
+        if self.successes is not None:
+            is_sum = sums == rest
+        else:
+            means = sums / np.maximum(counts, 1)
+            is_sum = np.abs(means - rest / np.maximum(others, 1)) <= _NEAR * np.ptp(means)
+        is_sum &= (counts == others) & (counts > 0)
+        if len(arms) > 2 and is_sum.any():
+            arm = arms[int(np.argmax(is_sum))]
+            where = self.places[self.arms.index(arm)]
+            raise InvalidAnswers(
+                f"{where}: row {arm or 'without a name'} is the sum of all others; remove it."
+            )
 
 
 def read_results(data: bytes) -> ResultSheet:
