@@ -16,7 +16,14 @@ from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.session import Session
 from shortlist.session.answer_input import Answers
-from shortlist.session.slips import _lone_reward, replaced_rows, unusual, unusual_answers, unusual_rows
+from shortlist.session.slips import (
+    _chance_of_ratio,
+    _lone_reward,
+    replaced_rows,
+    unusual,
+    unusual_answers,
+    unusual_rows,
+)
 from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
 from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
 
@@ -587,6 +594,45 @@ def test_slips_are_doubted_although_variances_are_unknown(strategy: str) -> None
     fresh = [known[one.arm] + 1.0 for one in tickets]
     assert doubt(None, fresh, [6.0] * len(tickets)) == ""
     assert "differs from the earlier mean" in doubt(None, [10 * fresh[0], *fresh[1:]], [6.0] * len(tickets))
+
+
+@pytest.mark.parametrize("strategy", ["paired-race", "t-race"])
+def test_a_variance_far_above_all_others_is_doubted(strategy: str) -> None:
+    """As if 71 was written for 7.1 before mean and variance were computed."""
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, n=6, rewards=sl.Gaussian())
+    session, rng = Session(problem, strategy), np.random.default_rng(4)
+    tickets = session.ask(worker="ann")
+    rewards = [rng.normal(7 + 0.1 * one.arm, 0.45, one.count) for one in tickets]
+    rewards[2][3] *= 10
+
+    def doubt(means: Any, variances: Any, given: Any = None) -> str:
+        answers = Answers.of(problem, tickets, given, means, sample_variances=variances)
+        return unusual_answers(session.history, answers)
+
+    means = [float(one.mean()) for one in rewards]
+    variances = [float(one.var(ddof=1)) for one in rewards]
+    assert f"arm-2: the sample variance {variances[2]:g} is far above all others" in doubt(means, variances)
+    assert "arm-2: the reward " in doubt(None, None, [one.tolist() for one in rewards])
+    others = [one for place, one in enumerate(variances) if place != 2]
+    assert doubt(means, [*others[:2], 50 * max(others), *others[2:]]) == ""
+    rest = np.array([0, 1, 3, 4, 5])
+    session.tell(tickets.take(rest), means=[means[one] for one in rest], sample_variances=others)
+    tickets = tickets[2:3]
+    assert "far above all others" in doubt(means[2:3], variances[2:3]), "the others were told before"
+    few = Session(problem.changed(n=3), strategy)
+    tickets = few.ask(worker="ann")[:2]
+    answers = Answers.of(few.problem, tickets, None, [7.0, 7.0], sample_variances=[0.2, 2e4])
+    assert unusual_answers(few.history, answers) == "", "a single other arm says little"
+
+
+def test_variances_that_differ_much_are_hardly_ever_doubted() -> None:
+    """The chance is that of one of several variances which is truly 50 times the others."""
+    rng, others = np.random.default_rng(5), np.array([3, 5, 5])
+    seen = rng.chisquare([4, *others], (200_000, 4)) / [4, *others] * [50, 1, 1, 1]
+    ratios = seen[:, 0] / seen[:, 1:].max(axis=1)
+    for ratio in (20.0, 60.0, 150.0):
+        share = float((ratios >= ratio).mean())
+        assert share <= _chance_of_ratio(ratio, 4, others) * 1.02 <= share * 1.15
 
 
 def test_right_answers_are_hardly_ever_doubted() -> None:

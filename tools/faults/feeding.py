@@ -4,6 +4,30 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "slips: no variance is far",
+        "session/slips.py",
+        "    return far_variance\n",
+        '    return ""\n',
+    ),
+    Fault(
+        "slips: variances that truly differ by a factor of 50 are far",
+        "session/slips.py",
+        "_UNEQUAL = 50.0",
+        "_UNEQUAL = 1.0",
+    ),
+    Fault(
+        "slips: a variance is far from that of a single arm",
+        "session/slips.py",
+        "_FEWEST_VARIANCES = 2",
+        "_FEWEST_VARIANCES = 1",
+    ),
+    Fault(
+        "slips: a variance is compared with that of one arm, not the largest of all",
+        "session/slips.py",
+        "    ratio = largest / float(others.max())\n",
+        "    ratio = largest / float(others.min())\n",
+    ),
+    Fault(
         "certify: the sum of all rows is an arm",
         "session/result_sheet.py",
         "        if len(arms) > 2 and is_sum.any():\n",
