@@ -137,6 +137,31 @@ def test_a_slip_of_the_hand_asks_for_a_second_look(call: Calls) -> None:
     assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added under the label tue.csv.")
 
 
+def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "wed 1", {"control": (3012, 120), "short": (2987, 130), "video": (3001, 170)})
+    call("feed", "page", "wed 1.csv")
+    sheet(call, "fixed", {"control": (3012, 122), "short": (2987, 133), "video": (3001, 171)})
+    done = call("feed", "page", "fixed.csv")
+    assert done.status == 2
+    said = " ".join(done.err.split())
+    assert "The numbers of rewards are the same as those under the label wed 1.csv, for all arms." in said
+    assert said.endswith(
+        "If it corrects that day: `shortlist feed page fixed.csv --label 'wed 1.csv'`. "
+        "Only if it is another day: repeat the command with --yes."
+    )
+    call.write(
+        "days.csv",
+        "day,variant,visitors,conversions\nwed,control,3012,122\nwed,short,2987,133\nwed,video,3001,1",
+    )
+    assert "If it corrects that day, label its rows 'wed 1.csv'." in " ".join(
+        call("feed", "page", "days.csv").err.split()
+    )
+    corrected = call("feed", "page", "fixed.csv", "--label", "wed 1.csv")
+    assert corrected.words.startswith("0 rows added; 3 corrected under the label wed 1.csv.")
+
+
 def test_so_does_an_answer_by_hand(call: Calls) -> None:
     call.write("trial.toml", QUESTION.replace("bounds = [0.0, 1.0]", "variances = [1.0, 1.0, 1.0]"))
     call("begin", "trial.toml")

@@ -308,6 +308,26 @@ def test_a_file_under_another_name_is_doubted() -> None:
     assert unusual_rows(session.history, session.fed_rows(NAMES, *day(1)[:1], successes=day(1)[1])) == ""
 
 
+def test_a_file_with_the_counts_of_another_label_is_doubted() -> None:
+    """Corrected successes under a new name: the day would count twice."""
+
+    def doubt(counts: list[int], label: str = "corrected", earlier: list[int] | None = None) -> str:
+        session = Session(VARIANTS, "race")
+        hits = [count // 10 for count in earlier or counts]
+        session.feed(NAMES[: len(counts)], earlier or counts, successes=hits, label="monday")
+        hits = [count // 10 + 3 for count in counts]
+        rows = session.fed_rows(NAMES[: len(counts)], counts, successes=hits, label=label)
+        return unusual_rows(session.history, rows)
+
+    said = "The numbers of rewards are the same as those under the label monday, for all arms."
+    assert doubt([1204, 1190, 1223, 1210]) == said
+    assert doubt([1204, 1190]) == said
+    assert doubt([1204, 1190], "monday") == ""
+    for planned in ([1204], [120, 120, 120], [100, 1000, 50], [12, 11, 13]):
+        assert doubt(planned) == ""
+    assert doubt([1204, 1190, 1223], earlier=[1204, 1190, 1224]) == ""
+
+
 def test_a_row_is_not_compared_with_the_one_that_it_corrects() -> None:
     session = Session(VARIANTS, "race")
     session.feed("A", 1000, successes=600, label="monday")

@@ -4,6 +4,24 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "slips: a correction under another name counts twice",
+        "session/feeding.py",
+        "    return _same_counts(history, rows)\n",
+        '    return "", ""\n',
+    ),
+    Fault(
+        "slips: planned numbers of rewards are doubted",
+        "session/feeding.py",
+        "        if not is_planned and (earlier",
+        "        if (earlier",
+    ),
+    Fault(
+        "slips: a file that corrects a day is to be insisted on",
+        "cli/feed.py",
+        "    if earlier := same_as_other_label(session.history, rows)[0]:\n",
+        "    if earlier := '':\n",
+    ),
+    Fault(
         "slips: no variance is far",
         "session/slips.py",
         "    return far_variance\n",
@@ -396,8 +414,8 @@ FAULTS = (
     Fault(
         "slips: a file under another name passes",
         "session/feeding.py",
-        "    if n_same < 2 or 2 * n_same < len(new):\n",
-        "    if True:\n",
+        "    if n_same >= 2 and 2 * n_same >= len(new):\n",
+        "    if False:\n",
     ),
     Fault(
         "slips: a row is compared with the one that it corrects",

@@ -36,7 +36,7 @@ def unusual_rows(history: RunState, rows: FedRows) -> str:
             pulls[key[1]] += row.count
             sums[key[1]] += row.count * row.mean
     some = (totals.arms[new], totals.counts[new], totals.means[new])
-    return same_as_other_label(history, rows) or unusual(history, *some, without=(pulls, sums))
+    return same_as_other_label(history, rows)[1] or unusual(history, *some, without=(pulls, sums))
 
 
 def replaced_rows(history: RunState, rows: FedRows) -> str:
