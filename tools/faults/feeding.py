@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "sheets: separators in a count may differ, or decimals are thousands",
+        "session/typed_numbers.py",
+        r"[0-9]{3}(\1[0-9]{3})*",
+        r"[0-9]{2,3}([.,][0-9]{3})*",
+    ),
+    Fault(
+        "sheets: 1204.000 is a count beside 1.000, which is a thousand",
+        "session/typed_numbers.py",
+        "if _NUMBER.fullmatch(text) and not _THREE_DECIMALS.search(text):",
+        "if _NUMBER.fullmatch(text):",
+    ),
+    Fault(
         "slips: a correction under another name counts twice",
         "session/feeding.py",
         "    return _same_counts(history, rows)\n",

@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.errors import InvalidAnswers
 from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
-from shortlist.session.typed_numbers import sheet_number
+from shortlist.session.typed_numbers import sheet_count, sheet_number
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "arm": ("arm", "variant", "name", "option", "model", "prompt"),
@@ -26,7 +26,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "block": ("block",),
 }
 """What a column means, and the names that it may have."""
-_NUMBERS = ("count", "successes", "mean", "sd", "variance")
+_COUNTS, _REALS = ("count", "successes"), ("mean", "sd", "variance")
 _NEAR = 0.01  # of the range of means: how near their mean is to that of all
 
 
@@ -118,13 +118,15 @@ def read_results(data: bytes) -> ResultSheet:
                 f"decimal comma; put quotes around text that contains commas."
             )
 
-    places = [place for kind, (_, place) in columns.items() if kind in _NUMBERS]
+    places = [place for kind, (_, place) in columns.items() if kind in _REALS]
     comma = comma_of(text, (row[place] for _, row in rows[1:] for place in places))
 
     def numbers(kind: str) -> tuple[float, ...] | None:
         if kind not in columns:
             return None
         name, place = columns[kind]
+        if kind in _COUNTS:
+            return tuple(sheet_count(where, name, row[place]) for where, row in rows[1:])
         return tuple(sheet_number(where, name, row[place], comma) for where, row in rows[1:])
 
     def words(kind: str) -> tuple[str, ...] | None:
