@@ -80,3 +80,34 @@ def test_other_separators_in_counts_are_refused_with_their_line(text: str) -> No
             read_results(f"{header}\nA\t9\t9\nB\t9\t{text}\n".encode())
     with pytest.raises(InvalidAnswers, match=r"line 2: the count is .*write 13934"):
         read_sheet(f"ticket\tcount\tmean\nx\t{text}\t1\n".encode())
+
+
+@pytest.mark.parametrize("arm", ["page", "Variant", "arm", "option", "Name"])
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ("rate", "0.0462"),
+        ("rate", "4.62"),
+        ("Conversion Rate", "4.6%"),
+        ("conversion_rate", "4,622 %"),
+        ("CTR (%)", "4.62"),
+        ("CTR", "5%"),
+        ("ctr", ""),
+        ("bounce rate", "70%"),
+    ],
+)
+def test_a_rate_beside_successes_is_ignored_if_it_is_theirs(arm: str, header: str, text: str) -> None:
+    sheet = read_results(f"{arm};visitors;conversions;{header}\nA;1190;55;{text}\nB;0;0;-\n".encode())
+    assert (sheet.arms, sheet.successes, sheet.means) == (("A", "B"), (55, 0), None)
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [("rate", "0.0472"), ("Rate", "4.7"), ("CTR", "0.0462%"), ("conversion rate", "4.63 %"), ("CTR", "n/a")],
+)
+def test_a_rate_that_is_not_that_of_successes_is_refused(header: str, text: str) -> None:
+    with pytest.raises(InvalidAnswers) as caught:
+        read_results(f"page;visitors;conversions;{header}\nB;100;7;7%\nA;1190;55;{text}\n".encode())
+    assert f"line 3: the {header} is {text!r}, but 55 of 1,190 are 4.622 %." in str(caught.value)
+    with pytest.raises(InvalidAnswers, match="there is both a column of means and of successes"):
+        read_results(b"page;visitors;conversions;mean\nB;100;7;0.07\n")

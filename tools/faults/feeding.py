@@ -4,6 +4,12 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "sheets: rates are not compared with successes",
+        "session/result_sheet.py",
+        "                _check_rate(where, name, row[place], hits, count)\n",
+        "                pass\n",
+    ),
+    Fault(
         "sheets: separators in a count may differ, or decimals are thousands",
         "session/typed_numbers.py",
         r"[0-9]{3}(\1[0-9]{3})*",
