@@ -22,6 +22,7 @@ names = ["control", "short", "video"]
 rewards = "bernoulli"
 """
 RATES = {"control": 0.04, "short": 0.042, "video": 0.056}
+EPSILON = ["--epsilon", "0.01"]
 BOUNDS = ["--bounds", "0", "1"]
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -423,7 +424,14 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     assert alone.data["notes"] == [data["drift"]]
     assert data["drift"] in call("feed", "page", "sun.csv").words
     constant = call("certify", "week.csv", "--epsilon", "0.01")
-    assert "begin the next run with the strategy block-race" in constant.words
+    assert constant.words.startswith("The mean of video changes between blocks by more than chance explains")
+    assert "begin another run with the strategy block-race: see docs/ab-test.md." in constant.words
+    assert (
+        "seen over 2 blocks; later blocks may differ."
+        in call("certify", "week.csv", *EPSILON, "--within-blocks").words
+    )
+    assert "seen over" not in constant.words
+    assert "between blocks" in call("certify", "week.csv", *EPSILON, "--json").data["notes"][0]
     assert "in every block" not in constant.words
     lacking = call("certify", "blocks.csv", "--epsilon", "0.01")
     assert "in every block" in lacking.words
@@ -443,3 +451,23 @@ def test_blocks_that_are_not_there_are_asked_for(call: Calls) -> None:
         done = call(*words)
         assert done.status == 2
         assert said in " ".join(done.err.split())
+
+
+def test_that_rates_change_is_said_before_what_is_certified(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "mon", {"control": (12040, 490), "short": (11900, 550), "video": (12230, 1040)})
+    sheet(call, "sun", {"control": (12100, 610), "short": (12620, 640), "video": (12870, 1190)})
+    call("feed", "page", "mon.csv")
+    said = call("feed", "page", "sun.csv", "--yes").words
+    assert call("status", "page", "--json").data["state"] == "certified"
+    for words in (said, call("status", "page").words):
+        warning = words.index("changes between blocks by more than chance explains")
+        verdict = (
+            words.find("Best certified so far"),
+            words.find("Selected 1 of 3 arms"),
+            words.find("Ended on"),
+        )
+        assert warning < min(place for place in verdict if place >= 0)
+        assert words.count("mean is constant") == 1
+        assert "does not depend" not in words

@@ -4,6 +4,12 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "drift: the warning comes after what is certified",
+        "report/run_text.py",
+        "warned, notes = ([], drift) if history.is_by_block else (drift, [])",
+        "warned, notes = [], drift",
+    ),
+    Fault(
         "sheets: rates are not compared with successes",
         "session/result_sheet.py",
         "                _check_rate(where, name, row[place], hits, count)\n",

@@ -89,6 +89,11 @@ def status_words(certificate: Certificate) -> str:
     return f"To within {problem.epsilon:g}, {'; '.join(parts)}."
 
 
+def blocks_words(n_blocks: int) -> str:
+    """Return on how many blocks a certificate within blocks is based, as a sentence."""
+    return f"This was seen over {counted(n_blocks, 'block')}; later blocks may differ."
+
+
 def basis(report: Report) -> str:
     """Return the proof and the assumptions of the certificate; empty if there is none."""
     promise = _current_promise(report)
