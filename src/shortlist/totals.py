@@ -238,13 +238,13 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
         return ""
     said = (
         f"The mean of {problem.name(arm)} changes between blocks by more than chance explains (chi-square "
-        f"test, p = {p_value:.1g}; diagnostic only; the guarantee does not depend on it)."
+        f"test, p = {p_value:.1g})."
     )
     if is_by_block:
         return f"{said} Arms are compared within blocks, so this does no harm."
     return (
-        f"{said} The certificate assumes that it does not change. To compare arms within days, begin the "
-        f"next run with the strategy block-race."
+        f"{said} What is certified may then be wrong. To compare arms within days, begin another run with "
+        f"the strategy block-race: see docs/ab-test.md."
     )
 
 

@@ -22,6 +22,8 @@ names = ["control", "short", "video"]
 rewards = "bernoulli"
 """
 RATES = {"control": 0.04, "short": 0.042, "video": 0.056}
+EPSILON = ["--epsilon", "0.01"]
+BOUNDS = ["--bounds", "0", "1"]
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
@@ -136,6 +138,31 @@ def test_a_slip_of_the_hand_asks_for_a_second_look(call: Calls) -> None:
     assert call("feed", "page", "tue.csv", "--yes").words.startswith("3 rows added under the label tue.csv.")
 
 
+def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "wed 1", {"control": (3012, 120), "short": (2987, 130), "video": (3001, 170)})
+    call("feed", "page", "wed 1.csv")
+    sheet(call, "fixed", {"control": (3012, 122), "short": (2987, 133), "video": (3001, 171)})
+    done = call("feed", "page", "fixed.csv")
+    assert done.status == 2
+    said = " ".join(done.err.split())
+    assert "The numbers of rewards are the same as those under the label wed 1.csv, for all arms." in said
+    assert said.endswith(
+        "If it corrects that day: `shortlist feed page fixed.csv --label 'wed 1.csv'`. "
+        "Only if it is another day: repeat the command with --yes."
+    )
+    call.write(
+        "days.csv",
+        "day,variant,visitors,conversions\nwed,control,3012,122\nwed,short,2987,133\nwed,video,3001,1",
+    )
+    assert "If it corrects that day, label its rows 'wed 1.csv'." in " ".join(
+        call("feed", "page", "days.csv").err.split()
+    )
+    corrected = call("feed", "page", "fixed.csv", "--label", "wed 1.csv")
+    assert corrected.words.startswith("0 rows added; 3 corrected under the label wed 1.csv.")
+
+
 def test_so_does_an_answer_by_hand(call: Calls) -> None:
     call.write("trial.toml", QUESTION.replace("bounds = [0.0, 1.0]", "variances = [1.0, 1.0, 1.0]"))
     call("begin", "trial.toml")
@@ -191,6 +218,41 @@ def test_certify_says_what_means_prove(call: Calls) -> None:
     assert least.data["selected"] == ["C"]
     for wrong in ([], ["--bounds", "0", "0.5"], ["--bounds", "0", "1", "--variance", "1"]):
         assert call("certify", "scores.csv", "--epsilon", "0.1", *wrong).status == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["arm,pulls,successes", "A,100,4", "B,101,9", "C,99,5", "Total,300,18"], []),
+        (["arm,pulls,successes", "Total,300,18", "A,100,4", "B,200,14"], []),
+        (["day,arm,pulls,successes", "mon,A,50,1", "tue,A,50,3", "mon,B,90,8", "Total,Total,190,12"], []),
+        (["arm,pulls,mean", "A,100,0.61", "B,100,0.82", "C,200,0.55", "Total,400,0.63"], BOUNDS),
+    ],
+)
+def test_certify_refuses_a_row_of_totals(call: Calls, lines: list[str], options: list[str]) -> None:
+    file = call.write("week.csv", "\n".join(lines))
+    done = call("certify", file, "--epsilon", "0.05", *options)
+    assert done.status == 2
+    where = next(number for number, line in enumerate(lines, 1) if "Total" in line)
+    assert f"line {where}: row Total is the sum of all others; remove it." in done.err
+    file = call.write("week.csv", "\n".join(line for line in lines if "Total" not in line))
+    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (["arm,pulls,successes", "A,100,4", "B,100,4"], []),
+        (["arm,pulls,successes", "control,200,9", "A,100,4", "B,100,7"], []),
+        (["arm,pulls,mean", "control,200,0.3", "A,100,0.4", "B,100,0.7"], BOUNDS),
+        (["arm,pulls,successes", "A,0,0", "B,0,0", "C,0,0"], []),
+    ],
+)
+def test_certify_takes_arms_that_have_as_many_pulls_as_all_others(
+    call: Calls, lines: list[str], options: list[str]
+) -> None:
+    file = call.write("week.csv", "\n".join(lines))
+    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
 
 
 # --- stopping early ---------------------------------------------------------------------------------
@@ -362,7 +424,14 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     assert alone.data["notes"] == [data["drift"]]
     assert data["drift"] in call("feed", "page", "sun.csv").words
     constant = call("certify", "week.csv", "--epsilon", "0.01")
-    assert "begin the next run with the strategy block-race" in constant.words
+    assert constant.words.startswith("The mean of video changes between blocks by more than chance explains")
+    assert "begin another run with the strategy block-race: see docs/ab-test.md." in constant.words
+    assert (
+        "seen over 2 blocks; later blocks may differ."
+        in call("certify", "week.csv", *EPSILON, "--within-blocks").words
+    )
+    assert "seen over" not in constant.words
+    assert "between blocks" in call("certify", "week.csv", *EPSILON, "--json").data["notes"][0]
     assert "in every block" not in constant.words
     lacking = call("certify", "blocks.csv", "--epsilon", "0.01")
     assert "in every block" in lacking.words
@@ -382,3 +451,23 @@ def test_blocks_that_are_not_there_are_asked_for(call: Calls) -> None:
         done = call(*words)
         assert done.status == 2
         assert said in " ".join(done.err.split())
+
+
+def test_that_rates_change_is_said_before_what_is_certified(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "mon", {"control": (12040, 490), "short": (11900, 550), "video": (12230, 1040)})
+    sheet(call, "sun", {"control": (12100, 610), "short": (12620, 640), "video": (12870, 1190)})
+    call("feed", "page", "mon.csv")
+    said = call("feed", "page", "sun.csv", "--yes").words
+    assert call("status", "page", "--json").data["state"] == "certified"
+    for words in (said, call("status", "page").words):
+        warning = words.index("changes between blocks by more than chance explains")
+        verdict = (
+            words.find("Best certified so far"),
+            words.find("Selected 1 of 3 arms"),
+            words.find("Ended on"),
+        )
+        assert warning < min(place for place in verdict if place >= 0)
+        assert words.count("mean is constant") == 1
+        assert "does not depend" not in words

@@ -122,14 +122,20 @@ def test_words_in_pictures_are_escaped() -> None:
     assert "".join(root.itertext()) == "a < bc & \"d'<b>&"
 
 
-def test_a_certificate_counts_arms_in_plain_words() -> None:
-    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3)
+def test_a_certificate_names_arms_of_each_kind() -> None:
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3, names=["A", "B", "C"])
     words = [
-        status_words(sl.certify(problem, counts=[count] * 3, means=[2.0, 1.0, 1.9]))
+        status_words(sl.certify(problem, counts=[count] * 3, means=[1.9, 1.0, 2.0]))
         for count in (1, 100, 100_000)
     ]
     assert words == [
-        "To within 0.1, no arm is in, 3 are open, and none is out.",
-        "To within 0.1, no arm is in, 2 are open, and 1 is out (not needed for a right answer).",
-        "To within 0.1, 1 arm is in, none is open, and 2 are out (not needed for a right answer).",
+        "To within 0.1, in: none; open: C, A, B; out (not needed for a right answer): none.",
+        "To within 0.1, in: none; open: C, A; out (not needed for a right answer): B.",
+        "To within 0.1, in: C; open: none; out (not needed for a right answer): A, B.",
     ]
+    many = sl.Problem(m=6, epsilon=0.1, delta=0.05, variances=[1.0] * 14, names=list("ABCDEFGHIJKLMN"))
+    found = sl.certify(many, counts=[100_000] * 14, means=[*range(14)])
+    assert status_words(found) == (
+        "To within 0.1, in: N, M, L, K, J, and 1 more; open: none; "
+        "out (not needed for a right answer): A, B, C, D, E, and 3 more."
+    )

@@ -241,6 +241,15 @@ def test_results_are_fed_corrected_and_certified() -> None:
         again = client.post("/runs/page/feed", json={"sheet": sheet, "label": "monday"}).json()
         assert again["rows"] == {"new": 0, "known": 1, "corrected": 1}
         assert again["n_fed"] == 10_000
+        day = sheet.replace("5000,110", "5003,110")
+        assert client.post("/runs/page/feed", json={"sheet": day, "label": "may 1"}).status_code == 200
+        fixed: dict[str, Any] = {"sheet": day.replace("110", "120").replace("300", "310"), "label": "may 2"}
+        said = trouble_of(client.post("/runs/page/feed", json=fixed), 422)["message"]
+        assert "If it corrects that day, give it the label 'may 1'. Insist only if it is another day." in said
+        empty: list[dict[str, Any]] = [{"arm": arm, "pulls": 0, "successes": 0} for arm in "AB"]
+        assert (
+            client.post("/runs/page/feed", json={"rows": empty, "label": "may 1"}).json()["n_fed"] == 10_000
+        )
         slip: dict[str, Any] = {"sheet": sheet.replace("5000,110", "5000,1100"), "label": "tuesday"}
         refused = client.post("/runs/page/feed", json=slip)
         assert "data-entry error" in trouble_of(refused, 422)["message"]

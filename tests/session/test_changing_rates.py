@@ -191,10 +191,10 @@ def test_drift_is_noted_as_the_test_of_a_table_says() -> None:
     note = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
     p = chi2_contingency(np.array([[41, 959], [60, 940], [85, 915]])).pvalue
     assert note.startswith(
-        f"The mean of B changes between blocks by more than chance explains (chi-square test, p = {p:.1g}; "
-        f"diagnostic only; the guarantee does not depend on it)."
+        f"The mean of B changes between blocks by more than chance explains (chi-square test, p = {p:.1g}). "
+        f"What is certified may then be wrong."
     )
-    assert "begin the next run with the strategy block-race" in note
+    assert note.endswith("begin another run with the strategy block-race: see docs/ab-test.md.")
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)
     assert "this does no harm" in within
     hits[2][1] = 68
@@ -225,7 +225,11 @@ def test_feed_and_reports_say_that_rates_change(strategy: str) -> None:
     fed(session, SUNDAY, label="sun")
     note = session.history.drift
     assert note.startswith("The mean of ")
-    assert note in fed_lines(session.history)
+    lines = fed_lines(session.history)
+    assert lines.index(note) == (0 if strategy == "race" else len(lines) - 2), "a warning comes first"
+    assert any("seen over 2 blocks; later blocks may differ." in line for line in lines) == (
+        strategy != "race"
+    )
     report = report_of_run("page", session.history, session.records)
     assert note in " ".join(" ".join(report_lines(report)).split())
     warned = [finding for finding in report.findings if "chi-square" in finding.words]

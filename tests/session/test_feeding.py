@@ -18,7 +18,14 @@ from shortlist.report.workload import workload
 from shortlist.server.run_cache import OpenRun
 from shortlist.session import Session
 from shortlist.session.answer_input import Answers
-from shortlist.session.slips import _lone_reward, replaced_rows, unusual, unusual_answers, unusual_rows
+from shortlist.session.slips import (
+    _chance_of_ratio,
+    _lone_reward,
+    replaced_rows,
+    unusual,
+    unusual_answers,
+    unusual_rows,
+)
 from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
 from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
 
@@ -301,6 +308,26 @@ def test_a_file_under_another_name_is_doubted() -> None:
     rows = session.fed_rows(NAMES, counts, successes=hits, label="day 0, corrected")
     assert "3 of 4 rows" in unusual_rows(session.history, rows)
     assert unusual_rows(session.history, session.fed_rows(NAMES, *day(1)[:1], successes=day(1)[1])) == ""
+
+
+def test_a_file_with_the_counts_of_another_label_is_doubted() -> None:
+    """Corrected successes under a new name: the day would count twice."""
+
+    def doubt(counts: list[int], label: str = "corrected", earlier: list[int] | None = None) -> str:
+        session = Session(VARIANTS, "race")
+        hits = [count // 10 for count in earlier or counts]
+        session.feed(NAMES[: len(counts)], earlier or counts, successes=hits, label="monday")
+        hits = [count // 10 + 3 for count in counts]
+        rows = session.fed_rows(NAMES[: len(counts)], counts, successes=hits, label=label)
+        return unusual_rows(session.history, rows)
+
+    said = "The numbers of rewards are the same as those under the label monday, for all arms."
+    assert doubt([1204, 1190, 1223, 1210]) == said
+    assert doubt([1204, 1190]) == said
+    assert doubt([1204, 1190], "monday") == ""
+    for planned in ([1204], [120, 120, 120], [100, 1000, 50], [12, 11, 13]):
+        assert doubt(planned) == ""
+    assert doubt([1204, 1190, 1223], earlier=[1204, 1190, 1224]) == ""
 
 
 def test_a_row_is_not_compared_with_the_one_that_it_corrects() -> None:
@@ -615,6 +642,45 @@ def test_slips_are_doubted_although_variances_are_unknown(strategy: str) -> None
     fresh = [known[one.arm] + 1.0 for one in tickets]
     assert doubt(None, fresh, [6.0] * len(tickets)) == ""
     assert "differs from the earlier mean" in doubt(None, [10 * fresh[0], *fresh[1:]], [6.0] * len(tickets))
+
+
+@pytest.mark.parametrize("strategy", ["paired-race", "t-race"])
+def test_a_variance_far_above_all_others_is_doubted(strategy: str) -> None:
+    """As if 71 was written for 7.1 before mean and variance were computed."""
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.1, n=6, rewards=sl.Gaussian())
+    session, rng = Session(problem, strategy), np.random.default_rng(4)
+    tickets = session.ask(worker="ann")
+    rewards = [rng.normal(7 + 0.1 * one.arm, 0.45, one.count) for one in tickets]
+    rewards[2][3] *= 10
+
+    def doubt(means: Any, variances: Any, given: Any = None) -> str:
+        answers = Answers.of(problem, tickets, given, means, sample_variances=variances)
+        return unusual_answers(session.history, answers)
+
+    means = [float(one.mean()) for one in rewards]
+    variances = [float(one.var(ddof=1)) for one in rewards]
+    assert f"arm-2: the sample variance {variances[2]:g} is far above all others" in doubt(means, variances)
+    assert "arm-2: the reward " in doubt(None, None, [one.tolist() for one in rewards])
+    others = [one for place, one in enumerate(variances) if place != 2]
+    assert doubt(means, [*others[:2], 50 * max(others), *others[2:]]) == ""
+    rest = np.array([0, 1, 3, 4, 5])
+    session.tell(tickets.take(rest), means=[means[one] for one in rest], sample_variances=others)
+    tickets = tickets[2:3]
+    assert "far above all others" in doubt(means[2:3], variances[2:3]), "the others were told before"
+    few = Session(problem.changed(n=3), strategy)
+    tickets = few.ask(worker="ann")[:2]
+    answers = Answers.of(few.problem, tickets, None, [7.0, 7.0], sample_variances=[0.2, 2e4])
+    assert unusual_answers(few.history, answers) == "", "a single other arm says little"
+
+
+def test_variances_that_differ_much_are_hardly_ever_doubted() -> None:
+    """The chance is that of one of several variances which is truly 50 times the others."""
+    rng, others = np.random.default_rng(5), np.array([3, 5, 5])
+    seen = rng.chisquare([4, *others], (200_000, 4)) / [4, *others] * [50, 1, 1, 1]
+    ratios = seen[:, 0] / seen[:, 1:].max(axis=1)
+    for ratio in (20.0, 60.0, 150.0):
+        share = float((ratios >= ratio).mean())
+        assert share <= _chance_of_ratio(ratio, 4, others) * 1.02 <= share * 1.15
 
 
 def test_right_answers_are_hardly_ever_doubted() -> None:

@@ -4,6 +4,84 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "drift: the warning comes after what is certified",
+        "report/run_text.py",
+        "warned, notes = ([], drift) if history.is_by_block else (drift, [])",
+        "warned, notes = [], drift",
+    ),
+    Fault(
+        "sheets: rates are not compared with successes",
+        "session/result_sheet.py",
+        "                _check_rate(where, name, row[place], hits, count)\n",
+        "                pass\n",
+    ),
+    Fault(
+        "sheets: separators in a count may differ, or decimals are thousands",
+        "session/typed_numbers.py",
+        r"[0-9]{3}(\1[0-9]{3})*",
+        r"[0-9]{2,3}([.,][0-9]{3})*",
+    ),
+    Fault(
+        "sheets: 1204.000 is a count beside 1.000, which is a thousand",
+        "session/typed_numbers.py",
+        "if _NUMBER.fullmatch(text) and not _THREE_DECIMALS.search(text):",
+        "if _NUMBER.fullmatch(text):",
+    ),
+    Fault(
+        "slips: a correction under another name counts twice",
+        "session/feeding.py",
+        "    return _same_counts(history, rows)\n",
+        '    return "", ""\n',
+    ),
+    Fault(
+        "slips: planned numbers of rewards are doubted",
+        "session/feeding.py",
+        "        if not is_planned and (earlier",
+        "        if (earlier",
+    ),
+    Fault(
+        "slips: a file that corrects a day is to be insisted on",
+        "cli/feed.py",
+        "    if earlier := same_as_other_label(session.history, rows)[0]:\n",
+        "    if earlier := '':\n",
+    ),
+    Fault(
+        "slips: no variance is far",
+        "session/slips.py",
+        "    return far_variance\n",
+        '    return ""\n',
+    ),
+    Fault(
+        "slips: variances that truly differ by a factor of 50 are far",
+        "session/slips.py",
+        "_UNEQUAL = 50.0",
+        "_UNEQUAL = 1.0",
+    ),
+    Fault(
+        "slips: a variance is far from that of a single arm",
+        "session/slips.py",
+        "_FEWEST_VARIANCES = 2",
+        "_FEWEST_VARIANCES = 1",
+    ),
+    Fault(
+        "slips: a variance is compared with that of one arm, not the largest of all",
+        "session/slips.py",
+        "    ratio = largest / float(others.max())\n",
+        "    ratio = largest / float(others.min())\n",
+    ),
+    Fault(
+        "certify: the sum of all rows is an arm",
+        "session/result_sheet.py",
+        "        if len(arms) > 2 and is_sum.any():\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "certify: an arm with as many pulls as all others is taken for their sum",
+        "session/result_sheet.py",
+        "            is_sum = sums == rest\n",
+        "            is_sum = counts == others\n",
+    ),
+    Fault(
         "feeding: a corrected row is taken out of the wrong block",
         "session/state.py",
         "                blocks.append(before.block)\n",
@@ -360,8 +438,8 @@ FAULTS = (
     Fault(
         "slips: a file under another name passes",
         "session/feeding.py",
-        "    if n_same < 2 or 2 * n_same < len(new):\n",
-        "    if True:\n",
+        "    if n_same >= 2 and 2 * n_same >= len(new):\n",
+        "    if False:\n",
     ),
     Fault(
         "slips: a row is compared with the one that it corrects",

@@ -58,8 +58,8 @@ def command(
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
 
     FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
-    conversions) or `mean`. Rows of the same arm add up. With means, say how large rewards can be, with
-    --bounds, or how much they vary, with --variance.
+    conversions) or `mean`. Rows of the same arm add up; leave out a row of totals. With means,
+    say how large rewards can be, with --bounds, or how much they vary, with --variance.
 
     The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
@@ -85,9 +85,11 @@ def command(
 
     Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
     """
+    from dataclasses import replace
+
     from shortlist.cli.questions import TableOptions
     from shortlist.cli.tell import data_of
-    from shortlist.report.verdict import status_words
+    from shortlist.report.verdict import blocks_words, status_words
     from shortlist.session.result_sheet import read_results
 
     name = "standard input" if str(file) == "-" else str(file)
@@ -95,6 +97,7 @@ def command(
     for option, given in (("--seed", seed), ("--metric", metric), ("--on-failure", on_failure)):
         if given is not None and not is_table:
             raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
+    warning, n_blocks = "", 0
     data = b"" if is_table else data_of(file)
     try:
         if is_table:
@@ -104,17 +107,25 @@ def command(
             found = _certified_table(options, asked, seed)
         else:
             sheet = read_results(data)
+            sheet.refuse_sum()
             problem = _question(sheet, bounds, variance, asked)
-            found = _certified(sheet, problem, _blocks(sheet, is_wanted=within_blocks))
+            blocks = _blocks(sheet, is_wanted=within_blocks)
+            found, warning = _certified(sheet, problem, blocks)
+            n_blocks = 0 if blocks is None else len(set(blocks))
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
         raise InvalidAnswers(f"{name}: {error}") from None
     names = [found.problem.name(arm) for arm in range(found.problem.n)]
     if as_json:
+        found = replace(found, notes=(*found.notes, *filter(None, (warning,))))
         print_json(found.to_dict() | {"statuses": dict(zip(names, found.statuses, strict=True))})
     else:
+        if warning:
+            show_plain(warning)
         show_plain(str(found))
         if found.guarantee is not None:
             show_plain(status_words(found))
+        if found.guarantee is not None and n_blocks:
+            show_plain(blocks_words(n_blocks))
     sys.exit(CERTIFIED if found.is_answer else SHORT)
 
 
@@ -163,7 +174,8 @@ def _blocks(sheet: "ResultSheet", *, is_wanted: bool) -> tuple[str, ...] | None:
     return blocks
 
 
-def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...] | None) -> Any:
+def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...] | None) -> tuple[Any, str]:
+    """Return what a sheet certifies, and a warning to be read first, if rates change; else an empty text."""
     from dataclasses import replace
 
     import numpy as np
@@ -183,11 +195,11 @@ def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...]
     note = "" if days is None else drift_note(problem, rows, days, is_by_block=blocks is not None)
     if blocks is not None:
         found = certify_rows(problem, rows, blocks)
-        return replace(found, notes=(*found.notes, *filter(None, (note,))))
+        return replace(found, notes=(*found.notes, *filter(None, (note,)))), ""
     counts = np.bincount(rows.arms, rows.counts, problem.n)
     sums = np.bincount(rows.arms, rows.counts * rows.means, problem.n)
     if sheet.successes is not None:
         found = certify(problem, counts.tolist(), successes=np.round(sums).tolist())
     else:
         found = certify(problem, counts.tolist(), (sums / np.maximum(counts, 1)).tolist())
-    return replace(found, notes=tuple(filter(None, (note,))))
+    return found, note

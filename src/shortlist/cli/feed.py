@@ -1,5 +1,6 @@
 """``shortlist feed``: add results that were measured elsewhere, day by day."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
     help="Block of the rows, such as a day, if FILE has no such column; the strategy block-race compares "
     "within blocks.  [default with block-race: the label]",
 )
-@click.option("--yes", is_flag=True, help="Accept rows that are far from the earlier ones of their arms.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Accept rows that are far from the earlier ones of their arms, replace earlier ones, or have the "
+    "numbers of another label. To correct a file, give its label instead: otherwise it counts twice.",
+)
 @worker_option
 @store_option
 @json_option("what was added, and what is certified")
@@ -73,7 +79,7 @@ def command(
         session = Session.resume(store, run)
         rows = _rows(session, file, label, block, worker)
         if not yes:
-            _second_look(session, rows, is_labelled=label is not None)
+            _second_look(session, rows, file, label)
         count = session.feed_rows(rows)
         if as_json:
             print_json(_dict(session, count))
@@ -93,17 +99,24 @@ def _rows(session: "Session", file: Path, label: str | None, block: str | None, 
         raise InvalidAnswers(f"{name}: {error}") from None
 
 
-def _second_look(session: "Session", rows: "FedRows", *, is_labelled: bool) -> None:
+def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | None) -> None:
     """Refuse rows that are probably a mistake, unless the user insists."""
+    from shortlist.session.feeding import same_as_other_label
     from shortlist.session.slips import SLIP, replaced_rows, unusual_rows
 
     found = unusual_rows(session.history, rows)
-    if not found and not is_labelled:
+    if not found and label is None:
         found = replaced_rows(session.history, rows)
-    if found:
-        raise InvalidAnswers(
-            f"{found} {SLIP} Nothing was added. If the numbers are right, repeat the command with --yes."
+    if not found:
+        return
+    todo = "If the numbers are right, repeat the command with --yes."
+    if earlier := same_as_other_label(session.history, rows)[0]:
+        again = shlex.join(["shortlist", "feed", session.name, str(file), "--label", earlier])
+        correct = (
+            f": `{again}`" if set(rows.labels) == {label or file.name} else f", label its rows {earlier!r}"
         )
+        todo = f"If it corrects that day{correct}. Only if it is another day: repeat the command with --yes."
+    raise InvalidAnswers(f"{found} {SLIP} Nothing was added. {todo}")
 
 
 def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:

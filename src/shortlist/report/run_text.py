@@ -13,7 +13,7 @@ from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.result_text import result_text
 from shortlist.report.text_format import day, iso, mean_words, moment, percent
-from shortlist.report.verdict import closer, saved_words, status_words
+from shortlist.report.verdict import blocks_words, closer, saved_words, status_words
 from shortlist.report.worker_text import counted, holding_words, worker_words
 from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
@@ -141,6 +141,8 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
     if history.problem.bounds is not None:
         parts.append(Text(f"Rewards were declared to {declared(history.problem)}; others are refused."))
     if history.is_final:
+        if history.drift and not history.is_by_block:
+            parts.append(Text(history.drift, style="yellow"))
         ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
         parts.append(Text(f"Ended{ended}."))
     else:
@@ -231,14 +233,18 @@ def fed_lines(history: RunState) -> list[str]:
             f"them with `shortlist release`."
         )
         return [waiting, found.sentence]
-    notes = (*found.notes, *filter(None, (history.drift,)))
+    drift = [history.drift] if history.drift else []
+    warned, notes = ([], drift) if history.is_by_block else (drift, [])
+    notes = [*found.notes, *notes]
     if found.guarantee is None:
-        return [found.sentence, *_next_words(history), *notes]
+        return [*warned, found.sentence, *_next_words(history), *notes]
     dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
     said, ended = found.sentence, history.result
     if ended.guarantee is not None:
         said = " ".join(filter(None, (ended.guarantee.sentence, closer(ended))))
-    lines = [f"Best certified so far: {_some(found.selected)}.", said]
+    if history.is_by_block:
+        said += f" {blocks_words(len({row.block for row in history.fed.values()}))}"
+    lines = [*warned, f"Best certified so far: {_some(found.selected)}.", said]
     if dropped:
         lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]

@@ -1,15 +1,16 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
 from shortlist.certificates import Certificate, Guarantee, Scope
+from shortlist.certificates.certificate import IN, OPEN, OUT
 from shortlist.planning import row_of
 from shortlist.report.model import Report
-from shortlist.report.text_format import large, percent
+from shortlist.report.text_format import large, percent, plain_name
 from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
 
 _WORTH_SAYING = 1.2
-MOST_NAMED = 5  # arms named in the headline
+MOST_NAMED = 5  # arms of a kind that are named
 
 LABELS = {
     "certified": "Certified",
@@ -76,17 +77,21 @@ def certificate(report: Report) -> str:
 
 
 def status_words(certificate: Certificate) -> str:
-    """Return how many arms are in, open and out, as a sentence."""
-    n_in, n_open, n_out = (certificate.statuses.count(status) for status in ("in", "open", "out"))
-    inside = f"{counted(n_in, 'arm')} {_is(n_in)}" if n_in else "no arm is"
-    outside = f"{n_out:,} {_is(n_out)} out (not needed for a right answer)" if n_out else "none is out"
-    within = f"To within {certificate.problem.epsilon:g}"
-    unsettled = f"{n_open:,} {_is(n_open)}" if n_open else "none is"
-    return f"{within}, {inside} in, {unsettled} open, and {outside}."
+    """Return which arms are in, open and out, as a sentence that names a few of each."""
+    problem, statuses = certificate.problem, certificate.statuses
+    arms = dict.fromkeys((*certificate.indices.tolist(), *range(problem.n)))
+    parts = []
+    for status, word in ((IN, "in"), (OPEN, "open"), (OUT, "out (not needed for a right answer)")):
+        own = [arm for arm in arms if statuses[arm] == status]
+        names = ", ".join(plain_name(problem.name(arm)) for arm in own[:MOST_NAMED]) or "none"
+        more = f", and {len(own) - MOST_NAMED:,} more" if len(own) > MOST_NAMED else ""
+        parts.append(f"{word}: {names}{more}")
+    return f"To within {problem.epsilon:g}, {'; '.join(parts)}."
 
 
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+def blocks_words(n_blocks: int) -> str:
+    """Return on how many blocks a certificate within blocks is based, as a sentence."""
+    return f"This was seen over {counted(n_blocks, 'block')}; later blocks may differ."
 
 
 def basis(report: Report) -> str:

@@ -284,8 +284,9 @@ class Feed(Strict):
     """Results that were measured elsewhere: `rows`, or a `sheet`, the text of a CSV file.
 
     A row replaces an earlier one of its arm with the same label; `label` is for sheets without labels. Rows
-    of a sheet that are far from the earlier ones of their arms are refused as slips, unless `insist`. `block`
-    is for rows without one of their own.
+    of a sheet that are far from the earlier ones of their arms, or have the numbers of another label, are
+    refused as slips, unless `insist`. To correct a sheet, send it with its label; with `insist` and another
+    one it counts twice. `block` is for rows without one of their own.
     """
 
     rows: Annotated[list[FedRowWish], Field(max_length=10_000)] = []

@@ -34,7 +34,7 @@ from shortlist.server.requests import (
 from shortlist.server.responses import Begun, Done, FedReply, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.answer_input import Answers
-from shortlist.session.feeding import FedRows, rows_of_sheet
+from shortlist.session.feeding import FedRows, rows_of_sheet, same_as_other_label
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
 from shortlist.session.slips import SLIP, unusual_rows
@@ -146,7 +146,9 @@ def _fed(wish: Feed, session: Session) -> dict[str, Any]:
         return _fed_rows(session, _rows(wish, session))
     rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
     if found := "" if wish.insist else unusual_rows(session.history, rows):
-        raise InvalidAnswers(f"{found} {SLIP} Nothing was added.")
+        earlier = same_as_other_label(session.history, rows)[0]
+        todo = f" If it corrects that day, give it the label {earlier!r}. Insist only if it is another day."
+        raise InvalidAnswers(f"{found} {SLIP} Nothing was added.{todo if earlier else ''}")
     return _fed_rows(session, rows)
 
 

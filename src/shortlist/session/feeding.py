@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shortlist.session.session import Session
 
 _MANY = 20  # rewards: with fewer, rows are the same by chance
+_ROUND = 10  # numbers of rewards that are multiples of it may have been planned
 _MOST_LETTERS = 200  # of a label, a block or a reason
 
 
@@ -212,8 +213,11 @@ def rows_taken_back(history: RunState, label: str, why: str, by: str) -> list[Ev
     return _tried(history, [fed])
 
 
-def same_as_other_label(history: RunState, rows: FedRows) -> str:
-    """Return a sentence if most new rows are those of another label: a file sent twice? Else nothing."""
+def same_as_other_label(history: RunState, rows: FedRows) -> tuple[str, str]:
+    """Return a label that new rows may repeat or correct, and a sentence with the reason; else empty texts.
+
+    Most rows are the same as those under that label, or all numbers of rewards are.
+    """
     keys, totals = rows.keys, rows.totals
     new = [
         (arm, count, mean)
@@ -225,12 +229,34 @@ def same_as_other_label(history: RunState, rows: FedRows) -> str:
     for (label, arm), row in history.fed.items():
         by_label[label] = by_label.get(label, 0) + ((arm, row.count, row.mean) in given)
     label, n_same = max(by_label.items(), key=lambda item: item[1], default=("", 0))
-    if n_same < 2 or 2 * n_same < len(new):
-        return ""
-    return (
-        f"{n_same} of {len(new)} rows are the same as those under the label {label}. If they correct or "
-        f"repeat that file, give them its label."
-    )
+    if n_same >= 2 and 2 * n_same >= len(new):
+        return label, f"{n_same} of {len(new)} rows are the same as those under the label {label}."
+    return _same_counts(history, rows)
+
+
+def _same_counts(history: RunState, rows: FedRows) -> tuple[str, str]:
+    """Return an earlier label with the numbers of rewards of a new one, and a sentence; else empty texts.
+
+    Numbers that were planned, all equal or round, say nothing.
+    """
+    before: dict[str, dict[int, int]] = {}
+    for (label, arm), row in history.fed.items():
+        before.setdefault(label, {})[arm] = row.count
+    now: dict[str, dict[int, int]] = {}
+    for (label, arm), count in zip(rows.keys, rows.totals.counts.tolist(), strict=True):
+        if label not in before and count:
+            now.setdefault(label, {})[arm] = count
+    labels = {frozenset(counts.items()): label for label, counts in before.items() if label}
+    for own, counts in now.items():
+        sizes = set(counts.values())
+        is_planned = len(sizes) < 2 or all(size % _ROUND == 0 for size in sizes) or min(sizes) < _MANY
+        if not is_planned and (earlier := labels.get(frozenset(counts.items()))):
+            of = f" of {own}" if len(now) > 1 else ""
+            said = (
+                f"The numbers of rewards{of} are the same as those under the label {earlier}, for all arms."
+            )
+            return earlier, said
+    return "", ""
 
 
 def can_be_fed(history: RunState) -> bool:

@@ -5,16 +5,19 @@ conversions. This module only parses a sheet.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from shortlist.errors import InvalidAnswers
 from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
-from shortlist.session.typed_numbers import sheet_number
+from shortlist.session.typed_numbers import sheet_count, sheet_number
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "arm": ("arm", "variant", "name", "option", "model", "prompt"),
+    "arm": ("arm", "variant", "name", "option", "page", "model", "prompt"),
     "count": ("pulls", "visitors", "count", "n", "trials", "users", "samples"),
     "successes": ("successes", "conversions", "wins", "clicks"),
     "mean": ("mean", "rate", "average"),
@@ -24,7 +27,20 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "block": ("block",),
 }
 """What a column means, and the names that it may have."""
-_NUMBERS = ("count", "successes", "mean", "sd", "variance")
+_RATES = {
+    "rate",
+    "conversion rate",
+    "conv rate",
+    "success rate",
+    "win rate",
+    "click rate",
+    "ctr",
+    "cr",
+    "cvr",
+}
+_DECIMAL = re.compile(r"[0-9]*\.?([0-9]*)")
+_COUNTS, _REALS = ("count", "successes"), ("mean", "sd", "variance")
+_NEAR = 0.01  # of the range of means: how near their mean is to that of all
 
 
 @dataclass(frozen=True)
@@ -74,6 +90,31 @@ class ResultSheet:
             found.append(number)
         return found
 
+    def refuse_sum(self) -> None:
+        """Raise InvalidAnswers if an arm has the sums of all others: spreadsheets end with such a row.
+
+        At least two others are needed. A sum has as many rewards, and as many successes or the same mean, to
+        within a hundredth of what means differ. Rows of the same arm add up.
+        """
+        numbers = {arm: number for number, arm in enumerate(dict.fromkeys(self.arms))}
+        arms, places = [*numbers], np.array([numbers[arm] for arm in self.arms], dtype=np.int64)
+        counts = np.bincount(places, self.counts, len(arms))
+        own = np.array(self.successes or np.multiply(self.counts, self.means or 0.0))
+        sums = np.bincount(places, own, len(arms))
+        others, rest = counts.sum() - counts, sums.sum() - sums
+        if self.successes is not None:
+            is_sum = sums == rest
+        else:
+            means = sums / np.maximum(counts, 1)
+            is_sum = np.abs(means - rest / np.maximum(others, 1)) <= _NEAR * np.ptp(means)
+        is_sum &= (counts == others) & (counts > 0)
+        if len(arms) > 2 and is_sum.any():
+            arm = arms[int(np.argmax(is_sum))]
+            where = self.places[self.arms.index(arm)]
+            raise InvalidAnswers(
+                f"{where}: row {arm or 'without a name'} is the sum of all others; remove it."
+            )
+
 
 def read_results(data: bytes) -> ResultSheet:
     """Return the rows of a CSV file of results; raise InvalidAnswers, naming the line, if it is invalid."""
@@ -90,26 +131,34 @@ def read_results(data: bytes) -> ResultSheet:
                 f"decimal comma; put quotes around text that contains commas."
             )
 
-    places = [place for kind, (_, place) in columns.items() if kind in _NUMBERS]
+    places = [place for kind, (_, place) in columns.items() if kind in _REALS]
     comma = comma_of(text, (row[place] for _, row in rows[1:] for place in places))
 
     def numbers(kind: str) -> tuple[float, ...] | None:
         if kind not in columns:
             return None
         name, place = columns[kind]
+        if kind in _COUNTS:
+            return tuple(sheet_count(where, name, row[place]) for where, row in rows[1:])
         return tuple(sheet_number(where, name, row[place], comma) for where, row in rows[1:])
 
     def words(kind: str) -> tuple[str, ...] | None:
         return tuple(row[columns[kind][1]] for _, row in rows[1:]) if kind in columns else None
 
+    counts, successes = numbers("count") or (), numbers("successes")
+    if successes is not None:
+        names = [(name, place) for place, name in enumerate(rows[0][1]) if _is_rate(name)]
+        for (where, row), hits, count in zip(rows[1:], successes, counts, strict=True):
+            for name, place in names:
+                _check_rate(where, name, row[place], hits, count)
     deviations, variances = numbers("sd"), numbers("variance")
     if deviations is not None:
         variances = tuple(math.copysign(one * one, one) for one in deviations)  # negative ones are refused
     return ResultSheet(
         words("arm") or (),
-        numbers("count") or (),
+        counts,
         numbers("mean"),
-        numbers("successes"),
+        successes,
         variances,
         words("label"),
         words("block"),
@@ -134,6 +183,8 @@ def _columns(header: list[str]) -> dict[str, tuple[str, int]]:
                 f"there is no column `{COLUMNS[kind][0]}` (or {', '.join(COLUMNS[kind][1:])}) among "
                 f"{', '.join(names)}."
             )
+    if "successes" in found and "mean" in found and _is_rate(found["mean"][0]):
+        del found["mean"]  # it says the same, which is checked
     if ("mean" in found) == ("successes" in found):
         has = "both" if "mean" in found else "neither"
         raise InvalidAnswers(
@@ -143,3 +194,25 @@ def _columns(header: list[str]) -> dict[str, tuple[str, int]]:
     if "sd" in found and "variance" in found:
         raise InvalidAnswers("there are columns of standard deviations and of variances; keep one.")
     return found
+
+
+def _is_rate(name: str) -> bool:
+    """Whether a column has rates, such as `conversion_rate` or `CTR (%)`, which counts and successes give."""
+    return " ".join(re.sub(r"[^a-z]+", " ", name.lower()).split()).removesuffix(" in percent") in _RATES
+
+
+def _check_rate(where: str, name: str, text: str, successes: float, count: float) -> None:
+    """Refuse a rate that is not successes/count, or that in per cent, rounded to the digits that it has."""
+    digits = text.rstrip("%\u00a0\u202f ").replace(",", ".")
+    if not digits or not count:
+        return
+    found = _DECIMAL.fullmatch(digits)
+    rate, scales = successes / count, (100.0,) if text.endswith("%") else (1.0, 100.0)
+    if found is not None and digits != ".":
+        half = 0.5001 * 10.0 ** -len(found[1])
+        if any(abs(float(digits) - scale * rate) <= half for scale in scales):
+            return
+    raise InvalidAnswers(
+        f"{where}: the {name.strip()} is {text!r:.60}, but {successes:,.15g} of {count:,.15g} are "
+        f"{100 * rate:.4g} %. Correct the numbers, or remove the column."
+    )

@@ -16,7 +16,7 @@ from shortlist.measure.command import seed_of
 from shortlist.measure.shared_items import ids_of, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
-from shortlist.session.typed_numbers import Comma, sheet_number, typed_rewards
+from shortlist.session.typed_numbers import Comma, sheet_count, sheet_number, typed_rewards, without_groups
 from shortlist.tickets import Tickets
 
 COLUMNS = ("ticket", "arm", "name", "pulls", "seed")
@@ -28,7 +28,7 @@ BLOCK_COLUMNS = ("ticket", "arm", "name", "block", "seed", "reward")
 
 _DELIMITERS = (",", ";", "\t")
 _ANSWERS = ("reward", "mean", "variance", "count", "rewards")
-_NUMBERS = ("reward", "mean", "variance", "count")  # cells with one number
+_REALS = ("reward", "mean", "variance")  # cells with one number, which may have decimals
 _SUMMARIES = ("mean", "variance", "count", "rewards")  # one line per ticket
 _LABELS = ("arm", "name", "pulls")
 _KNOWN = ("ticket", "item", *_ANSWERS, *_LABELS)
@@ -145,7 +145,7 @@ def _of_csv(text: str) -> list[Entry]:
         raise InvalidAnswers("it is empty; it needs a header and one line per answer.") from None
     columns, width = _columns(header), len(header)
     lines = list(rows)
-    places = [columns[name] for name in _NUMBERS if name in columns]
+    places = [columns[name] for name in _REALS if name in columns]
     comma = comma_of(text, (row[place] for _, row in lines for place in places if place < len(row)))
 
     def is_used(name: str) -> bool:
@@ -244,9 +244,11 @@ def _with_rewards(
 def _summary(where: str, row: list[str], columns: dict[str, int], width: int, comma: Comma) -> Entry:
     ticket = _ticket(where, _cell(where, row, columns, "ticket", width))
     given: dict[str, float | None] = {}
-    for name in ("mean", "variance", "count"):
+    for name in ("mean", "variance"):
         cell = _cell(where, row, columns, name, width) if name in columns else ""
         given[name] = sheet_number(where, name, cell, comma) if cell else None
+    cell = _cell(where, row, columns, "count", width) if "count" in columns else ""
+    given["count"] = sheet_count(where, "count", cell) if cell else None
     labels = dict.fromkeys(_labels(where, row, columns, width), where)
     cell = _cell(where, row, columns, "rewards", width) if "rewards" in columns else ""
     asked = dict(_labels(where, row, columns, width)).get("pulls", "")
@@ -265,7 +267,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int, co
 def _labels(where: str, row: list[str], columns: dict[str, int], width: int) -> list[tuple[str, str]]:
     """Return the labels of a ticket in a line."""
     cells = ((name, _cell(where, row, columns, name, width)) for name in _LABELS if name in columns)
-    return [(name, cell) for name, cell in cells if cell]
+    return [(name, without_groups(cell) if name == "pulls" else cell) for name, cell in cells if cell]
 
 
 def _cell(where: str, row: list[str], columns: dict[str, int], name: str, width: int) -> str:

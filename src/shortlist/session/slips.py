@@ -17,6 +17,8 @@ _FAR = 6.0  # standard errors; a right answer is that far off once in five hundr
 _RARE = 1e-6  # if variances are unknown, a right answer is called far with at most this probability
 _FEWEST = 5  # rewards in a list, to tell one of them from the others
 _ARMS = 3  # other arms, to tell a new one from them
+_FEWEST_VARIANCES = 2  # of other arms, to tell another one from them
+_UNEQUAL = 50.0  # times another true variance, at most
 _WIDE = 20.0  # times what other arms differ and vary; there is no probability for this
 
 
@@ -34,7 +36,7 @@ def unusual_rows(history: RunState, rows: FedRows) -> str:
             pulls[key[1]] += row.count
             sums[key[1]] += row.count * row.mean
     some = (totals.arms[new], totals.counts[new], totals.means[new])
-    return same_as_other_label(history, rows) or unusual(history, *some, without=(pulls, sums))
+    return same_as_other_label(history, rows)[1] or unusual(history, *some, without=(pulls, sums))
 
 
 def replaced_rows(history: RunState, rows: FedRows) -> str:
@@ -125,8 +127,10 @@ def unusual_answers(history: RunState, given: Answers) -> str:
     if problem.items is not None:
         return ""
     pulls, sums, freedom, squares = _seen(history)
+    variances = given.variances[new]
+    far_variance = _far_variance(tickets, variances, freedom.copy(), squares.copy())
     fresh = np.flatnonzero(pulls[tickets.arms] == 0)
-    _add_squares(freedom, squares, tickets.take(fresh), given.variances[new][fresh])
+    _add_squares(freedom, squares, tickets.take(fresh), variances[fresh])
     everything = np.full(problem.n, np.nan)
     everything[tickets.arms] = means
     everything[pulls > 0] = sums[pulls > 0] / pulls[pulls > 0]
@@ -151,7 +155,7 @@ def unusual_answers(history: RunState, given: Answers) -> str:
             found = ""
         if found:
             return f"{ticket.name}: the mean {mean:g} {found}"
-    return ""
+    return far_variance
 
 
 def _seen(history: RunState) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
@@ -174,6 +178,51 @@ def _add_squares(freedom: IntArray, squares: FloatArray, tickets: Tickets, varia
     arms, added = tickets.arms[is_known], tickets.counts[is_known] - 1
     freedom[arms] += added
     squares[arms] += added * variances[is_known]
+
+
+def _far_variance(tickets: Tickets, variances: FloatArray, freedom: IntArray, squares: FloatArray) -> str:
+    """Return a sentence if the largest new variance is far above those of all other arms; else nothing.
+
+    `freedom` and `squares` are those of earlier answers; other new answers are added to them. There must be
+    two other arms. The earlier variance of the same arm is compared as well. If rewards are Gaussian, and no
+    true variance is more than 50 times another, a right answer is called far with a probability of one in a
+    million at most. In 40 million simulated sheets of 8 arms with 8 rewards each this happened 33 times where
+    one true variance was 50 times all others, and never where they were spread evenly, on a scale of
+    logarithms, between 1 and 50.
+    """
+    if not (~np.isnan(variances)).any():
+        return ""
+    place = int(np.nanargmax(variances))
+    ticket, largest = tickets.take(slice(place, place + 1)), float(variances[place])
+    arm = int(ticket.arms[0])
+    _add_squares(freedom, squares, tickets, np.where(tickets.arms == arm, np.nan, variances))
+    known = np.flatnonzero(freedom)
+    others = squares[known] / freedom[known]
+    if (known != arm).sum() < _FEWEST_VARIANCES or ticket.counts[0] < 2 or not others.max():
+        return ""
+    ratio = largest / float(others.max())
+    if ratio <= _UNEQUAL or _chance_of_ratio(ratio, int(ticket.counts[0]) - 1, freedom[known]) > _RARE:
+        return ""
+    return (
+        f"{tickets.problem.name(arm)}: the sample variance {largest:g} is far above all others, which are "
+        f"{others.max():g} or less."
+    )
+
+
+def _chance_of_ratio(ratio: float, freedom: int, others: IntArray) -> float:
+    """Return how likely a variance is so many times all others, if its true one is _UNEQUAL times theirs.
+
+    An upper bound: a sum over intervals for the larger variance, each with the probability at its upper end.
+    """
+    from scipy.special import gammainc, gammaincc  # noqa: PLC0415 - scipy is slow to import
+
+    steps = np.geomspace(1e-4, 100.0, 1000)  # times the true variance
+    above = np.append(gammaincc(freedom / 2, freedom * steps / 2), 0.0)
+    ends = np.append(steps, np.inf) * (_UNEQUAL / ratio)
+    all_below = np.ones(len(ends))
+    for size, times in zip(*np.unique(others, return_counts=True), strict=True):
+        all_below *= gammainc(size / 2, size * ends / 2) ** times
+    return float((1 - above[0]) * all_below[0] + ((above[:-1] - above[1:]) * all_below[1:]).sum())
 
 
 def _far_from_own(mean: float, known: float, count: int, earlier: int, freedom: int, squares: float) -> str:

@@ -16,6 +16,10 @@ _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _TWO_WAYS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # 1,234 may mean 1.234 or 1234
 _WHOLE_NUMBERS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+")
 _LARGE = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3})+\.[0-9]*|(\.[0-9]{3})+,[0-9]+)")  # 1,234.5 or 1.234,5
+_GROUPED = re.compile(
+    r"[1-9][0-9]{0,2}([.,'’ \u00a0\u2009\u202f])[0-9]{3}(\1[0-9]{3})*"
+)  # 1,234,567 or 1 234 567
+_THREE_DECIMALS = re.compile(r"\.[0-9]{3}$")
 _SHOWN = 6  # rewards of each reading, in a message
 
 
@@ -45,6 +49,28 @@ def sheet_number(where: str, name: str, text: str, comma: Comma = Comma.REFUSED)
     if "," in text and _NUMBER.fullmatch(text.replace(",", ".", 1)):
         raise InvalidAnswers(f"{where}: the {name} is {text!r}; write it with a decimal point, not a comma.")
     raise InvalidAnswers(f"{where}: the {name} is {text!r}; it must be a finite number, such as 3.25.")
+
+
+def sheet_count(where: str, name: str, text: str) -> float:
+    """Return the whole number in a cell; raise InvalidAnswers, naming the place, if it is none.
+
+    Groups of three digits may be separated by commas, points, apostrophes or spaces: 13,934 or 13.934.
+    """
+    text = without_groups(text)
+    if _NUMBER.fullmatch(text) and not _THREE_DECIMALS.search(text):
+        value = float(text)
+        if value.is_integer() and value >= 0:
+            return value
+    raise InvalidAnswers(
+        f"{where}: the {name} is {text!r:.60}; it must be a whole number, without separators or with groups "
+        f"of three digits: write 13934 or 13,934."
+    )
+
+
+def without_groups(text: str) -> str:
+    """Return a whole number without the separators of its groups of three digits; other texts as they are."""
+    found = _GROUPED.fullmatch(text)
+    return text.replace(found[1], "") if found else text
 
 
 def typed_rewards(where: str, text: str, wanted: int | None = None) -> list[float]:
