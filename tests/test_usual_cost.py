@@ -29,7 +29,10 @@ def test_the_usual_pulls_are_quantiles_of_simulated_runs() -> None:
     assert (found.replications, len(runs)) == (12, 12)
     rounds = found.pulls["race"].rounds
     assert found.pulls["race"] == sl.planning.UsualPulls(int(low), int(median), int(high), rounds)
-    assert found.instance == "the 2 best arms lie just over epsilon ahead of all others; Gaussian rewards"
+    assert (
+        found.instance
+        == "the 2 best arms lie just over epsilon ahead of all others (a hard case); Gaussian rewards"
+    )
 
 
 @pytest.mark.parametrize("problem", [KNOWN, COINS, COINS.changed(goal="minimise", m=3)])

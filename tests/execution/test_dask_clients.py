@@ -135,8 +135,8 @@ def test_a_call_that_kills_its_worker_once_is_done_again(client: Any, tmp_path: 
 
 def test_a_call_that_kills_every_worker_is_named_and_the_run_can_go_on(client: Any, tmp_path: Path) -> None:
     session = sl.Session(problem(), "race")
-    # If its workers die too often, a cluster gives up starting them anew, and calls wait for ever. So one that
-    # has killed two workers is given up before that.
+    # If its workers die too often, a cluster gives up starting them anew, and calls wait for ever. So a call
+    # that has killed two workers is given up before that.
     settings = {"allowed-failures": 1, "no-workers-timeout": "120s"}
     with (
         dask.config.set({f"distributed.scheduler.{name}": value for name, value in settings.items()}),

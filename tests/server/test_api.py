@@ -337,6 +337,7 @@ def test_the_page_of_a_run_that_was_only_fed_counts_no_pulls_as_measured() -> No
         assert client.post("/runs/page/feed", json={"rows": rows, "label": "monday"}).status_code == 200
         facts = client.get("/runs/page.json").json()
         assert facts["progress"] == "80,000 pulls fed, none measured"
+        assert client.get("/index.json").json()["runs"][0]["n_pulls"] == 80_000
         assert facts["gauge"]["cap_words"] == "", "there is nothing to compare with a maximum"
         words = client.get("/runs/page").text
         assert "Even more is certified: the true best, up to ties." in words

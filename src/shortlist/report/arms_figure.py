@@ -111,7 +111,8 @@ def _means_picture(report: Report, lines: Sequence[_Line], scale: Scale) -> str:
         elif math.isnan(means[line.row]):
             picture.text(0.5, line.y + 4, unpulled_words(report), anchor="middle")
         else:
-            _interval(picture, scale, (means[line.row], widths[line.row]), line)
+            bounds = report.result.problem.bounds or (-math.inf, math.inf)
+            _interval(picture, scale, (means[line.row], widths[line.row]), line, bounds)
     return picture.render()
 
 
@@ -135,10 +136,14 @@ def _means_scale(report: Report, chosen: Shown) -> Scale:
     return Scale(low, high) if high > low else Scale(low - epsilon, high + epsilon)
 
 
-def _interval(picture: Picture, scale: Scale, at: tuple[float, float], line: _Line) -> None:
+def _interval(
+    picture: Picture, scale: Scale, at: tuple[float, float], line: _Line, bounds: tuple[float, float]
+) -> None:
+    """Draw a mean and its interval, which does not go beyond the bounds of rewards."""
     mean, width = at
     if width > 0:
-        ends = (scale(mean - width), line.y), (scale(mean + width), line.y)
+        low, high = bounds
+        ends = (scale(max(mean - width, low)), line.y), (scale(min(mean + width, high)), line.y)
         picture.line(*ends, f"interval {line.kind}")
     if line.kind == "in":
         picture.circle(scale(mean), line.y, line.kind)

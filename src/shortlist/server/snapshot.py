@@ -122,7 +122,7 @@ _LONGEST = 500  # letters of a reason
 def run_summary(log: RunLog) -> dict[str, Any]:
     """Return the entry of a run in the list of runs."""
     history = log.history
-    state = state_of(history)
+    state, n_pulls = state_of(history), history.n_pulls + history.n_fed
     return {
         "run": log.run,
         "path": path_of(log.run),
@@ -132,9 +132,9 @@ def run_summary(log: RunLog) -> dict[str, Any]:
         "question": history.problem.words,
         "strategy": history.began.strategy,
         "code": history.began.code,
-        "n_pulls": history.n_pulls,
+        "n_pulls": n_pulls,
         "worst_case_pulls": history.worst_case_pulls,
-        "share": share_of(history.n_pulls, history.worst_case_pulls),
+        "share": share_of(n_pulls, history.worst_case_pulls),
         "share_known": bool(history.worst_case_pulls),
         "changed": None if log.changed_at is None else iso(log.changed_at),
         "is_done": history.is_final,
