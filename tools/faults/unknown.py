@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "limits: earlier leaders are forgotten for certificates",
+        "strategies/t_cut_race.py",
+        "state = replace(state, incumbents=best, earlier=remembered(state.earlier, state.incumbents, best))",
+        "state = replace(state, incumbents=best)",
+    ),
+    Fault(
+        "paired race: earlier leaders are forgotten for certificates",
+        "strategies/paired_race.py",
+        "earlier = remembered(state.earlier, state.incumbents, best)",
+        "earlier = ()",
+    ),
+    Fault(
         "dudewicz-dalal: promises where its constant is 0",
         "strategies/dudewicz_dalal.py",
         "pilot.size(question), question.delta) > 0",

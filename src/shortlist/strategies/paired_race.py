@@ -32,6 +32,7 @@ all incumbents are certified to be better: then it is none of the m best, whoeve
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +45,7 @@ from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
-from shortlist.strategies.shared_items import marks
+from shortlist.strategies.shared_items import marks, remembered
 
 LEAP = 0.7  # a batch brings arms to this share of the blocks that they are expected to need,
 FURTHEST = 1.5  # but to no more than this multiple of the blocks that they have seen; at least to a mark
@@ -119,6 +120,8 @@ class Open:
         The batch awaited.
     least
         The fewest blocks of a batch, for each arm.
+    earlier
+        Sets of earlier incumbents, for which more may be certified than for the present ones.
     """
 
     problem: Problem
@@ -130,6 +133,7 @@ class Open:
     arms: IntArray
     counts: IntArray
     least: int = 1
+    earlier: tuple[IntArray, ...] = ()
 
     @property
     def outsiders(self) -> IntArray:
@@ -204,8 +208,9 @@ def estimates(state: Open) -> FloatArray:
 
 def decided(state: Open, means: FloatArray) -> Open | Ended:
     """Return the state with its next batch, or the end; `means` are estimates for all arms."""
-    best = largest(np.where(state.is_out, -np.inf, means), state.problem.m)
-    state = _with_pairs(replace(state, incumbents=np.sort(best)))
+    best = np.sort(largest(np.where(state.is_out, -np.inf, means), state.problem.m))
+    earlier = remembered(state.earlier, state.incumbents, best)
+    state = _with_pairs(replace(state, incumbents=best, earlier=earlier))
     is_open = open_pairs(state)
     if not is_open.any():
         return Ended(state.incumbents, state)
@@ -330,11 +335,27 @@ def _advanced_together(state: Open) -> Open:
 
 
 def certified(state: Open | Ended) -> Certificate:
-    """Return what is certified by the rewards so far, for the arms that look best."""
-    state = state.last if isinstance(state, Ended) else state
-    if not len(state.incumbents):
-        return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
-    return certificate_of_pairs(with_all_pairs(state), estimates(state), guarantee(state.problem))
+    """Return what is certified by the rewards so far."""
+    return best_certificate(state, estimates, guarantee)
+
+
+def best_certificate(
+    state: Open | Ended,
+    estimated: Callable[[Open], FloatArray],
+    promised: Callable[[Problem], Guarantee],
+) -> Certificate:
+    """Return what is certified for the arms that look best.
+
+    Before the end, for those that looked best earlier if more is certified for them: the theorem of section
+    41 is about all sets of m arms.
+    """
+    last = state.last if isinstance(state, Ended) else state
+    if not len(last.incumbents):
+        return Certificate.of_nothing(last.problem, "Nothing is certified yet.")
+    sets = [last.incumbents, *(last.earlier if state is last else ())]
+    means, promise = estimated(last), promised(last.problem)
+    found = (with_all_pairs(replace(last, incumbents=chosen)) for chosen in sets)
+    return min((certificate_of_pairs(one, means, promise) for one in found), key=lambda one: one.epsilon)
 
 
 def certificate_of_table(problem: Problem, scores: FloatArray, seen: IntArray) -> Certificate:

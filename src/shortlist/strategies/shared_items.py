@@ -193,10 +193,14 @@ def _decided(state: Open) -> Open | Ended:
 def _with_incumbents(state: Open) -> Open:
     """Return the state with the arms that look best now; earlier ones are remembered for certificates."""
     chosen = _incumbents(state)
-    if not len(state.incumbents) or np.array_equal(chosen, state.incumbents):
-        return replace(state, incumbents=chosen)
-    others = [one for one in state.earlier if not np.array_equal(one, chosen)]
-    return replace(state, incumbents=chosen, earlier=(state.incumbents, *others)[:_EARLIER])
+    return replace(state, incumbents=chosen, earlier=remembered(state.earlier, state.incumbents, chosen))
+
+
+def remembered(earlier: tuple[IntArray, ...], before: IntArray, chosen: IntArray) -> tuple[IntArray, ...]:
+    """Return the sets of earlier incumbents, the latest first, once `chosen` follow those before."""
+    if not len(before) or np.array_equal(chosen, before):
+        return earlier
+    return (before, *(one for one in earlier if not np.array_equal(one, chosen)))[:_EARLIER]
 
 
 def _incumbents(state: Open) -> IntArray:

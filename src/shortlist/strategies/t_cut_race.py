@@ -41,6 +41,7 @@ from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
 from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+from shortlist.strategies.shared_items import remembered
 
 UPPER = 0.7  # the share of delta for upper limits
 FIRST = 6  # pulls of the first batch, at least
@@ -65,6 +66,8 @@ class Open:
         The m arms that look best.
     arms, counts
         The batch awaited.
+    earlier
+        Sets of earlier incumbents, for which more may be certified than for the present ones.
     """
 
     problem: Problem
@@ -76,6 +79,7 @@ class Open:
     incumbents: IntArray
     arms: IntArray
     counts: IntArray
+    earlier: tuple[IntArray, ...] = ()
 
     def of_outsiders(self, values: FloatArray) -> FloatArray:
         """Return values by arm, with minus infinity for the incumbents."""
@@ -143,7 +147,8 @@ def limits(problem: Problem, pulls: IntArray, deviations: FloatArray) -> tuple[F
 
 def _decided(state: Open) -> Open | Ended:
     """Return the state with its next batch, or the end of the race."""
-    state = replace(state, incumbents=np.sort(largest(state.means, state.problem.m)))
+    best = np.sort(largest(state.means, state.problem.m))
+    state = replace(state, incumbents=best, earlier=remembered(state.earlier, state.incumbents, best))
     uppers = state.of_outsiders(state.uppers)
     if uppers.max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:
         return Ended(state.incumbents, state)
@@ -229,11 +234,21 @@ def pays(problem: Problem) -> bool:
 
 
 def certified(state: Open | Ended) -> Certificate:
-    """Return what is certified by the rewards so far, for the arms that look best."""
-    state = state.last if isinstance(state, Ended) else state
+    """Return what is certified by the rewards so far, for the arms that look best.
+
+    Before the end, for those that looked best earlier if more is certified for them.
+    """
+    last = state.last if isinstance(state, Ended) else state
+    if not len(last.incumbents):
+        return Certificate.of_nothing(last.problem, "Nothing is certified yet.")
+    sets = [last.incumbents, *(last.earlier if state is last else ())]
+    found = (_certified_for(replace(last, incumbents=chosen)) for chosen in sets)
+    return min(found, key=lambda one: one.epsilon)
+
+
+def _certified_for(state: Open) -> Certificate:
+    """Return what is certified for the incumbents."""
     problem = state.problem
-    if not len(state.incumbents):
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
     uppers, inside = state.of_outsiders(state.uppers), state.incumbents
     exact = np.maximum(uppers.max() - state.lowers[inside], 0.0)
     own = np.array([rounded_up(one) for one in exact.tolist()])
