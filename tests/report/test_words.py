@@ -123,13 +123,16 @@ def test_words_in_pictures_are_escaped() -> None:
 
 
 def test_a_certificate_counts_arms_in_plain_words() -> None:
-    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3)
+    problem = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 3, names=["A", "B", "C"])
     words = [
         status_words(sl.certify(problem, counts=[count] * 3, means=[2.0, 1.0, 1.9]))
         for count in (1, 100, 100_000)
     ]
     assert words == [
-        "To within 0.1, no arm is in, 3 are open, and none is out.",
-        "To within 0.1, no arm is in, 2 are open, and 1 is out (not needed for a right answer).",
-        "To within 0.1, 1 arm is in, none is open, and 2 are out (not needed for a right answer).",
+        "To within 0.1, no arm is in, 3 are open (A, B, C), and none is out.",
+        "To within 0.1, no arm is in, 2 are open (A, C), and 1 is out (not needed for a right answer).",
+        "To within 0.1, 1 arm is in (A), none is open, and 2 are out (not needed for a right answer).",
     ]
+    many = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0] * 6)
+    words = [status_words(sl.certify(many, counts=[1] * 6, means=[2.0, 1.0, 1.9, 1.0, 1.0, 1.0]))]
+    assert words == ["To within 0.1, no arm is in, 6 are open, and none is out."]

@@ -3,13 +3,13 @@
 from shortlist.certificates import Certificate, Guarantee
 from shortlist.planning import row_of
 from shortlist.report.model import Report
-from shortlist.report.text_format import large, percent
+from shortlist.report.text_format import large, percent, plain_name
 from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
 
 _WORTH_SAYING = 1.2
-MOST_NAMED = 5  # arms named in the headline
+MOST_NAMED = 5  # arms named in the headline, and of each status
 
 LABELS = {
     "certified": "Certified",
@@ -76,13 +76,22 @@ def certificate(report: Report) -> str:
 
 
 def status_words(certificate: Certificate) -> str:
-    """Return how many arms are in, open and out, as a sentence."""
+    """Return how many arms are in, open and out, as a sentence; a few that are in or open are named."""
     n_in, n_open, n_out = (certificate.statuses.count(status) for status in ("in", "open", "out"))
     inside = f"{counted(n_in, 'arm')} {_is(n_in)}" if n_in else "no arm is"
     outside = f"{n_out:,} {_is(n_out)} out (not needed for a right answer)" if n_out else "none is out"
     within = f"To within {certificate.problem.epsilon:g}"
     unsettled = f"{n_open:,} {_is(n_open)}" if n_open else "none is"
-    return f"{within}, {inside} in, {unsettled} open, and {outside}."
+    which_in, which_open = _few_named(certificate, "in"), _few_named(certificate, "open")
+    return f"{within}, {inside} in{which_in}, {unsettled} open{which_open}, and {outside}."
+
+
+def _few_named(certificate: Certificate, status: str) -> str:
+    """Return the names of the arms with a status, in brackets; empty if there are none, or many."""
+    if not 0 < certificate.statuses.count(status) <= MOST_NAMED:
+        return ""
+    arms = [arm for arm, one in enumerate(certificate.statuses) if one == status]
+    return f" ({', '.join(plain_name(certificate.problem.name(arm)) for arm in arms)})"
 
 
 def _is(count: int) -> str:
