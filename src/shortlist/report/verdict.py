@@ -1,5 +1,7 @@
 """The sentences of a report: the verdict first, then the evidence."""
 
+from itertools import chain, islice
+
 from shortlist.certificates import Certificate, Guarantee, Scope
 from shortlist.certificates.certificate import IN, OPEN, OUT
 from shortlist.planning import row_of
@@ -79,13 +81,14 @@ def certificate(report: Report) -> str:
 def status_words(certificate: Certificate) -> str:
     """Return which arms are in, open and out, as a sentence that names a few of each."""
     problem, statuses = certificate.problem, certificate.statuses
-    arms = dict.fromkeys((*certificate.indices.tolist(), *range(problem.n)))
+    best = dict.fromkeys(certificate.indices.tolist())
     parts = []
     for status, word in ((IN, "in"), (OPEN, "open"), (OUT, "out (not needed for a right answer)")):
-        own = [arm for arm in arms if statuses[arm] == status]
-        names = ", ".join(plain_name(problem.name(arm)) for arm in own[:MOST_NAMED]) or "none"
-        more = f", and {len(own) - MOST_NAMED:,} more" if len(own) > MOST_NAMED else ""
-        parts.append(f"{word}: {names}{more}")
+        others = (arm for arm, one in enumerate(statuses) if one == status and arm not in best)
+        own = chain((arm for arm in best if statuses[arm] == status), others)
+        names = ", ".join(plain_name(problem.name(arm)) for arm in islice(own, MOST_NAMED)) or "none"
+        n_more = statuses.count(status) - MOST_NAMED
+        parts.append(f"{word}: {names}" + (f", and {n_more:,} more" if n_more > 0 else ""))
     return f"To within {problem.epsilon:g}, {'; '.join(parts)}."
 
 
