@@ -100,12 +100,12 @@ def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
 def _of_csv(text: str, path: Path) -> ScoreTable:
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
-        header, *rows = [[field.strip() for field in row] for row in reader if row]
+        (header, _), *rows = [([field.strip() for field in row], reader.line_num) for row in reader if row]
     except (csv.Error, ValueError):
         raise InvalidProblem(f"{path} must have a header line and one line per item, or per score.") from None
     if len(set(header)) < len(header):
         raise InvalidProblem(f"{path} has two columns of one name; give each its own.")
-    for number, row in enumerate(rows, 2):
+    for row, number in rows:
         if len(row) != len(header):
             raise InvalidProblem(
                 f"{path}, line {number}: {len(row)} fields where the header has {len(header)}."
@@ -114,15 +114,15 @@ def _of_csv(text: str, path: Path) -> ScoreTable:
         places = [header.index(key) for key in LONG]
         cells = [
             (row[places[0]], row[places[1]], _number(row[places[2]], f"{path}, line {number}"))
-            for number, row in enumerate(rows, 2)
+            for row, number in rows
         ]
         return _long(cells, path)
     if len(header) < 2 or not rows:
         raise InvalidProblem(f"{path} must have a column of ids and a column per arm, and a line per item.")
-    ids = tuple(row[0] for row in rows)
+    ids = tuple(row[0] for row, _ in rows)
     if len(set(ids)) < len(ids):
         raise InvalidProblem(f"{path} has two lines for one item; the first column must be the item's id.")
-    scores = [[_number(field, f"{path}, line {n}") for field in row[1:]] for n, row in enumerate(rows, 2)]
+    scores = [[_number(field, f"{path}, line {number}") for field in row[1:]] for row, number in rows]
     return ScoreTable(tuple(header[1:]), ids, np.array(scores).T)
 
 
@@ -145,7 +145,7 @@ def _number(field: Any, where: str) -> float:
     if field in ("", None):
         return float("nan")
     try:
-        if isinstance(field, bool):
+        if isinstance(field, bool) or (isinstance(field, str) and "_" in field):  # Python would parse 1_5 as 15
             raise ValueError
         score = float(field)
         if not np.isfinite(score):
