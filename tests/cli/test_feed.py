@@ -91,7 +91,7 @@ def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Cal
     assert done.status == 0
     assert "Best certified so far: video." in done.words
     assert "(asked: 0.01)" in done.words
-    assert "Can be dropped, since a right answer does not need them: control." in done.words
+    assert "Can be dropped (at least one correct selection uses none of them): control." in done.words
     assert "best divided among" in done.words
     assert "control" not in done.words.partition("best divided among")[2].partition(".")[0]
     assert "Best certified so far: video." in call("status", "page").words

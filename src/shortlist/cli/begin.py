@@ -135,7 +135,7 @@ def command(
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '-o', 'tickets.csv')}")
             if can_be_fed(session.history):
-                click.echo("or, with results that come in by themselves:")
+                click.echo("or, with results that need no tickets:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 
 

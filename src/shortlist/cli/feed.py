@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     "--yes",
     is_flag=True,
     help="Accept rows that are far from the earlier ones of their arms, replace earlier ones, or have the "
-    "numbers of another label. To correct a file, give its label instead: otherwise it counts twice.",
+    "numbers of another label. To correct rows fed under another label, give that label instead; "
+    "otherwise they count twice.",
 )
 @worker_option
 @store_option
@@ -49,7 +50,7 @@ def command(
 ) -> None:
     """Add the results in FILE to RUN, and say what is certified; FILE is - for standard input.
 
-    For results that come in by themselves, such as the visitors of a website: no ticket is needed. FILE is a
+    For results that need no tickets, such as the visitors of a website. FILE is a
     CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or conversions) or
     `mean`, and optionally `sd` or `variance`, `label` (or day), and `block`. Look as often as you like, and
     stop when you like: what is certified stays true.

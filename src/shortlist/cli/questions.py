@@ -93,7 +93,7 @@ def scored_question(
 ) -> "tuple[Problem, FloatArray]":
     """Return the question about a table of scores on shared items, and the table."""
     if file is not None or instance is not None or is_given("n"):
-        raise InvalidProblem("--scores is the question; omit FILE, --instance and --arms.")
+        raise InvalidProblem("--scores already defines the question; omit FILE, --instance and --arms.")
     asked = {name: numbers[name] for name in ("epsilon", "delta")}
     return question_of_scores(given, asked | {"m": numbers["m"] if is_given("m") else 1})
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ignore-failure",
     is_flag=True,
-    help="Time commands that fail in the same way as others, instead of ending with an error.",
+    help="Time failing commands like all others, instead of ending with an error.",
 )
 @click.option("--seed", default=0, show_default=True, help="Determines the order within blocks.")
 @click.option("--store", "where", metavar="WHERE", help="Save the run there; the same command resumes it.")

@@ -145,7 +145,7 @@ def _number(field: Any, where: str) -> float:
     if field in ("", None):
         return float("nan")
     try:
-        if isinstance(field, bool) or (isinstance(field, str) and "_" in field):  # Python would parse 1_5 as 15
+        if isinstance(field, bool) or "_" in str(field):  # Python would parse 1_5 as 15
             raise ValueError
         score = float(field)
         if not np.isfinite(score):

@@ -223,19 +223,18 @@ def left_words(report: Report, row: Left) -> str:
 
 def _legend(report: Report) -> str:
     problem, kept = report.result.problem, kept_word(report)
-    cut = "The dashed line is the cut"
+    cut = f"The dashed line is the cut; its thick part is epsilon long, {problem.epsilon:g}"
     are = "is the arm that is" if problem.m == 1 else f"are the {problem.m:,} arms that are"
     if report.is_finished:
-        said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}: {kept} arms are above it"
+        said = f"<b>●</b> {kept}, <b>□</b> not {kept}. {cut}. Arms above it are {kept}."
     elif report.is_partly_certified:
         said = (
             f"<b>●</b> in, <b>□</b> open (blue) or out (grey), to within epsilon. {cut}. "
             f"Above it {are} certified to within the smallest epsilon so far; this choice "
-            f"may still change"
+            f"may still change."
         )
     else:
-        said = f"{cut}: the {problem.m:,} leading arms so far are above it, and it may still move"
-    said += f"; its thick part is epsilon long, {problem.epsilon:g}."
+        said = f"{cut}. The {problem.m:,} leading arms so far are above it, and it may still move."
     if problem.n > MOST_ROWS:
         said += " Grey bands: the range of the means of arms that are not shown individually."
     if problem.has_blocks and not problem.is_bounded:

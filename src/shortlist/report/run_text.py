@@ -246,7 +246,7 @@ def fed_lines(history: RunState) -> list[str]:
         said += f" {blocks_words(len({row.block for row in history.fed.values()}))}"
     lines = [*warned, f"Best certified so far: {_some(found.selected)}.", said]
     if dropped:
-        lines.append(f"Can be dropped, since a right answer does not need them: {_some(dropped)}.")
+        lines.append(f"Can be dropped (at least one correct selection uses none of them): {_some(dropped)}.")
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]
 
 
