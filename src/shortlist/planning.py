@@ -339,10 +339,10 @@ def _for_items(problem: Problem, budget: int | None) -> Plan:
         return _for_blocks(problem, budget)
     rows = (row_of(resolve("auto", problem), problem),)
     if budget is not None and whole_number(budget, "budget", 0) < (rows[0].worst_case_cost or 0):
+        whole = f"{problem.n_cells:,} scores" if problem.costs is None else f"{rows[0].worst_case_cost:,g}"
         raise NoGuarantee(
-            f"with shared items, what a budget below that of the whole table ({problem.n_cells:,} scores) "
-            f"will certify depends on the scores, and is known at any moment of a run: start one with this "
-            f"budget, and see what it certifies."
+            f"with shared items, the result of a budget below {whole} (the whole table) cannot be predicted: "
+            f"it depends on the scores. Run with this budget; the result says what it certifies."
         )
     return Plan(problem, rows, lower_bound(problem))
 
@@ -351,8 +351,8 @@ def _for_blocks(problem: Problem, budget: int | None) -> Plan:
     """Return the plan for blocks, whose number is known only when their differences are."""
     if budget is not None:
         raise NoGuarantee(
-            "in blocks, what a budget will certify depends on how much the arms' differences vary, and is "
-            "known at any moment of a run: start one with this budget, and see what it certifies."
+            "in blocks, the result of a budget cannot be predicted: it depends on how much the differences "
+            "between arms vary. Run with this budget; the result says what it certifies."
         )
     return Plan(problem, (row_of(resolve("auto", problem), problem),), lower_bound(problem))
 

@@ -175,8 +175,8 @@ class Result:
         if assumed and self.problem.has_pool:
             assumed += " If an item always gets the same score, declare `reproducible`."
         return (
-            f"{tickets} may have been measured more than once, since a measurement was interrupted, failed "
-            f"or came late. The first answer{each} counts.{assumed}"
+            f"{tickets} may have been measured more than once, because a measurement was interrupted, "
+            f"failed or came late. The first answer{each} counts.{assumed}"
         )
 
     @property

@@ -290,9 +290,10 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
     if seed is None:
         if (~is_seen.all(axis=1) & is_seen.any(axis=1)).any():
             raise InvalidProblem(
-                "some arms have scores on some items only. That proves something only if every arm took the "
-                "items in one order, drawn before at random: give its `seed`, or complete the rows. If these "
-                "are the logs of a run of Shortlist, its store has what is certified: see `shortlist status`."
+                "some arms have scores on some items only. Such a table proves something only if all arms "
+                "took the items in the same random order, drawn before measuring. Give the `seed` of that "
+                "order, or complete the rows. If Shortlist ran this evaluation, `shortlist status` shows "
+                "what is certified."
             )
         seed = 0
     order = problem.items.order(whole_number(seed, "seed", 0))
@@ -305,8 +306,8 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
             f"the items on which {problem.name(arm)} was measured are not the first ones of the order that "
             f"seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which items were "
             f"measured may depend on the scores. The order follows from the list of all items of the "
-            f"evaluation; a table without the items that no arm was measured on has another one. If these "
-            f"are the logs of a run of Shortlist, its store has what is certified: see `shortlist status`."
+            f"evaluation; a table without the items that no arm was measured on has another one. If "
+            f"Shortlist ran this evaluation, `shortlist status` shows what is certified."
         )
     return np.where(is_seen, table, 0.0), seen
 

@@ -239,8 +239,8 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     problem = Problem(m=1, epsilon=0.05, delta=0.05, names=["A", "B", "C"], rewards=Bernoulli())
     found = certify(problem, [[900, 900, 900], [900, 0, 900]], successes=[[90, 100, 270], [500, 0, 700]])
     assert found.sentence == (
-        "With probability at least 95 %, no other arm leads the selected one consistently, by more than 0 "
-        "in every block. In single blocks, or on average, another arm may be better."
+        "With probability at least 95 %, no other arm is better than the selected one by more than 0 in "
+        "every block. Another arm may still be better in some blocks, or on average."
     )
     assert found.statuses == ("out", "out", "in")
     assert found.notes == ()  # B is out: nobody needs it
@@ -255,7 +255,10 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     assert nothing.why_nothing == "Nothing is certified yet."
     assert nothing.notes == ("Block 1 lacks C, and is not used to compare them with others.",)
     two = certify(question(3, 2), [[9000, 9000, 9000]], successes=[[3000, 1000, 2500]])
-    assert "fewer than 2 others that lead it consistently, by more than 0 in every block" in str(two)
+    assert (
+        "for each of the 2 selected arms, fewer than 2 others are better by more than 0 in every block"
+        in str(two)
+    )
 
 
 def test_bounds_goals_and_all_arms() -> None:

@@ -140,12 +140,12 @@ def test_begin_changes_no_run(trial: Calls) -> None:
 def test_ask_shows_a_table_or_a_sheet(trial: Calls) -> None:
     shown = trial("ask", "trial", "--worker", "ann", "--max", "2")
     assert shown.out.splitlines()[0].split() == ["ticket", "arm", "pulls"]
-    assert "2 tickets of round 0, 8 pulls, reserved for ann until" in shown.words
+    assert "2 tickets of round 0, 8 pulls, leased to ann until" in shown.words
     assert shown.out.splitlines()[-1] == "  shortlist tell trial ANSWERS.csv"
     sheet = trial("ask", "trial", "--worker", "ann", "--max", "2", "--csv")
     assert sheet.out.splitlines()[0] == "ticket,arm,name,pulls,seed,mean"
     assert len(sheet.out.splitlines()) == 3
-    assert "reserved for ann" in sheet.err
+    assert "leased to ann" in sheet.err
     data = trial("ask", "trial", "--worker", "ann", "--max", "2", "--json").data
     assert [row["ticket"] for row in data["tickets"]] == [
         line.split(",")[0] for line in sheet.out.splitlines()[1:]
@@ -675,7 +675,7 @@ def test_tickets_stay_with_their_worker_until_they_are_released(call: Calls) -> 
     assert call.sheet("--worker", "bob") == held
     call.tell(with_means(held[:1]), "--worker", "bob")
     assert call("status", "trial", "--json").data["n_reissued"] == 1
-    assert "1 ticket may have been measured more than once, since" in call("status", "trial").words
+    assert "1 ticket may have been measured more than once, because" in call("status", "trial").words
 
 
 @pytest.mark.parametrize("how", [["--worker", "ann", "--unmeasured"], []])

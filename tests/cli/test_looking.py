@@ -128,7 +128,7 @@ def test_status_of_an_open_run(runs: Calls) -> None:
     assert f"ticket prefix {rows[0]['ticket'].partition('-')[0]}" in words
     assert "4 pulls made, of at most " in words
     assert "lower bound" not in words, "none is proved for rewards within bounds"
-    assert "Round 0: 2 of 3 tickets open, 1 of them reserved. ann (1 ticket until " in words
+    assert "Round 0: 2 of 3 tickets open, 1 of them leased. ann (1 ticket until " in words
     data = runs("status", "trial", "--json").data
     assert (data["n_pulls"], data["n_open"], data["n_tickets"], data["round"]) == (4, 2, 3, 0)
     (held,) = data["holders"]

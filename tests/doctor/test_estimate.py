@@ -318,11 +318,13 @@ def test_scores_that_are_known_already_are_not_counted() -> None:
 
 def test_if_everything_is_recorded_a_run_saves_nothing() -> None:
     scores = RecordedScores.of(POOL, np.zeros((10, 400)))
-    assert "All 4,000 scores exist already, so the averages" in advice(POOL, 1e-6, source=scores)
+    assert "All 4,000 scores exist already: the averages of the whole table are the exact answer" in advice(
+        POOL, 1e-6, source=scores
+    )
     rows = [np.zeros(50)] * 4
     assert "`sl.certify` says" in advice(COINS, 1e-6, source=TableSource.of(COINS, rows))
     drawn = TableSource.of(COINS, rows, "draw")
-    assert "All 200 rows exist already, and the guarantee is about their averages" in advice(
+    assert "All 200 rows exist already. The guarantee is about their averages" in advice(
         COINS, 1e-6, source=drawn
     )
     asked = unknown(m=1, epsilon=0.5, delta=0.05, n=4)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,9 +205,29 @@ def test_a_single_pull_is_named_in_the_singular() -> None:
 def test_scores_of_a_result_alone_are_found() -> None:
     (finding,) = findings_of(replace(samples.small().result, n_scored=3))
     assert finding.is_warning
-    assert finding.words.startswith(
-        "3 pulls of 1,536 (0.2 %) failed and were scored. The guarantee applies to"
+    assert finding.words == (
+        "3 pulls of 1,536 (0.2 %) failed and were scored. The guarantee counts the score of a failed pull as "
+        "its reward. The stated variances must hold with these rewards included."
     )
+
+
+@pytest.mark.parametrize(
+    ("rewards", "end"),
+    [
+        (sl.Bernoulli(), "The guarantee counts the score of a failed pull as its reward."),
+        (sl.Gaussian(), "Rewards must be Gaussian with these rewards included."),
+    ],
+)
+def test_what_scores_must_fulfil_depends_on_what_is_known(
+    rewards: sl.Bernoulli | sl.Gaussian, end: str
+) -> None:
+    asked = sl.Problem(m=1, epsilon=0.5, delta=0.1, n=3, rewards=rewards)
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        return rng.integers(0, 2, count) if asked.is_binary else rng.normal(arm, 1.0, count)
+
+    result = sl.select(measure, asked)
+    assert any(one.words.endswith(end) for one in findings_of(replace(result, n_scored=3)))
 
 
 def test_what_was_suspended_counts_only_while_it_lasts() -> None:

@@ -323,7 +323,7 @@ def test_tickets_issued_or_tried_again_are_named_and_may_be_kept_from_it() -> No
             seen = client.get(f"{path}.json").json()
             assert seen["n_reissued"] == client.get(f"{path}/result.json").json()["n_reissued"]
             assert seen["n_reissued"] == (0 if name == "sure" else 2)
-            said = "2 tickets may have been measured more than once, since"
+            said = "2 tickets may have been measured more than once, because"
             assert any(said in one["words"] for one in seen["warnings"]) == (name != "sure")
             assert (said in client.get(path, headers={"accept": "text/html"}).text) == (name != "sure")
         wrong = client.post("/runs/trial/arrange", json={"settings": {"reproducible": "yes"}})
@@ -340,7 +340,7 @@ def test_the_page_of_a_run_that_was_only_fed_counts_no_pulls_as_measured() -> No
         assert client.get("/index.json").json()["runs"][0]["n_pulls"] == 80_000
         assert facts["gauge"]["cap_words"] == "", "there is nothing to compare with a maximum"
         words = client.get("/runs/page").text
-        assert "Even more is certified: the true best, up to ties." in words
+        assert "The result is better than asked: no other arm has a larger true mean." in words
         assert "means that vary as those of independent rewards" in words
         assert "stated variances" not in words
 

@@ -757,7 +757,7 @@ def test_the_form_shows_the_result_when_the_run_has_ended(serving: Serving, tab:
     page.click("#take [type=submit]")
     for place, mean in enumerate(("0.25", "0.75")):
         spot(page, ".mean").nth(place).fill(mean)
-    expect(spot(page, "#reserved")).to_contain_text("Reserved for you until")
+    expect(spot(page, "#reserved")).to_contain_text("Leased to you until")
     page.click("#send")
     expect(spot(page, ".winners li")).to_have_text(["new"])
     expect(spot(page, ".lead")).to_contain_text("With probability at least 90 %")

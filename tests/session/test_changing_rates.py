@@ -254,4 +254,4 @@ def test_blocks_never_speak_of_the_true_best() -> None:
         )
     assert session.result.is_answer
     assert session.result.certified_epsilon == 0
-    assert closer(session.result) == "Even 0 is certified (asked: 0.01)."
+    assert closer(session.result) == "The result is better than asked: it holds with epsilon 0 (asked: 0.01)."

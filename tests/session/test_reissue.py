@@ -200,7 +200,7 @@ def test_a_failure_tried_again_is_counted_unless_the_measurement_is_declared_rep
     (tmp_path / "b").mkdir()
     found = sl.select(Unknown(tmp_path / "a", "raises", times=2), problem(), "race")
     assert found.n_reissued == found.to_dict()["n_reissued"] == 1
-    assert str(found).count("1 ticket may have been measured more than once, since") == 1
+    assert str(found).count("1 ticket may have been measured more than once, because") == 1
     declared = sl.select(Unknown(tmp_path / "b", "raises", times=2), problem(), "race", reproducible=True)
     assert declared.n_reissued == 0
     assert "more than once" not in str(declared)
@@ -348,7 +348,7 @@ def test_every_view_of_a_run_names_the_tickets_and_the_assumption(tmp_path: Path
     session = sl.Session(problem(), "wnelim", store=MemoryStore(), name="trial")
     session.release("me", by="me", begun=session.ask()[:3])
     sl.drive(session, noisy)
-    said = "3 tickets may have been measured more than once, since"
+    said = "3 tickets may have been measured more than once, because"
     report = report_of_run("trial", session.history, session.records)
     lines = "\n".join(report_lines(report))
     assert said in lines

@@ -18,8 +18,8 @@ class Scope(Enum):
         "{worse} the true {ordinal}{best}."
     )
     EVERY_BLOCK = (
-        "With probability at least {confidence}, {not_beaten} consistently, by more than {epsilon:g} in "
-        "every block. In single blocks, or on average, another arm may be better."
+        "With probability at least {confidence}, {not_beaten} by more than {epsilon:g} in every block. "
+        "Another arm may still be better in some blocks, or on average."
     )
     CORRECT = (
         "With probability at least {confidence}, {wanted} selected, provided that the true "
@@ -136,8 +136,8 @@ def _wanted(goal: str, m: int) -> str:
 
 def _not_beaten(m: int) -> str:
     if m == 1:
-        return "no other arm leads the selected one"
-    return f"each of the {m} selected arms has fewer than {m} others that lead it"
+        return "no other arm is better than the selected one"
+    return f"for each of the {m} selected arms, fewer than {m} others are better"
 
 
 def _confidence(delta: float) -> str:

@@ -30,7 +30,7 @@ _MOST_SHOWN = 20
     type=Span(),
     default="24h",
     show_default=True,
-    help="How long the tickets are reserved: 90s, 15min, 24h or 7d.",
+    help="How long the tickets are leased: 90s, 15min, 24h or 7d.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print a CSV file to fill in, for spreadsheets.")
 @click.option(
@@ -161,7 +161,7 @@ def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | Non
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")
         end = moment(until(session, tickets))
-        show_plain(f"{n} of round {tickets.round}, {pulls}, reserved for {worker} until {end}.", err=err)
+        show_plain(f"{n} of round {tickets.round}, {pulls}, leased to {worker} until {end}.", err=err)
         if output is not None:
             show_plain(f"Written to {output}: {_to_fill_in(tickets)}.", err=err)
         file = "ANSWERS.csv" if output is None else str(output)

@@ -332,17 +332,17 @@ def _advice(problem: Problem, source: Source, strategy: str, found: Estimate) ->
 
 def _on_records(problem: Problem, source: TableSource | RecordedScores) -> list[str]:
     """Return what to do if everything was measured before."""
-    saves = "A run only shows how few would have been enough."
+    saves = "A run would only show how few of them are enough."
     if isinstance(source, RecordedScores):
         if problem.target == "population":
             return []
         return [
-            f"All {problem.n * problem.n_items:,} scores exist already, so the averages of the whole table "
-            f"answer the question exactly. {saves}"
+            f"All {problem.n * problem.n_items:,} scores exist already: the averages of the whole table are "
+            f"the exact answer. {saves}"
         ]
     rows = f"All {len(source.values):,} rows exist already"
     if source.order == "draw":
-        return [f"{rows}, and the guarantee is about their averages, which answer it exactly. {saves}"]
+        return [f"{rows}. The guarantee is about their averages, which are the exact answer. {saves}"]
     if problem.knows_variances or problem.has_blocks:
         return [f"{rows}: `sl.certify` says at once what they prove. {saves}"]
     return []

@@ -138,9 +138,9 @@ def select(
         counts as its reward. With a number, every call is for one pull, since pulls that fail together would
         not be independent. For the same reason a failure of a whole block of a vectorised function is not
         scored. Scored calls are listed in ``session.scored``, and the result gives their number. The
-        guarantee then applies to rewards so defined, whose variances must be the stated ones. The score is
-        fixed before the first reward of a run, and must lie within the bounds of the problem, if there are
-        any.
+        guarantee then counts the score of a failed pull as its reward, and the stated variances must hold
+        with these rewards included. The score is fixed before the first reward of a run, and must lie within
+        the bounds of the problem, if there are any.
     timeout
         The maximum duration of a call on an executor, in seconds; None for no limit. A call that takes longer
         has failed. The executor should have no other work. Threads, and processes that Shortlist did not

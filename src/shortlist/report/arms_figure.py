@@ -238,7 +238,7 @@ def _legend(report: Report) -> str:
     if problem.n > MOST_ROWS:
         said += " Grey bands: the range of the means of arms that are not shown individually."
     if problem.has_blocks and not problem.is_bounded:
-        said += " Means are compared in the same blocks: what arms of a block have in common does not show."
+        said += " Arms are compared in the same blocks, so what all arms of a block share cancels out."
     if report.errors is None:
         return f"{said} Variances are unknown, so there are no intervals."
     if problem.has_pool and problem.target == "pool":

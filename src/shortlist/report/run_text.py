@@ -311,7 +311,7 @@ def _round(history: RunState, now: float) -> list[str]:
     pilot = ", the pilot" if round.tickets.is_pilot else ""
     said = f"Round {round.number}{pilot}: {round.n_missing:,} of {counted(n, 'ticket')} open"
     if n_held:
-        said += f", {n_held:,} of them reserved"
+        said += f", {n_held:,} of them leased"
     return [f"{said}.", *(f"  {holding_words(holding)}" for holding in held)]
 
 

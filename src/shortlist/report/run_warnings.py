@@ -152,9 +152,13 @@ def _scored(result: Result, history: RunState | None) -> list[Finding]:
         said += f" as {', '.join(f'{score:g}' for score in scores[:_FEW])}"
         last = plain_name(history.scored[-1].reason, 300)
         said += f"; reason of the last one: {last}"
-    of = "their variances must be the stated ones"
-    of = "a failed pull has this reward" if result.problem.is_bounded else of
-    return [Finding(True, f"{said}. The guarantee applies to rewards so defined: {of}.")]
+    said += ". The guarantee counts the score of a failed pull as its reward."
+    if not result.problem.is_bounded:
+        must = (
+            "The stated variances must hold" if result.problem.knows_variances else "Rewards must be Gaussian"
+        )
+        said += f" {must} with these rewards included."
+    return [Finding(True, said)]
 
 
 def _drift(history: RunState) -> list[Finding]:

@@ -83,13 +83,13 @@ def status_words(certificate: Certificate) -> str:
     problem, statuses = certificate.problem, certificate.statuses
     best = dict.fromkeys(certificate.indices.tolist())
     parts = []
-    for status, word in ((IN, "in"), (OPEN, "open"), (OUT, "out (not needed for a right answer)")):
+    for status, word in ((IN, "in (certified)"), (OPEN, "open (undecided)"), (OUT, "out (can be discarded)")):
         others = (arm for arm, one in enumerate(statuses) if one == status and arm not in best)
         own = chain((arm for arm in best if statuses[arm] == status), others)
         names = ", ".join(plain_name(problem.name(arm)) for arm in islice(own, MOST_NAMED)) or "none"
         n_more = statuses.count(status) - MOST_NAMED
         parts.append(f"{word}: {names}" + (f", and {n_more:,} more" if n_more > 0 else ""))
-    return f"To within {problem.epsilon:g}, {'; '.join(parts)}."
+    return f"For epsilon {problem.epsilon:g}: {'; '.join(parts)}."
 
 
 def blocks_words(n_blocks: int) -> str:
@@ -181,9 +181,11 @@ def closer(result: Result) -> str:
         return ""
     promise = None if result.certificate is None else result.certificate.guarantee
     if result.certified_epsilon == 0 and promise is not None and promise.scope is Scope.TOP_M:
-        best = "the true best" if result.problem.m == 1 else f"the {result.problem.m:,} true best"
-        return f"Even more is certified: {best}, up to ties."
-    return f"Even {result.certified_epsilon:g} is certified (asked: {result.problem.epsilon:g})."
+        mean = "larger" if result.problem.goal == "maximise" else "smaller"
+        than = "" if result.problem.m == 1 else " than a selected one"
+        return f"The result is better than asked: no other arm has a {mean} true mean{than}."
+    found, asked = result.certified_epsilon, result.problem.epsilon
+    return f"The result is better than asked: it holds with epsilon {found:g} (asked: {asked:g})."
 
 
 def healthy_words(report: Report) -> str:

@@ -499,8 +499,8 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
     event = (
-        "for one of the m best arms, the weighted sum of false evidence, that it is not better than some "
-        "other arm by more than epsilon, reaches m/delta"
+        "for one of the m best arms, the weighted evidence that its mean, or its lead over other arms, is "
+        "smaller than it really is adds up to m/delta or more"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(

@@ -103,7 +103,7 @@ function words(asked) {
       `${name(one.worker, 60)} (${counted(one.n_tickets, "ticket")} until ${moment(one.until)})`,
   );
   if (!others.length) return "No tickets are available now.";
-  return `All open tickets are reserved for other workers: ${others.slice(0, 5).join(", ")}. Try again later.`;
+  return `All open tickets are leased to other workers: ${others.slice(0, 5).join(", ")}. Try again later.`;
 }
 
 async function release() {
@@ -122,7 +122,7 @@ function deal(asked) {
   );
   get("tickets").replaceChildren(...cards.map((card) => card.element));
   get("answers").hidden = !cards.length;
-  const until = asked.until ? `Reserved for you until ${moment(asked.until)}` : "";
+  const until = asked.until ? `Leased to you until ${moment(asked.until)}` : "";
   get("reserved").textContent = until && `${until}. Later answers are accepted, too.`;
   get("choice").hidden = cards.every((card) => card.ticket.items);
   const isPilot = cards.some((card) => card.ticket.needs_variances);
