@@ -97,7 +97,7 @@ def command(
 
 def _refuse_loss(session: "Session", path: Path) -> None:
     """Refuse to overwrite a file with answers that the run does not know, or that is no sheet of tickets."""
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
     from shortlist.session.tell_sheet import untold
 
     if not path.exists() or not path.stat().st_size:
@@ -154,8 +154,8 @@ def _to_fill_in(tickets: "Tickets") -> str:
 def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | None, *, err: bool) -> None:
     """Print who holds the tickets and what to do next, or why there are none."""
     from shortlist.report.payloads import until
-    from shortlist.report.text_format import moment
-    from shortlist.report.worker_text import counted, waiting_words
+    from shortlist.report.text_format import counted, moment
+    from shortlist.report.worker_text import waiting_words
     from shortlist.session.leases import awaited
 
     if len(tickets):

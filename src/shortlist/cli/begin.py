@@ -85,7 +85,7 @@ def command(
     """
     from shortlist.files.problem_file import is_measured, read_problem, read_reissue
     from shortlist.report.payloads import begun_dict
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
     from shortlist.session import Session
     from shortlist.session.feeding import can_be_fed
 
@@ -168,7 +168,7 @@ def _choices(problem: "Problem", usual: "Usual", chosen: str) -> "RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
     from shortlist.strategies import strategy_for
 
     at_end = [name for name in usual.choices if strategy_for(name, problem).anytime is None]

@@ -85,7 +85,7 @@ def _damage(store: "Store") -> str:
 
 
 def _words(n_copied: int, n_there: int) -> str:
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
 
     if not n_copied:
         return "exists already, identical"

@@ -122,7 +122,7 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
 
 def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:
     from shortlist.report.run_text import fed_text
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
 
     parts = [f"{counted(count.new, 'row')} added"]
     if count.known:

@@ -31,7 +31,8 @@ def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json:
 
     Exit status: 0, or 2 no such run, 4 the store failed.
     """
-    from shortlist.report.worker_text import counted, worker_words
+    from shortlist.report.text_format import counted
+    from shortlist.report.worker_text import worker_words
     from shortlist.session import Session
 
     me = who(None)

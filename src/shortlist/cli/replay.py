@@ -23,7 +23,7 @@ def command(run: str, where: str, as_json: bool) -> None:
 
     Exit status: 0 all decisions are the same, 2 no such run, 4 one differs, or the log is damaged.
     """
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
 
     with reading(where) as store:
         log = look_at(store, run)

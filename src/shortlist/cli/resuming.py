@@ -141,7 +141,7 @@ def _best_so_far(certified: "Certificate") -> str:
 
 
 def _pulls(session: "Driven") -> str:
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
 
     return counted(session.n_made, "pull")
 

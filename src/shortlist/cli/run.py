@@ -221,7 +221,7 @@ def _called(file: Path) -> str:
 
 
 def _announced(file: Path, session: "Driven", budget: float | None) -> str:
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
     from shortlist.strategies import strategy_for
 
     problem, worst = session.problem, session.worst_case_pulls
@@ -242,8 +242,7 @@ def _announced(file: Path, session: "Driven", budget: float | None) -> str:
 
 def _kept(session: "Driven", where: str) -> str:
     """Return a sentence that says where the run is stored, and how far it is."""
-    from shortlist.report.text_format import day
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted, day
 
     if session.is_private:
         return "This run is not saved."

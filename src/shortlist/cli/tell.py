@@ -110,7 +110,7 @@ def _form(file: Path) -> str | None:
 
 
 def _say(session: "Session", told: "Taken") -> None:
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
 
     parts = [f"{counted(told.taken, 'answer')} added"]
     if told.known:

@@ -30,7 +30,7 @@ def command(run: str, ticket: str | None, label: str | None, why: str, where: st
 
     Exit status: 0, or 2 there is no such answer or its round was decided, 4 the store failed.
     """
-    from shortlist.report.worker_text import counted
+    from shortlist.report.text_format import counted
     from shortlist.session import Session
     from shortlist.session.sheet_format import Entry
     from shortlist.session.tell_sheet import ticket_numbers

@@ -12,9 +12,8 @@ from shortlist.report.figure import figure, table
 from shortlist.report.model import Report
 from shortlist.report.rows import MOST_ROWS, Left, Row, Shown, shown
 from shortlist.report.svg import Picture, Scale
-from shortlist.report.text_format import mean_words
+from shortlist.report.text_format import counted, mean_words
 from shortlist.report.verdict import kept_word
-from shortlist.report.worker_text import counted
 
 _ROW, _CUT, _TOP, _BOTTOM = 26, 22, 26, 26  # pixels: height of a row and of the cut, space above and below
 _TITLE = "Means and pulls of the arms"

@@ -12,8 +12,7 @@ from shortlist.report.figure import figure, table
 from shortlist.report.model import Report
 from shortlist.report.rows import MOST_ROWS
 from shortlist.report.svg import Picture, Scale
-from shortlist.report.text_format import compact, mean_words
-from shortlist.report.worker_text import counted
+from shortlist.report.text_format import compact, counted, mean_words
 
 _TOP, _BOTTOM, _HEIGHT = 34, 174, 200  # pixels: top and bottom of the columns, and height of the picture
 _LEFT = 0.14  # share of the width, for the numbers beside the columns

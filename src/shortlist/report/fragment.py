@@ -12,9 +12,8 @@ from shortlist.report.model import report_of_result
 from shortlist.report.page import verdict_html
 from shortlist.report.result_text import plan_answer, usual_words
 from shortlist.report.style import style
-from shortlist.report.text_format import large
+from shortlist.report.text_format import counted, large
 from shortlist.report.verdict import basis, effort, optimality, status_words
-from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.session import Session
 

@@ -12,7 +12,7 @@ from shortlist.report.figure import table
 from shortlist.report.model import Report
 from shortlist.report.provenance_text import provenance, reproduction
 from shortlist.report.style import PAGE_STYLE, style
-from shortlist.report.text_format import percent, universal
+from shortlist.report.text_format import counted, percent, universal
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
@@ -27,7 +27,7 @@ from shortlist.report.verdict import (
     optimality,
     standing,
 )
-from shortlist.report.worker_text import counted, worker_words
+from shortlist.report.worker_text import worker_words
 
 _SHORT_REASON, _LONG_REASON = 500, 10_000  # characters
 _MOST_LISTED, _MOST_WORKERS, _MOST_SHARES = 200, 20, 40

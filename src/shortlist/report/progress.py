@@ -16,7 +16,8 @@ from shortlist.certificates import Certificate
 from shortlist.certificates.certificate import OPEN
 from shortlist.execution.drive import is_notebook
 from shortlist.execution.driven import Driven
-from shortlist.report.worker_text import counted, waiting_words
+from shortlist.report.text_format import counted
+from shortlist.report.worker_text import waiting_words
 from shortlist.session import Session
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds

@@ -12,8 +12,7 @@ from shortlist.planning import plan
 from shortlist.problem import Problem
 from shortlist.report.model import Report
 from shortlist.report.origin import Origin
-from shortlist.report.text_format import universal
-from shortlist.report.worker_text import counted
+from shortlist.report.text_format import counted, universal
 from shortlist.strategies import strategy_for
 
 

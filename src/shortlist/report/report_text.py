@@ -5,7 +5,7 @@ from typing import Any
 from shortlist.report.citations import bibtex, keys_of
 from shortlist.report.model import Report
 from shortlist.report.provenance_text import question_words, reproduction
-from shortlist.report.text_format import iso, large, mean_words, percent, plain_name, universal
+from shortlist.report.text_format import counted, iso, large, mean_words, percent, plain_name, universal
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
@@ -16,7 +16,7 @@ from shortlist.report.verdict import (
     optimality,
     standing,
 )
-from shortlist.report.worker_text import counted, worker_words
+from shortlist.report.worker_text import worker_words
 from shortlist.result import Result
 
 _MOST_WORKERS = 3

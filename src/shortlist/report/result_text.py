@@ -11,9 +11,8 @@ from rich.text import Text
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
 from shortlist.planning import Plan, Usual, gap_words
-from shortlist.report.text_format import decimals_for, large, mean_words
+from shortlist.report.text_format import counted, decimals_for, large, mean_words
 from shortlist.report.verdict import closer, spared
-from shortlist.report.worker_text import counted
 from shortlist.result import Result
 from shortlist.simulation import Simulation, is_bad, is_wrong
 

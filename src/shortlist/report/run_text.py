@@ -12,9 +12,9 @@ from rich.text import Text
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.result_text import result_text
-from shortlist.report.text_format import day, iso, mean_words, moment, percent
+from shortlist.report.text_format import counted, day, iso, mean_words, moment, percent
 from shortlist.report.verdict import blocks_words, closer, saved_words, status_words
-from shortlist.report.worker_text import counted, holding_words, worker_words
+from shortlist.report.worker_text import holding_words, worker_words
 from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.outline import Outline, outline_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.report.text_format import percent, plain_name
-from shortlist.report.worker_text import counted, worker_words
+from shortlist.report.text_format import counted, percent, plain_name
+from shortlist.report.worker_text import worker_words
 from shortlist.result import Result
 from shortlist.session.state import Correction, RunState
 

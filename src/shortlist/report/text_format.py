@@ -33,6 +33,11 @@ def large(count: float) -> str:
     return f"{count:,.0f}" if count < 1e11 else f"{count:.4g}"
 
 
+def counted(n: int, thing: str) -> str:
+    """Return a number with its noun: 1 ticket, 2 tickets."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """Return a share in percent: 12 %, 0.3 %, below 0.1 %."""
     if 0 < share < 0.001:

@@ -6,8 +6,7 @@ from shortlist.certificates import Certificate, Guarantee, Scope
 from shortlist.certificates.certificate import IN, OPEN, OUT
 from shortlist.planning import row_of
 from shortlist.report.model import Report
-from shortlist.report.text_format import large, percent, plain_name
-from shortlist.report.worker_text import counted
+from shortlist.report.text_format import counted, large, percent, plain_name
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
 

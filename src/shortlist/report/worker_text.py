@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from shortlist.escaping import printable
-from shortlist.report.text_format import moment
+from shortlist.report.text_format import counted, moment
 from shortlist.session.leases import Holding
 from shortlist.session.worker_names import HERE, OVER_HTTP
 
@@ -36,8 +36,3 @@ def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
     named = [holding_words(holding, now) for holding in holdings[:_MOST]]
     more = len(holdings) - len(named)
     return "waiting for " + ", ".join(named) + (f" and {more} more" if more else "")
-
-
-def counted(n: int, thing: str) -> str:
-    """Return a number with its noun: 1 ticket, 2 tickets."""
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"

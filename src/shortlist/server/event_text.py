@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shortlist.report.text_format import iso, plain_name
-from shortlist.report.worker_text import counted, worker_words
+from shortlist.report.text_format import counted, iso, plain_name
+from shortlist.report.worker_text import worker_words
 from shortlist.session.state import RunState
 from shortlist.store import (
     Answered,

@@ -14,7 +14,7 @@ from shortlist.report.origin import resuming
 from shortlist.report.progress import duration
 from shortlist.report.rows import Left, Row, shown
 from shortlist.report.run_text import scores_words, state_of, status_dict
-from shortlist.report.text_format import iso, large, percent, plain_name, shortened, visible
+from shortlist.report.text_format import counted, iso, large, percent, plain_name, shortened, visible
 from shortlist.report.verdict import (
     LABELS,
     assumption,
@@ -27,7 +27,7 @@ from shortlist.report.verdict import (
     names_arms,
     optimality,
 )
-from shortlist.report.worker_text import counted, worker_words
+from shortlist.report.worker_text import worker_words
 from shortlist.run_urls import path_of
 from shortlist.server.run_cache import OpenRun
 from shortlist.session.feeding import can_be_fed
