@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 import shortlist as sl
 from shortlist import simulation
 from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, rinott, strategy_for, t_race
-from shortlist.strategies.piloted import inflation
+from shortlist.strategies.pilot_bounds import inflation
 from tests.playing import gaussian_rewards
 from tests.playing_unknown import drawn_variances, play_unknown
 from tests.questions import unknown

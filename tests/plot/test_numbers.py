@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 import shortlist as sl
 from shortlist.plot.curves import checked_strategies, spread
-from shortlist.plot.story import geometric, ratio_for
+from shortlist.plot.heterogeneity import geometric, ratio_for
 from shortlist.strategies import vmedelim, wnelim
 from tests.plot.made import observed, question, result, session
 from tests.questions import bound_of, known

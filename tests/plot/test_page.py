@@ -11,7 +11,7 @@ import pytest
 from tools.figures import EPSILONS, FIGURES, FOLDER, drilling
 
 import shortlist as sl
-from shortlist.plot.story import geometric
+from shortlist.plot.heterogeneity import geometric
 from tests.plot.test_drawing import words
 from tests.questions import bound_of, known
 

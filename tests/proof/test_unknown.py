@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, piloted, strategy_for, t_race
+from shortlist.strategies import dudewicz_dalal, kim_nelson, pilot, pilot_bounds, strategy_for, t_race
 from shortlist.strategies.protocol import Moments
 from tests.playing_unknown import play_unknown
 from tests.proof.adversary import EDGE
@@ -206,7 +206,7 @@ def test_the_race_is_right_when_no_line_is_crossed_wrongly(n: int, m: int, seed:
 @pytest.mark.parametrize("n_pilot", [2, 10, 60])
 def test_bounds_on_all_variances_hold_with_their_share(n: int, n_pilot: int) -> None:
     question = asked(max(n, 2), pilot=n_pilot)
-    problem = piloted.bounded(question, np.full(question.n, 3.0))
+    problem = pilot_bounds.bounded(question, np.full(question.n, 3.0))
     freedom = n_pilot - 1
     false = stats.chi2(freedom).cdf(3.0 * freedom / problem.variances[0])  # 3 may be that small by chance
     assert 1 - (1 - false) ** question.n == pytest.approx(0.015, rel=1e-6)

@@ -11,8 +11,8 @@ import shortlist as sl
 from shortlist.report.model import Report, report_of_result
 from shortlist.report.page import page
 from shortlist.report.report_text import report_lines
-from shortlist.report.rows import MOST_ROWS, Left, shown
 from shortlist.report.run_warnings import _thin, findings_of
+from shortlist.report.shown_arms import MOST_ROWS, Left, shown_arms
 from shortlist.report.verdict import standing
 from tests.report import samples
 from tests.report.samples import append, fresh, problem, report_of, told
@@ -30,7 +30,7 @@ def test_sums_agree(kind: str) -> None:
     assert sum(work.n_pulls for work in report.workers) == result.n_pulls
     if report.workers:
         assert math.fsum(work.share for work in report.workers) == pytest.approx(1)
-    rows = shown(report)
+    rows = shown_arms(report)
     left = np.concatenate([row.arms for row in rows.rows if isinstance(row, Left)] or [np.array([], int)])
     assert sorted([*rows.arms, *left.tolist()]) == list(range(result.problem.n))
     assert len(rows.rows) <= MOST_ROWS

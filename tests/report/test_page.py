@@ -10,7 +10,7 @@ import pytest
 import shortlist as sl
 from shortlist.report.model import Report
 from shortlist.report.page import page
-from shortlist.report.rows import MOST_ROWS
+from shortlist.report.shown_arms import MOST_ROWS
 from shortlist.report.verdict import certificate, headline
 from tests.report import samples
 from tests.report.reading import Strict

@@ -362,7 +362,7 @@ def test_a_sheet_is_taken_whole_or_not_at_all() -> None:
         assert tell(*lines).json()["taken"] == 3
 
 
-def test_slips_in_a_sheet_are_refused_on_request() -> None:
+def test_data_entry_errors_in_a_sheet_are_refused_on_request() -> None:
     question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 5}
     with Caller(create_app(MemoryStore())) as client:
         client.post("/runs", json={"name": "lab", "question": question})

@@ -14,8 +14,8 @@ from shortlist.report.report_text import report_lines
 from shortlist.report.run_text import fed_lines
 from shortlist.report.verdict import closer
 from shortlist.session import Session
+from shortlist.session.doubtful_answers import doubt_about_rows
 from shortlist.session.feeding import rows_of_sheet
-from shortlist.session.slips import unusual_rows
 from shortlist.store import MemoryStore
 from shortlist.strategies import names, strategy_for, strategy_named
 from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, certify, drift_note
@@ -237,12 +237,12 @@ def test_feed_and_reports_say_that_rates_change(strategy: str) -> None:
     assert not any("shortlist doctor" in finding.words for finding in report.findings)
 
 
-def test_days_of_other_levels_are_no_slips_if_arms_are_compared_within_days() -> None:
+def test_days_of_other_levels_are_not_doubted_if_arms_are_compared_within_days() -> None:
     for strategy, is_doubted in (("race", True), ("block-race", False)):
         session = Session(VARIANTS, strategy)
         fed(session, MONDAY, label="mon")
         rows = session.fed_rows(NAMES, SUNDAY[0], None, None, SUNDAY[1], "sun")
-        assert bool(unusual_rows(session.history, rows)) == is_doubted
+        assert bool(doubt_about_rows(session.history, rows)) == is_doubted
 
 
 def test_blocks_never_speak_of_the_true_best() -> None:

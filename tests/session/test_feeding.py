@@ -18,13 +18,13 @@ from shortlist.report.workload import workload
 from shortlist.server.run_cache import OpenRun
 from shortlist.session import Session
 from shortlist.session.answer_input import Answers
-from shortlist.session.slips import (
+from shortlist.session.doubtful_answers import (
     _chance_of_ratio,
     _lone_reward,
+    doubt_about_answers,
+    doubt_about_means,
+    doubt_about_rows,
     replaced_rows,
-    unusual,
-    unusual_answers,
-    unusual_rows,
 )
 from shortlist.store import Fed, MemoryStore, Narrowed, Told, Withdrawn
 from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
@@ -303,11 +303,13 @@ def test_a_file_under_another_name_is_doubted() -> None:
     fed(session, 0)
     counts, hits = day(0)
     rows = session.fed_rows(NAMES, counts, successes=hits, label="day 0 (1)")
-    assert "4 of 4 rows are the same as those under the label day 0" in unusual_rows(session.history, rows)
+    assert "4 of 4 rows are the same as those under the label day 0" in doubt_about_rows(
+        session.history, rows
+    )
     hits[2] += 10
     rows = session.fed_rows(NAMES, counts, successes=hits, label="day 0, corrected")
-    assert "3 of 4 rows" in unusual_rows(session.history, rows)
-    assert unusual_rows(session.history, session.fed_rows(NAMES, *day(1)[:1], successes=day(1)[1])) == ""
+    assert "3 of 4 rows" in doubt_about_rows(session.history, rows)
+    assert doubt_about_rows(session.history, session.fed_rows(NAMES, *day(1)[:1], successes=day(1)[1])) == ""
 
 
 def test_a_file_with_the_counts_of_another_label_is_doubted() -> None:
@@ -319,7 +321,7 @@ def test_a_file_with_the_counts_of_another_label_is_doubted() -> None:
         session.feed(NAMES[: len(counts)], earlier or counts, successes=hits, label="monday")
         hits = [count // 10 + 3 for count in counts]
         rows = session.fed_rows(NAMES[: len(counts)], counts, successes=hits, label=label)
-        return unusual_rows(session.history, rows)
+        return doubt_about_rows(session.history, rows)
 
     said = "The numbers of rewards are the same as those under the label monday, for all arms."
     assert doubt([1204, 1190, 1223, 1210]) == said
@@ -334,16 +336,16 @@ def test_a_row_is_not_compared_with_the_one_that_it_corrects() -> None:
     session = Session(VARIANTS, "race")
     session.feed("A", 1000, successes=600, label="monday")
     right = session.fed_rows("A", 1000, successes=60, label="monday")
-    assert unusual_rows(session.history, right) == ""
+    assert doubt_about_rows(session.history, right) == ""
     assert "1 of 1 rows would replace" in replaced_rows(session.history, right)
     tuesday = session.fed_rows("A", 1000, successes=60, label="tuesday")
-    assert "one of them may be wrong" in unusual_rows(session.history, tuesday)
+    assert "one of them may be wrong" in doubt_about_rows(session.history, tuesday)
 
 
 @pytest.mark.parametrize(
     ("rate", "earlier", "new"), [(0.001, 1000, 10), (0.0001, 100_000, 100), (0.5, 50, 50)]
 )
-def test_rare_successes_are_no_slips(rate: float, earlier: int, new: int) -> None:
+def test_rare_successes_are_not_doubted(rate: float, earlier: int, new: int) -> None:
     rng = np.random.default_rng(4)
     drawn = {(int(rng.binomial(earlier, rate)), int(rng.binomial(new, rate))) for _ in range(300)}
     doubts = []
@@ -352,7 +354,9 @@ def test_rare_successes_are_no_slips(rate: float, earlier: int, new: int) -> Non
         session.feed("A", earlier, successes=before)
         for pair in pairs:
             mean = np.array([pair[1] / new])
-            doubts += [pair] if unusual(session.history, np.array([0]), np.array([new]), mean) else []
+            doubts += (
+                [pair] if doubt_about_means(session.history, np.array([0]), np.array([new]), mean) else []
+            )
     assert doubts == []
 
 
@@ -601,26 +605,26 @@ def test_a_log_that_takes_back_what_is_not_there_is_damaged() -> None:
             session.history.copy().take([event])
 
 
-# --- slips of the hand ------------------------------------------------------------------------------
+# --- data-entry errors -------------------------------------------------------------------------------
 
 
 def test_results_far_from_all_others_ask_for_a_second_look() -> None:
     session = Session(VARIANTS, "race")
     arms, counts = np.array([2]), np.array([2000])
-    assert unusual(session.history, arms, counts, np.array([0.9])) == ""
+    assert doubt_about_means(session.history, arms, counts, np.array([0.9])) == ""
     fed(session, 0)
-    assert unusual(session.history, arms, counts, np.array([0.06])) == ""
-    assert "C: the mean 0.6 differs from" in unusual(session.history, arms, counts, np.array([0.6]))
+    assert doubt_about_means(session.history, arms, counts, np.array([0.06])) == ""
+    assert "C: the mean 0.6 differs from" in doubt_about_means(session.history, arms, counts, np.array([0.6]))
     normal = Session(sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[4.0] * 3), "race")
     normal.feed([0, 1, 2], [10] * 3, [1.0, 2.0, 3.0], label="x")
-    assert unusual(normal.history, np.array([1]), np.array([10]), np.array([4.0])) == ""
-    assert unusual(normal.history, np.array([1]), np.array([10]), np.array([20.0]))
+    assert doubt_about_means(normal.history, np.array([1]), np.array([10]), np.array([4.0])) == ""
+    assert doubt_about_means(normal.history, np.array([1]), np.array([10]), np.array([20.0]))
     unknown = Session(sl.Problem(m=1, epsilon=1.0, delta=0.1, n=3, rewards=sl.Gaussian()))
-    assert unusual(unknown.history, np.array([1]), np.array([10]), np.array([1e9])) == ""
+    assert doubt_about_means(unknown.history, np.array([1]), np.array([10]), np.array([1e9])) == ""
 
 
 @pytest.mark.parametrize("strategy", ["paired-race", "t-cut-race", "t-race", "dudewicz-dalal"])
-def test_slips_are_doubted_although_variances_are_unknown(strategy: str) -> None:
+def test_data_entry_errors_are_doubted_although_variances_are_unknown(strategy: str) -> None:
     problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, n=5, rewards=sl.Gaussian())
     session, rng = Session(problem, strategy), np.random.default_rng(1)
     tickets = session.ask(worker="ann")
@@ -628,7 +632,7 @@ def test_slips_are_doubted_although_variances_are_unknown(strategy: str) -> None
 
     def doubt(given: object, means: object = None, variances: object = None) -> str:
         answers = Answers.of(problem, tickets, given, means, sample_variances=variances)
-        return unusual_answers(session.history, answers)
+        return doubt_about_answers(session.history, answers)
 
     assert doubt(rewards) == ""
     slip = [[577.0, *rewards[0][1:]], *rewards[1:]]
@@ -655,7 +659,7 @@ def test_a_variance_far_above_all_others_is_doubted(strategy: str) -> None:
 
     def doubt(means: Any, variances: Any, given: Any = None) -> str:
         answers = Answers.of(problem, tickets, given, means, sample_variances=variances)
-        return unusual_answers(session.history, answers)
+        return doubt_about_answers(session.history, answers)
 
     means = [float(one.mean()) for one in rewards]
     variances = [float(one.var(ddof=1)) for one in rewards]
@@ -670,7 +674,7 @@ def test_a_variance_far_above_all_others_is_doubted(strategy: str) -> None:
     few = Session(problem.changed(n=3), strategy)
     tickets = few.ask(worker="ann")[:2]
     answers = Answers.of(few.problem, tickets, None, [7.0, 7.0], sample_variances=[0.2, 2e4])
-    assert unusual_answers(few.history, answers) == "", "a single other arm says little"
+    assert doubt_about_answers(few.history, answers) == "", "a single other arm says little"
 
 
 def test_variances_that_differ_much_are_hardly_ever_doubted() -> None:
@@ -692,7 +696,7 @@ def test_right_answers_are_hardly_ever_doubted() -> None:
         for _ in range(3):
             tickets = session.ask(worker="ann")
             rewards = [rng.normal(one.arm, 0.5 + one.arm, one.count).tolist() for one in tickets]
-            assert unusual_answers(session.history, Answers.of(problem, tickets, rewards, None)) == ""
+            assert doubt_about_answers(session.history, Answers.of(problem, tickets, rewards, None)) == ""
             session.tell(tickets, rewards)
     assert not any(_lone_reward(rng.normal(0, 1, 5)) for _ in range(2000))
     assert _lone_reward(np.array([3.0, 3.0, 3.0, 3.0, 4.0])) == "", "rounded rewards are often equal"

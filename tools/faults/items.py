@@ -398,7 +398,7 @@ FAULTS = (
     ),
     Fault(
         "items: lists count a score twice, in its part and in its ticket",
-        "session/outline.py",
+        "session/run_progress.py",
         "is_beyond = one.first_pulls >= pulls[one.arms]",
         "is_beyond = one.first_pulls >= 0 * pulls[one.arms]",
     ),

@@ -289,7 +289,7 @@ FAULTS = (
         "    if False:\n",
     ),
     Fault(
-        "sheets: slips are never doubted",
+        "sheets: data-entry errors are never doubted",
         "server/routes_write.py",
         "read_sheet(data), worker, careful=careful)",
         "read_sheet(data), worker)",

@@ -102,10 +102,10 @@ def _rows(session: "Session", file: Path, label: str | None, block: str | None, 
 
 def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | None) -> None:
     """Refuse rows that are probably a mistake, unless the user insists."""
+    from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows, replaced_rows
     from shortlist.session.feeding import same_as_other_label
-    from shortlist.session.slips import SLIP, replaced_rows, unusual_rows
 
-    found = unusual_rows(session.history, rows)
+    found = doubt_about_rows(session.history, rows)
     if not found and label is None:
         found = replaced_rows(session.history, rows)
     if not found:
@@ -117,7 +117,7 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
             f": `{again}`" if set(rows.labels) == {label or file.name} else f", label its rows {earlier!r}"
         )
         todo = f"If it corrects that day{correct}. Only if it is another day: repeat the command with --yes."
-    raise InvalidAnswers(f"{found} {SLIP} Nothing was added. {todo}")
+    raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added. {todo}")
 
 
 def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:

@@ -64,7 +64,7 @@ def _chosen(
     store: "Store", runs: tuple[str, ...], finished: bool, older_than: float | None
 ) -> Iterator[RunSummary]:
     for one in run_summaries(store, runs):
-        age = 0.0 if one.outline is None else store.now(one.name) - (one.outline.changed_at or 0.0)
+        age = 0.0 if one.progress is None else store.now(one.name) - (one.progress.changed_at or 0.0)
         if (not finished or one.is_finished) and (older_than is None or age > older_than):
             yield one
 

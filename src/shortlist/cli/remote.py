@@ -16,7 +16,7 @@ from shortlist.input_files import MOST_TOKEN_BYTES, read_bytes
 
 if TYPE_CHECKING:
     from shortlist.client import RemoteSession
-    from shortlist.execution.driven import Driven
+    from shortlist.execution.session_protocol import DrivenSession
     from shortlist.problem import Problem
     from shortlist.result import Result
 
@@ -81,7 +81,7 @@ def token_of(file: Path | None) -> str | None:
 
 
 @contextmanager
-def server_reporting(session: "Driven", output: Path | None) -> "Iterator[Callable[[Result], None]]":
+def server_reporting(session: "DrivenSession", output: Path | None) -> "Iterator[Callable[[Result], None]]":
     """Write the server's report on a run on exit, also after an error."""
     if output is not None and output.suffix.lower() == ".json":
         raise InvalidProblem(

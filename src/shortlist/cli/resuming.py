@@ -20,7 +20,7 @@ from shortlist.escaping import printable
 
 if TYPE_CHECKING:
     from shortlist.certificates import Certificate
-    from shortlist.execution.driven import Driven
+    from shortlist.execution.session_protocol import DrivenSession
 
 _MOST_NAMED = 12  # arms
 
@@ -66,7 +66,7 @@ def _program() -> list[str]:
 
 
 @contextmanager
-def saying_how_to_go_on(session: "Driven") -> Iterator[None]:
+def saying_how_to_go_on(session: "DrivenSession") -> Iterator[None]:
     """Print the progress and the command that resumes, when a run stops early.
 
     A failed measurement is recorded in the log.
@@ -120,11 +120,11 @@ def naming_another_run(name: str) -> Iterator[None]:
         raise ChangedRun(f"{error} To start another run:\n  {this_command('--name')} {beside}") from None
 
 
-def _advice(session: "Driven") -> str:
+def _advice(session: "DrivenSession") -> str:
     return "" if session.is_private else f" To resume:\n  {this_command()}"
 
 
-def _so_far(session: "Driven") -> str:
+def _so_far(session: "DrivenSession") -> str:
     """Return what is certified, unless that cannot be found out."""
     with suppress(ShortlistError):
         certified = session.result.certificate
@@ -140,12 +140,12 @@ def _best_so_far(certified: "Certificate") -> str:
     return f" Best certified so far: {', '.join(certified.selected)}."
 
 
-def _pulls(session: "Driven") -> str:
+def _pulls(session: "DrivenSession") -> str:
     from shortlist.report.text_format import counted
 
     return counted(session.n_made, "pull")
 
 
-def _most(session: "Driven") -> str:
+def _most(session: "DrivenSession") -> str:
     worst = session.worst_case_pulls
     return "" if worst is None else f" of at most {worst:,}"

@@ -27,7 +27,7 @@ from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from shortlist.execution import Retries
-    from shortlist.execution.driven import Driven
+    from shortlist.execution.session_protocol import DrivenSession
     from shortlist.files.problem_file import ProblemFile
     from shortlist.measure import Source
     from shortlist.problem import Problem
@@ -189,7 +189,7 @@ def _in_store(problem: "Problem", where: str, **began: Any) -> "Iterator[Session
         yield Session(problem, store=store, **began)
 
 
-def _timings(session: "Driven", source: "Source", result: "Result") -> "Timings | None":
+def _timings(session: "DrivenSession", source: "Source", result: "Result") -> "Timings | None":
     """Return the times that were measured, if that is what the run is about, and they are stored here."""
     from shortlist.measure.timing import TimingSource
     from shortlist.session import Session
@@ -209,7 +209,7 @@ def _retries(asked: "ProblemFile", times: int | None, first: float | None) -> "R
     return replace(asked.retries or Retries(), **changes) if changes else asked.retries
 
 
-def _reporting(session: "Driven", output: Path | None) -> Any:
+def _reporting(session: "DrivenSession", output: Path | None) -> Any:
     from shortlist.session import Session
 
     return reporting(session, output) if isinstance(session, Session) else server_reporting(session, output)
@@ -220,7 +220,7 @@ def _called(file: Path) -> str:
     return str(file).encode(errors="replace").decode()
 
 
-def _announced(file: Path, session: "Driven", budget: float | None) -> str:
+def _announced(file: Path, session: "DrivenSession", budget: float | None) -> str:
     from shortlist.report.text_format import counted
     from shortlist.strategies import strategy_for
 
@@ -240,7 +240,7 @@ def _announced(file: Path, session: "Driven", budget: float | None) -> str:
     return said
 
 
-def _kept(session: "Driven", where: str) -> str:
+def _kept(session: "DrivenSession", where: str) -> str:
     """Return a sentence that says where the run is stored, and how far it is."""
     from shortlist.report.text_format import counted, day
 

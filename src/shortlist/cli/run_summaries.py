@@ -9,7 +9,7 @@ from shortlist.errors import NoSuchRun, StoreTrouble
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shortlist.session.outline import Outline
+    from shortlist.session.run_progress import RunProgress
     from shortlist.store import Store
 
 
@@ -18,26 +18,26 @@ class RunSummary:
     """The progress of a run, or what is wrong with its log."""
 
     name: str
-    outline: "Outline | None"
+    progress: "RunProgress | None"
     trouble: str = ""
 
     @property
     def is_finished(self) -> bool:
         """Whether the run has ended by its own rule."""
-        return self.outline is not None and self.outline.is_final
+        return self.progress is not None and self.progress.is_final
 
     def to_dict(self) -> dict[str, Any]:
         """Return the main facts as plain data for JSON."""
-        from shortlist.report.run_text import outline_dict
+        from shortlist.report.run_text import progress_dict
 
-        if self.outline is None:
+        if self.progress is None:
             return {"run": self.name, "state": "damaged", "trouble": self.trouble}
-        return outline_dict(self.outline)
+        return progress_dict(self.progress)
 
 
 def run_summaries(store: "Store", runs: Iterable[str] = ()) -> Iterator[RunSummary]:
     """Yield a summary of each named run of a store; by default of all runs."""
-    from shortlist.session.outline import outline
+    from shortlist.session.run_progress import read_progress
 
     known = store.runs()
     for run in runs:
@@ -46,7 +46,7 @@ def run_summaries(store: "Store", runs: Iterable[str] = ()) -> Iterator[RunSumma
             raise NoSuchRun(f"there is no run {run!r} in the store. {there}.")
     for run in dict.fromkeys(runs) or known:
         try:
-            if found := outline(store, run):  # it may have been removed in the meantime
+            if found := read_progress(store, run):  # it may have been removed in the meantime
                 yield RunSummary(run, found)
         except StoreTrouble as error:
             yield RunSummary(run, None, str(error))
@@ -57,7 +57,7 @@ def table_of(some: Iterable[RunSummary]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.report.run_text import outline_state
+    from shortlist.report.run_text import progress_state
     from shortlist.report.text_format import in_table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -68,16 +68,16 @@ def table_of(some: Iterable[RunSummary]) -> "Table":
     table.add_column("state")
     table.add_column("last change", no_wrap=True)
     for one in some:
-        if one.outline is None:
+        if one.progress is None:
             table.add_row(Text(one.name), Text(one.trouble), "", "", Text("damaged", style="red"), "")
             continue
-        began = one.outline.began
+        began = one.progress.began
         table.add_row(
             Text(one.name),
             began.problem.words,
             began.strategy,
-            f"{one.outline.n_pulls:,}",
-            outline_state(one.outline),
-            in_table(one.outline.changed_at or 0.0),
+            f"{one.progress.n_pulls:,}",
+            progress_state(one.progress),
+            in_table(one.progress.changed_at or 0.0),
         )
     return table

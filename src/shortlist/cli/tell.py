@@ -50,10 +50,10 @@ def command(
        {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
     If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
-    from earlier ones of its arm is refused as a probable slip, unless --yes is given. If variances are
-    unknown, two more answers are refused in this way: a reward that is very far from the other rewards of its
-    ticket, and the first mean of an arm if it is very far from the means of other arms. Answers from standard
-    input are not checked for slips, since programs write them. Telling the
+    from earlier ones of its arm is refused as a probable data-entry error, unless --yes is given. If
+    variances are unknown, two more answers are refused in this way: a reward that is very far from the other
+    rewards of its ticket, and the first mean of an arm if it is very far from the means of other arms.
+    Answers from standard input are not checked for data-entry errors, since programs write them. Telling the
     same answer again is harmless. If a ticket already has a different answer, that answer is kept, and the
     new one is recorded as a conflict. Late answers are accepted.
 

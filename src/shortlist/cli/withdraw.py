@@ -21,7 +21,7 @@ def command(run: str, ticket: str | None, label: str | None, why: str, where: st
     That is possible until its round is decided, which happens when the last ticket of the round is answered.
     With --label instead of TICKET, all rows that were fed under that label are taken back, at any time.
 
-    This is for slips of the hand, and for measurements that went wrong; never because a value is not what you
+    This is for data-entry errors, and for measurements that went wrong; never because a value is not what you
     hoped for. The log keeps everything, and the report lists what was withdrawn.
 
     \b

@@ -18,11 +18,11 @@ from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
 from shortlist.execution.dask_clients import ClusterLike
-from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import noting_interrupts
 from shortlist.execution.lease_keeping import holding_tickets, wait_for_others
 from shortlist.execution.retries import Retries, retries_of
 from shortlist.execution.scheduler import Policy, Scheduler
+from shortlist.execution.session_protocol import DrivenSession
 from shortlist.execution.worker_pool import Processes, workers_for
 from shortlist.measure import (
     BoundedSource,
@@ -49,7 +49,7 @@ from shortlist.strategies import Strategy
 Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """Types of the `executor` argument."""
 
-S = TypeVar("S", bound=Driven)
+S = TypeVar("S", bound=DrivenSession)
 
 
 def select(
@@ -332,7 +332,7 @@ def drive(
 
 
 @contextmanager
-def _noting_how_to_resume(session: Driven) -> Iterator[None]:
+def _noting_how_to_resume(session: DrivenSession) -> Iterator[None]:
     """Add to a KeyboardInterrupt that nothing recorded is lost, if the run is stored."""
     try:
         yield
@@ -376,7 +376,7 @@ def _checked_budget(budget: Any, problem: object) -> float | None:
     return float(budget)
 
 
-def source_of(measure: Any, session: Driven) -> Source:
+def source_of(measure: Any, session: DrivenSession) -> Source:
     """Return a source of rewards unchanged; wrap a function as a source."""
     if session.items is not None and isinstance(measure, VectorisedSource):
         return ItemsSource(cast("MeasureItems", measure.function), session.items, max(2, measure.together))

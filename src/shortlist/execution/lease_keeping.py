@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from shortlist.errors import ShortlistError
-from shortlist.execution.driven import Driven
 from shortlist.execution.interrupts import Interrupt
+from shortlist.execution.session_protocol import DrivenSession
 from shortlist.session.worker_names import own_name
 
 LEASE = 60.0  # seconds of a driver's lease, which it renews while it runs
@@ -20,7 +20,7 @@ _NAMING, _NUMBERS = threading.Lock(), set[int]()  # of the drivers that run in t
 
 
 @contextmanager
-def holding_tickets(session: Driven) -> Iterator[str]:
+def holding_tickets(session: DrivenSession) -> Iterator[str]:
     """Yield a worker name; its leases are renewed inside the context, and released on exit."""
     with _a_name(session.prefix) as worker:
         if session.is_private:
@@ -38,7 +38,9 @@ def holding_tickets(session: Driven) -> Iterator[str]:
                 session.release(worker)
 
 
-def wait_for_others(session: Driven, interrupt: Interrupt, progress: Callable[[], None] | None) -> None:
+def wait_for_others(
+    session: DrivenSession, interrupt: Interrupt, progress: Callable[[], None] | None
+) -> None:
     """Wait for answers of others, or for a few seconds: then their tickets may be available."""
     before, pause, end = session.n_made, _PAUSE, time.monotonic() + _PATIENCE
     while session.n_made == before and time.monotonic() < end:
@@ -65,7 +67,7 @@ def _a_name(prefix: str) -> Iterator[str]:
         _NUMBERS.discard(number)
 
 
-def _renewing(session: Driven, worker: str, stop: threading.Event) -> None:
+def _renewing(session: DrivenSession, worker: str, stop: threading.Event) -> None:
     while not stop.wait(LEASE / 3):
         with contextlib.suppress(ShortlistError):  # the measuring thread gets the same error
             session.renew(worker, LEASE)

@@ -24,7 +24,6 @@ from shortlist.errors import (
     StoreTrouble,
     WrongOutput,
 )
-from shortlist.execution.driven import Driven
 from shortlist.execution.failure_messages import (
     call_words,
     gave_up,
@@ -37,6 +36,7 @@ from shortlist.execution.failure_messages import (
 from shortlist.execution.interrupts import Interrupt
 from shortlist.execution.lease_keeping import LEASE
 from shortlist.execution.retries import AT_ONCE, Retries
+from shortlist.execution.session_protocol import DrivenSession
 from shortlist.execution.tasks import Outcome, Task
 from shortlist.execution.worker_pool import Workers
 from shortlist.measure import Calls, Source, Summaries
@@ -144,7 +144,7 @@ class Policy:
 class Scheduler:
     """The scheduler of a run, for all its rounds: workers, policy and pace."""
 
-    session: Driven
+    session: DrivenSession
     source: Source
     workers: Workers
     policy: Policy

@@ -15,12 +15,12 @@ is imported only when something is drawn.
 from shortlist.plot.against_bounds import SpentData, spent, spent_data
 from shortlist.plot.curves import Curves
 from shortlist.plot.epsilons import EpsilonData, Outcomes, epsilon_data, failure_against_epsilon
+from shortlist.plot.heterogeneity import heterogeneity_data, heterogeneity_story
 from shortlist.plot.illustrative_figure import illustrative, illustrative_data
 from shortlist.plot.per_arm import arms, pulls
 from shortlist.plot.per_arm_data import ArmsData, arms_data
 from shortlist.plot.per_round import RoundsData, rounds, rounds_data
-from shortlist.plot.scales import scaling, scaling_data
-from shortlist.plot.story import heterogeneity_data, heterogeneity_story
+from shortlist.plot.scaling_figure import scaling, scaling_data
 from shortlist.plot.style import quiet_style, save
 
 __all__ = [

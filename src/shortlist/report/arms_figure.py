@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray
 from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
 from shortlist.report.model import Report
-from shortlist.report.rows import MOST_ROWS, Left, Row, Shown, shown
+from shortlist.report.shown_arms import MOST_ROWS, Left, Row, ShownArms, shown_arms
 from shortlist.report.svg import Picture, Scale
 from shortlist.report.text_format import counted, mean_words
 from shortlist.report.verdict import kept_word
@@ -35,7 +35,7 @@ def arms_figure(report: Report, most_letters: int = 20_000) -> str:
     Before the first pull only the names are shown; if a run ended without any pull, there is no figure.
     Names that do not fit are given in full in their titles, up to this many characters.
     """
-    chosen = shown(report)
+    chosen = shown_arms(report)
     if report.result.n_pulls:
         scales = _means_scale(report, chosen), _pulls_scale(report, chosen)
         drawing = "".join(_block(report, lines, scales, most_letters) for lines in _blocks(report, chosen))
@@ -47,7 +47,7 @@ def arms_figure(report: Report, most_letters: int = 20_000) -> str:
     return figure(_TITLE, drawing, legend, _table(report, chosen))
 
 
-def _blocks(report: Report, chosen: Shown) -> Iterator[list[_Line]]:
+def _blocks(report: Report, chosen: ShownArms) -> Iterator[list[_Line]]:
     above = "in" if report.is_finished else "open"
     kinds = [_kind(report, row, above) for row in chosen.above] + ["cut"]
     kinds += [_kind(report, row, "out") for row in chosen.below]
@@ -121,7 +121,7 @@ def _half_widths(report: Report) -> FloatArray:
     return 2 * np.nan_to_num(report.errors)
 
 
-def _means_scale(report: Report, chosen: Shown) -> Scale:
+def _means_scale(report: Report, chosen: ShownArms) -> Scale:
     """Return a scale that covers all means, and their intervals unless these are much wider."""
     result, epsilon = report.result, report.result.problem.epsilon
     arms = [arm for arm in chosen.arms if result.arms.pulls[arm]]
@@ -183,7 +183,7 @@ def _means_said(report: Report, lines: Sequence[_Line]) -> str:
 # --- pulls ----------------------------------------------------------------------------------------
 
 
-def _pulls_scale(report: Report, chosen: Shown) -> Scale:
+def _pulls_scale(report: Report, chosen: ShownArms) -> Scale:
     pulls = report.result.arms.pulls[chosen.arms]
     pulls = pulls[pulls > 0]
     if not len(pulls):
@@ -258,7 +258,7 @@ def _standing(report: Report, arm: int) -> str:
     return f"{status}, to within {certified.epsilons[certified.indices == arm][0]:g}"
 
 
-def _table(report: Report, chosen: Shown) -> str:
+def _table(report: Report, chosen: ShownArms) -> str:
     result, widths, kept = report.result, _half_widths(report), kept_word(report)
     epsilon, n_above = result.problem.epsilon, len(chosen.above)
     above, below = (kept, f"not {kept}") if report.is_finished else ("ahead", "behind")

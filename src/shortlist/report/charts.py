@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
 from shortlist.report.model import Report
-from shortlist.report.rows import MOST_ROWS
+from shortlist.report.shown_arms import MOST_ROWS
 from shortlist.report.svg import Picture, Scale
 from shortlist.report.text_format import compact, counted, mean_words
 

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from shortlist.certificates import Certificate
 from shortlist.certificates.certificate import OPEN
 from shortlist.execution.drive import is_notebook
-from shortlist.execution.driven import Driven
+from shortlist.execution.session_protocol import DrivenSession
 from shortlist.report.text_format import counted
 from shortlist.report.worker_text import waiting_words
 from shortlist.session import Session
@@ -35,7 +35,7 @@ Show: TypeAlias = Callable[[Frame], None]
 
 
 @contextmanager
-def pulls_shown(session: Driven, *, quiet: bool) -> Iterator[Callable[[Driven], None] | None]:
+def pulls_shown(session: DrivenSession, *, quiet: bool) -> Iterator[Callable[[DrivenSession], None] | None]:
     """Yield a `progress` function for `drive` that shows the share done, open arms, and the time left."""
     account = Account(session)
     with _bar("pulling", quiet=quiet) as show:
@@ -65,7 +65,7 @@ class Account:
     or the part of the maximum number of pulls, or of the blocks that will be needed, if that is more.
     """
 
-    def __init__(self, session: Driven, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, session: DrivenSession, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._certified: Certificate | None = None
         self._looked: object = None  # when the certificate was computed: the round
@@ -74,7 +74,7 @@ class Account:
         self._look(session)
         self._started, self._before, self._first = clock(), session.n_made, self.share(session) or 0.0
 
-    def share(self, now: Driven) -> float | None:
+    def share(self, now: DrivenSession) -> float | None:
         """Return the share done; None if nothing is known about it."""
         self._look(now)
         found, cap, left = [], now.worst_case_pulls, now.n_blocks_left
@@ -88,12 +88,12 @@ class Account:
         self._share = min(1.0, max([self._share, *found]))
         return self._share if found else None
 
-    def frame(self, now: Driven, most: int = _LINE) -> tuple[float | None, str]:
+    def frame(self, now: DrivenSession, most: int = _LINE) -> tuple[float | None, str]:
         """Return the share done, and the progress in at most so many characters, if that is possible."""
         share = self.share(now)
         return share, self._words(now, share, most)
 
-    def _words(self, now: Driven, share: float | None, most: int) -> str:
+    def _words(self, now: DrivenSession, share: float | None, most: int) -> str:
         what = "score" if now.problem.has_pool else "pull"
         made = counted(now.n_made, what)
         if waiting := waiting_words(now.awaited()):
@@ -115,7 +115,7 @@ class Account:
         said = [", ".join(filter(None, choice)) for choice in choices]
         return next((one for one in said if len(one) <= most), said[-1])
 
-    def _left(self, now: Driven, share: float | None) -> str:
+    def _left(self, now: DrivenSession, share: float | None) -> str:
         """Return the time left, estimated from the share done since the start; empty if unknown."""
         if share is None or (gained := share - self._first) < _SURE:
             return ""
@@ -125,7 +125,7 @@ class Account:
             left = min(left, spent * (now.worst_case_pulls - now.n_made) / made)
         return f"about {duration(left)} left"
 
-    def _look(self, now: Driven) -> None:
+    def _look(self, now: DrivenSession) -> None:
         """Compute what is certified, if a round has ended and that takes a small part of the time only."""
         if not isinstance(now, Session) or now.history.rules.anytime is None:
             return

@@ -17,7 +17,7 @@ from shortlist.report.verdict import blocks_words, closer, saved_words, status_w
 from shortlist.report.worker_text import holding_words, worker_words
 from shortlist.session.leases import holdings
 from shortlist.session.log import RunLog
-from shortlist.session.outline import Outline, outline_of
+from shortlist.session.run_progress import RunProgress, progress_of_log
 from shortlist.session.sheet_format import ticket_text
 from shortlist.session.state import RunState
 from shortlist.store import Began
@@ -33,9 +33,9 @@ def state_of(history: RunState) -> str:
     return _state(history.began, history.is_final, history.suspended is not None)
 
 
-def outline_state(outline: Outline) -> str:
-    """Return the state of a run from its outline, as `state_of` does."""
-    return _state(outline.began, outline.is_final, outline.is_suspended)
+def progress_state(run: RunProgress) -> str:
+    """Return the state of a run from its progress, as `state_of` does."""
+    return _state(run.began, run.is_final, run.is_suspended)
 
 
 def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
@@ -49,15 +49,15 @@ def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
 
 def run_dict(log: RunLog) -> dict[str, Any]:
     """Return the main facts of a run as plain data for JSON."""
-    return outline_dict(outline_of(log))
+    return progress_dict(progress_of_log(log))
 
 
-def outline_dict(run: Outline) -> dict[str, Any]:
+def progress_dict(run: RunProgress) -> dict[str, Any]:
     """Return the main facts of a run as plain data for JSON."""
     asked = run.began.problem.to_dict()
     return {
         "run": run.run,
-        "state": outline_state(run),
+        "state": progress_state(run),
         "question": {
             key: asked.get(key)
             for key in ("m", "n", "epsilon", "delta", "noise", "goal", "guarantee", "bounds", "rewards")

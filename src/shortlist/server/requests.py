@@ -170,7 +170,8 @@ class Failed(Strict):
 class Tell(Strict):
     """Answers to tickets: all rewards of each, or their mean; in a pilot with the sample variance.
 
-    If `careful`, answers that are far from all earlier ones of their arms are refused as probable slips.
+    If `careful`, answers that are far from all earlier ones of their arms are refused as probable data-entry
+    errors.
     """
 
     worker: Name
@@ -285,8 +286,8 @@ class Feed(Strict):
 
     A row replaces an earlier one of its arm with the same label; `label` is for sheets without labels. Rows
     of a sheet that are far from the earlier ones of their arms, or have the numbers of another label, are
-    refused as slips, unless `insist`. To correct a sheet, send it with its label; with `insist` and another
-    one it counts twice. `block` is for rows without one of their own.
+    refused as data-entry errors, unless `insist`. To correct a sheet, send it with its label; with `insist`
+    and another one it counts twice. `block` is for rows without one of their own.
     """
 
     rows: Annotated[list[FedRowWish], Field(max_length=10_000)] = []

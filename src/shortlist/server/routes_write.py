@@ -34,10 +34,10 @@ from shortlist.server.requests import (
 from shortlist.server.responses import Begun, Done, FedReply, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.answer_input import Answers
+from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows
 from shortlist.session.feeding import FedRows, rows_of_sheet, same_as_other_label
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
-from shortlist.session.slips import SLIP, unusual_rows
 from shortlist.session.tell_sheet import run_with_code, tell_sheet, ticket_numbers
 from shortlist.store import Scored
 from shortlist.tickets import Ticket, Tickets
@@ -91,7 +91,7 @@ def routes(context: AppContext) -> APIRouter:
         openapi_extra={"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
     async def sheet(run: Run, request: Request, worker: Worker = "", careful: bool = False) -> dict[str, Any]:
-        """Record the answers in a file, as `shortlist tell` does; if `careful`, refuse probable slips."""
+        """Record the answers in a file, as `shortlist tell` does; if `careful`, refuse doubtful ones."""
         data = await request.body()
         return await added(run, partial(_sheet_told, data, worker, careful))
 
@@ -145,10 +145,10 @@ def _fed(wish: Feed, session: Session) -> dict[str, Any]:
     if wish.rows:
         return _fed_rows(session, _rows(wish, session))
     rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
-    if found := "" if wish.insist else unusual_rows(session.history, rows):
+    if found := "" if wish.insist else doubt_about_rows(session.history, rows):
         earlier = same_as_other_label(session.history, rows)[0]
         todo = f" If it corrects that day, give it the label {earlier!r}. Insist only if it is another day."
-        raise InvalidAnswers(f"{found} {SLIP} Nothing was added.{todo if earlier else ''}")
+        raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added.{todo if earlier else ''}")
     return _fed_rows(session, rows)
 
 

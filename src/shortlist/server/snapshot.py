@@ -12,8 +12,8 @@ from shortlist.report.charts import rounds_figure
 from shortlist.report.model import Report, report_of_history
 from shortlist.report.origin import resuming
 from shortlist.report.progress import duration
-from shortlist.report.rows import Left, Row, shown
 from shortlist.report.run_text import scores_words, state_of, status_dict
+from shortlist.report.shown_arms import Left, Row, shown_arms
 from shortlist.report.text_format import counted, iso, large, percent, plain_name, shortened, visible
 from shortlist.report.verdict import (
     LABELS,
@@ -40,7 +40,7 @@ MOST_LETTERS = 120  # of a name
 
 def arms_view(report: Report) -> dict[str, Any]:
     """Return the arms that are shown individually, from the best, with the cut between in and out."""
-    chosen, problem = shown(report), report.result.problem
+    chosen, problem = shown_arms(report), report.result.problem
     above = [_row(report, row, is_above=True) for row in chosen.above]
     return {
         "rows": above + [_row(report, row, is_above=False) for row in chosen.below],

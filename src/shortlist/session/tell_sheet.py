@@ -13,9 +13,9 @@ from shortlist.measure import Call, Summary, check_answer, summary_of
 from shortlist.measure.shared_items import ids_of
 from shortlist.session.answer_input import Answers, check_rounding, check_variances
 from shortlist.session.answers import is_recorded
+from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_answers
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, read_sheet, ticket_text
-from shortlist.session.slips import SLIP, unusual_answers
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
 from shortlist.tickets import Tickets
 
@@ -270,7 +270,7 @@ def tell_sheet(
     Raises
     ------
     InvalidAnswers
-        If an answer does not match its ticket, or may be a slip of the hand. Then nothing is added, and the
+        If an answer does not match its ticket, or may be a data-entry error. Then nothing is added, and the
         message says so.
     """
     try:
@@ -283,7 +283,7 @@ def tell_sheet(
         else:
             list(sheet.answers(session))
         if careful:
-            _refuse_slips(session, sheet)
+            _refuse_doubtful(session, sheet)
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{error} Nothing was added.") from None
     try:
@@ -325,16 +325,17 @@ def run_with_code(store: Store, code: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _refuse_slips(session: Session, sheet: Sheet) -> None:
+def _refuse_doubtful(session: Session, sheet: Sheet) -> None:
     """Refuse new answers of this round that are far from all others."""
     round = session.history.round
     own = sheet.rounds.get(round.number)
     for given in Sheet({round.number: own} if own else {}).answers(session):
-        if found := unusual_answers(session.history, given):
+        if found := doubt_about_answers(session.history, given):
             names = {session.problem.name(arm): entry.where for arm, entry in (own or {}).items()}
             about = max((name for name in names if found.startswith(f"{name}: ")), key=len)
             raise InvalidAnswers(
-                f"{names[about]}: {found} {SLIP} If it is right, repeat the command with --yes."
+                f"{names[about]}: {found} {DATA_ENTRY_QUESTION} If it is right, "
+                "repeat the command with --yes."
             )
 
 

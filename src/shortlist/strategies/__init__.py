@@ -25,7 +25,7 @@ from shortlist.strategies.medelim import MEDELIM
 from shortlist.strategies.medelim_max import MEDELIM_MAX
 from shortlist.strategies.paired_race import PAIRED_RACE
 from shortlist.strategies.paired_streams import PAIRED_STREAMS
-from shortlist.strategies.piloted import with_pilot
+from shortlist.strategies.pilot_bounds import with_pilot
 from shortlist.strategies.protocol import Batch, Strategy, Verdict
 from shortlist.strategies.race import RACE
 from shortlist.strategies.racing import RACING

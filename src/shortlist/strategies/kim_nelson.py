@@ -1,9 +1,9 @@
 """The sequential procedure of Kim and Nelson, for m = 1 and unknown variances.
 
-After a pilot it continues like `kn`: all survivors are pulled equally often, and an arm is dropped once
-another leads it by too much. The boundary uses the sample variances of the pilot in place of the true ones
-and is higher to allow for their errors. There is no guarantee if another mean lies within epsilon of the
-best.
+After a pilot it continues like `kn` (`kn.py`, for known variances): all survivors are pulled equally often,
+and an arm is dropped once another leads it by too much. The boundary uses the sample variances of the pilot
+in place of the true ones and is higher to allow for their errors. There is no guarantee if another mean lies
+within epsilon of the best.
 
 Two departures from the paper. For each pair the paper uses the sample variance of the differences, which
 needs the individual rewards; for independent arms the sum of both sample variances errs less often, with the

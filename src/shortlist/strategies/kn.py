@@ -3,7 +3,8 @@
 All survivors are pulled equally often. An arm is dropped once another leads it by so much that a random walk
 with drift epsilon would hardly ever end on the wrong side. The boundary falls to zero as pulls grow, so the
 number of pulls is bounded. Like `bechhofer` it needs Gaussian rewards and promises nothing if another mean
-lies within epsilon of the best; in return it needs few pulls.
+lies within epsilon of the best; in return it needs few pulls. `kim-nelson` (`kim_nelson.py`) is the procedure
+for unknown variances.
 
 A departure from the papers: survivors are compared after 1, 2, 3, ... pulls at first and later whenever the
 pulls have grown by a 128th. The error probability does not increase (docs/theory.md, section 21).

@@ -1,7 +1,8 @@
 """Strategies for unknown variances: a pilot for every arm, then sampling based on its sample variances.
 
 The proofs need the pilot's sample variances to be independent of its sample means and of all later rewards
-(docs/theory.md, section 26). This holds for Gaussian rewards only.
+(docs/theory.md, section 26). This holds for Gaussian rewards only. `pilot_bounds.py` makes such a strategy
+of one for known variances.
 """
 
 import math

@@ -16,7 +16,7 @@ const LONGEST_REASON = 80; // in a summary
 /** @type {Card[]} */
 let cards = [];
 let isLimited = false; // whether a number of tickets was entered
-let doubtedTable = ""; // a table that the server took for a slip: sent again only if its box is ticked
+let doubtedTable = ""; // a table that the server doubted: sent again only if its box is ticked
 
 function start() {
   get("worker").value = kept("worker", "");

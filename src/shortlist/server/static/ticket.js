@@ -18,7 +18,7 @@ export class Card {
     this.kind = "mean";
     this.isDone = false;
     this.why = ""; // why the answer was refused
-    this.doubted = ""; // an answer that the server took for a slip: sent again only if its box is ticked
+    this.doubted = ""; // an answer that the server doubted: sent again only if its box is ticked
     this.find(".arm").textContent = name(ticket.name);
     const unit = ticket.seeds ? "block" : ticket.items ? "item" : "pull";
     this.find(".wanted").textContent = `${counted(ticket.pulls, unit)} wanted`;

@@ -1,4 +1,4 @@
-"""How far runs are by their outlines: always what their decisions, made again, come to."""
+"""The progress of runs as read from their logs: always what their decisions, made again, come to."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import shortlist as sl
 from shortlist.errors import CorruptLog
 from shortlist.session import log as follower
 from shortlist.session.log import RunLog
-from shortlist.session.outline import Outline, outline, outline_of
+from shortlist.session.run_progress import RunProgress, progress_of_log, read_progress
 from shortlist.store import Answered, Asked, Began, Event, MemoryStore, Record, Store, Suspended, Told
 from tests.questions import unknown
 
@@ -54,7 +54,7 @@ def log_of(problem: sl.Problem, strategy: str) -> list[Record]:
     return list(store.read("main"))
 
 
-def facts(found: Outline | None) -> tuple[object, ...]:
+def facts(found: RunProgress | None) -> tuple[object, ...]:
     assert found is not None
     began = found.began
     asked = (began.problem.to_dict(), began.strategy, began.seed, began.code, began.version)
@@ -64,7 +64,7 @@ def facts(found: Outline | None) -> tuple[object, ...]:
 def decided_again(store: Store, run: str) -> tuple[object, ...]:
     log = RunLog(store, run)
     log.catch_up()
-    return facts(outline_of(log))
+    return facts(progress_of_log(log))
 
 
 def keep(store: Store, run: str, events: list[Event]) -> None:
@@ -75,16 +75,16 @@ def keep(store: Store, run: str, events: list[Event]) -> None:
     ("problem", "strategy"),
     [(KNOWN, "level-race"), (KNOWN, "single-stage"), (KNOWN, "uniform"), (UNKNOWN, "t-race"), (ALL, "race")],
 )
-def test_an_outline_is_what_decisions_come_to_after_every_event(
+def test_progress_is_what_decisions_come_to_after_every_event(
     store: Store, problem: sl.Problem, strategy: str
 ) -> None:
     log = log_of(problem, strategy)
     for n in range(1, len(log) + 1):
         store.restore(str(n), log[:n])
-        assert facts(outline(store, str(n))) == decided_again(store, str(n))
+        assert facts(read_progress(store, str(n))) == decided_again(store, str(n))
 
 
-def test_outlines_count_all_scores_on_shared_items(store: Store) -> None:
+def test_progress_counts_all_scores_on_shared_items(store: Store) -> None:
     rng, kept = np.random.default_rng(4), MemoryStore()
     table = (rng.random((6, 80)) < np.linspace(0.3, 0.7, 6)[:, None]).astype(float)
     problem = sl.Problem(1, 0.1, 0.1, n=6, rewards=sl.Bernoulli(), items=80)
@@ -100,15 +100,15 @@ def test_outlines_count_all_scores_on_shared_items(store: Store) -> None:
     assert sum(isinstance(record.event, Answered) for record in log) > 50
     for n in range(1, len(log) + 1, 3):
         store.restore(str(n), log[:n])
-        assert facts(outline(store, str(n))) == decided_again(store, str(n))
+        assert facts(read_progress(store, str(n))) == decided_again(store, str(n))
     store.restore("whole", log)
-    found = outline(store, "whole")
+    found = read_progress(store, "whole")
     assert found is not None
     assert found.n_pulls == result.n_pulls
 
 
-def test_there_is_no_outline_of_no_run(store: Store) -> None:
-    assert outline(store, "gone") is None
+def test_there_is_no_progress_of_no_run(store: Store) -> None:
+    assert read_progress(store, "gone") is None
 
 
 def test_no_decisions_are_made_again_unless_a_run_may_have_ended(
@@ -116,17 +116,17 @@ def test_no_decisions_are_made_again_unless_a_run_may_have_ended(
 ) -> None:
     log = log_of(KNOWN, "level-race")
     last = max(place for place, record in enumerate(log) if isinstance(record.event, Asked))
-    ended = outline_of_log(store, "ended", log)
-    opened = outline_of_log(store, "open", log[: last + 2])
+    ended = progress_of_events(store, "ended", log)
+    opened = progress_of_events(store, "open", log[: last + 2])
     monkeypatch.setattr(follower, "RunState", None)
-    assert facts(outline(store, "ended")) == ended
-    assert facts(outline(store, "open")) == opened
+    assert facts(read_progress(store, "ended")) == ended
+    assert facts(read_progress(store, "open")) == opened
     store.restore("whole", log[:last])
     with pytest.raises(TypeError, match="NoneType"):
-        outline(store, "whole")
+        read_progress(store, "whole")
 
 
-def outline_of_log(store: Store, run: str, log: list[Record]) -> tuple[object, ...]:
+def progress_of_events(store: Store, run: str, log: list[Record]) -> tuple[object, ...]:
     store.restore(run, log)
     return decided_again(store, run)
 
@@ -139,7 +139,7 @@ def test_runs_of_another_version_are_decided_again(store: Store) -> None:
     with pytest.raises(
         CorruptLog, match="round 0 asked for other pulls than this version of Shortlist computes"
     ):
-        outline(store, "other")
+        read_progress(store, "other")
 
 
 @pytest.mark.parametrize("round", [0, 1])
@@ -154,14 +154,14 @@ def test_answers_that_a_log_has_twice_change_nothing(store: Store, round: int) -
     assert again.round == round
     assert len(others) > len(again.arms), "the round stays open, even if they are taken for its answers"
     keep(store, "twice", [*events[: end + 1], Suspended("the rig is broken"), again])
-    assert facts(outline(store, "twice")) == decided_again(store, "twice")
+    assert facts(read_progress(store, "twice")) == decided_again(store, "twice")
 
 
-def test_bounds_that_were_declared_later_are_in_the_outline(store: Store) -> None:
+def test_bounds_that_were_declared_later_are_in_the_progress(store: Store) -> None:
     session = sl.Session(KNOWN, "level-race", store=store, name="bounded")
     session.tell(session.ask(2), means=[0.5, 0.5])
     sl.Session(KNOWN.changed(bounds=(0.0, 1.0)), "level-race", store=store, name="bounded")
-    found = outline(store, "bounded")
+    found = read_progress(store, "bounded")
     assert found is not None
     assert found.began.problem.bounds == (0.0, 1.0)
     assert facts(found) == decided_again(store, "bounded")
@@ -175,11 +175,11 @@ def test_damage_is_found_where_nothing_is_unpacked(store: Store, tmp_path: Path)
         connection.execute("UPDATE shortlist_events SET at = at + 1 WHERE number = ?", (number,))
         connection.commit()
     with pytest.raises(CorruptLog, match=f"Record {number} of run 'bad' was damaged or altered"):
-        outline(store, "bad")
+        read_progress(store, "bad")
     store.remove("bad")
     store.restore("short", log)
     with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
         connection.execute("DELETE FROM shortlist_events WHERE number = ?", (len(log),))
         connection.commit()
     with pytest.raises(CorruptLog, match="The last records of run 'short' are missing"):
-        outline(store, "short")
+        read_progress(store, "short")

@@ -21,7 +21,7 @@ Row: TypeAlias = int | Left
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownArms:
     """The rows above and below the cut, each an arm or a group of arms that are not shown."""
 
     above: tuple[Row, ...]
@@ -38,17 +38,17 @@ class Shown:
         return [row for row in self.rows if isinstance(row, int)]
 
 
-def shown(report: Report) -> Shown:
+def shown_arms(report: Report) -> ShownArms:
     """Return the rows of a report: at most `most`, those most relevant to the decision."""
     order, k = report.order, report.n_above
     if len(order) <= MOST_ROWS:
-        return Shown(_all(order[:k]), _all(order[k:]))
+        return ShownArms(_all(order[:k]), _all(order[k:]))
     above = _ends(order[:k], _MOST_ABOVE)
     n_pulled = int((report.result.arms.pulls[order[k:]] > 0).sum())
     below = _first(order[k:], min(MOST_ROWS - len(above), n_pulled + 1))
     if len(below) + len(above) < MOST_ROWS:
         above = _ends(order[:k], MOST_ROWS - len(below))
-    return Shown(above, below)
+    return ShownArms(above, below)
 
 
 def _all(arms: IntArray) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""The interface that `drive` needs of a run: a local `Session`, or a session on a server."""
+"""The protocol of the sessions that `drive` can measure for: a local `Session`, or a session on a server."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from shortlist.session.leases import Holding
 from shortlist.tickets import Tickets
 
 
-class Driven(Protocol):
+class DrivenSession(Protocol):
     """A run that `drive` can measure for, and whose progress can be shown; see `Session` for the methods."""
 
     @property

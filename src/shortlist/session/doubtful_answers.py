@@ -1,4 +1,4 @@
-"""Data-entry errors: answers that are far from all others ask for a second look.
+"""Doubtful answers, which are far from all others: probably data-entry errors, to be checked by the user.
 
 If variances are known, an answer is compared with the earlier ones of its arm. If not, it is compared with
 what the run has shown so far: the rewards beside it, the earlier ones of its arm, and other arms.
@@ -12,7 +12,7 @@ from shortlist.session.feeding import FedRows, same_as_other_label
 from shortlist.session.state import RunState
 from shortlist.tickets import Tickets
 
-SLIP = "Is this a data-entry error?"
+DATA_ENTRY_QUESTION = "Is this a data-entry error?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
 _RARE = 1e-6  # if variances are unknown, a right answer is called far with at most this probability
 _FEWEST = 5  # rewards in a list, to tell one of them from the others
@@ -22,7 +22,7 @@ _UNEQUAL = 50.0  # times another true variance, at most
 _WIDE = 20.0  # times what other arms differ and vary; there is no probability for this
 
 
-def unusual_rows(history: RunState, rows: FedRows) -> str:
+def doubt_about_rows(history: RunState, rows: FedRows) -> str:
     """Return a sentence if fed rows are probably a mistake; else nothing.
 
     Rows that would be replaced are left out of the comparison.
@@ -36,7 +36,7 @@ def unusual_rows(history: RunState, rows: FedRows) -> str:
             pulls[key[1]] += row.count
             sums[key[1]] += row.count * row.mean
     some = (totals.arms[new], totals.counts[new], totals.means[new])
-    return same_as_other_label(history, rows)[1] or unusual(history, *some, without=(pulls, sums))
+    return same_as_other_label(history, rows)[1] or doubt_about_means(history, *some, without=(pulls, sums))
 
 
 def replaced_rows(history: RunState, rows: FedRows) -> str:
@@ -61,7 +61,7 @@ def _is_new(history: RunState, rows: FedRows, place: int) -> bool:
     return bool(totals.counts[place]) and not is_same
 
 
-def unusual(
+def doubt_about_means(
     history: RunState,
     arms: IntArray,
     counts: IntArray,
@@ -112,14 +112,14 @@ def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.asarray(rel_entr(p, q) + rel_entr(1 - p, 1 - q), dtype=np.float64)
 
 
-def unusual_answers(history: RunState, given: Answers) -> str:
+def doubt_about_answers(history: RunState, given: Answers) -> str:
     """Return a sentence about the first new answer that is probably a data-entry error; else nothing."""
     round = history.round
     new = np.flatnonzero(~round.is_told[round.places(given.tickets.arms)])
     tickets, means = given.tickets.take(new), given.means[new]
     problem = history.problem
     if problem.knows_variances or problem.is_bounded:
-        return unusual(history, tickets.arms, tickets.counts, means)
+        return doubt_about_means(history, tickets.arms, tickets.counts, means)
     lists = [given.rewards[place] for place in new.tolist()] if given.rewards is not None else []
     for ticket, rewards in zip(tickets, lists, strict=False):
         if isinstance(rewards, list) and (found := _lone_reward(np.array(rewards))):

@@ -28,7 +28,7 @@ _SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged", "st
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class RunProgress:
     """The progress of a run.
 
     Attributes
@@ -53,7 +53,7 @@ class Outline:
     ended_at: float | None
 
 
-def outline(store: Store, run: str) -> Outline | None:
+def read_progress(store: Store, run: str) -> RunProgress | None:
     """Return the progress of a run; None if there is no such run.
 
     Raises
@@ -70,21 +70,21 @@ def outline(store: Store, run: str) -> Outline | None:
     if found is None:
         is_all = 0 < len(first) < _FEW
         log.catch_up([record(row, run) for row in first] if is_all else None)
-        found = outline_of(log) if log.has_begun else None
+        found = progress_of_log(log) if log.has_begun else None
     return found
 
 
-def outline_of(log: RunLog) -> Outline:
+def progress_of_log(log: RunLog) -> RunProgress:
     """Return the progress of a run whose log has been read."""
     history = log.history
-    return Outline(
+    return RunProgress(
         *(log.run, history.began, history.n_pulls + history.n_fed, history.n_rounds),
         *(history.is_final, history.suspended is not None),
         *(log.began_at, log.changed_at, log.ended_at),
     )
 
 
-def _read(run: str, rows: Iterable[Row]) -> Outline | None:
+def _read(run: str, rows: Iterable[Row]) -> RunProgress | None:
     """Return the progress of a run; None if its decisions must be recomputed to know it."""
     began, asked, ended_at = None, None, None
     is_suspended, began_at, changed_at = False, 0.0, 0.0
@@ -127,7 +127,7 @@ def _read(run: str, rows: Iterable[Row]) -> Outline | None:
     pulls[asked.arms[is_told]] += asked.counts[is_told]
     n_pulls = int(pulls.sum()) + _n_beyond(pulls, parts)
     n_rounds = asked.round + is_final
-    return Outline(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
+    return RunProgress(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
 
 
 def _n_beyond(pulls: IntArray, parts: Iterable[bytes]) -> int:
