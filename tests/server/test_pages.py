@@ -987,6 +987,36 @@ def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) ->
     expect(spot(page, "#feed")).to_have_count(0)
 
 
+def test_forms_wait_for_their_scripts(serving: Serving, tab: OpenRun) -> None:
+    page = tab(f"{serving.url}/plan", java_script_enabled=False)
+    expect(spot(page, "#begin [type=submit]")).to_be_disabled()
+    page.goto(f"{serving.url}/runs/fresh/answer")
+    buttons = page.locator("form button").all()
+    assert len(buttons) >= 3
+    for button in buttons:
+        expect(button).to_be_disabled()
+    page.fill("#worker", "Ann")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{serving.url}/runs/fresh/answer")
+    assert page.input_value("#worker") == "Ann", "nothing that was entered is lost"
+
+
+def test_a_token_never_gets_into_an_address(browser: Any, tab: OpenRun, tmp_path: Path) -> None:
+    tokens, file = Tokens.new(), tmp_path / "tokens"
+    file.write_text(f"write {tokens.write}\nread {tokens.read}\n")
+    file.chmod(0o600)
+    server = Serving(tmp_path / "runs.db", "--token-file", str(file))
+    try:
+        page = tab(f"{server.url}/login", java_script_enabled=False)
+        page.fill("#token", tokens.read)
+        page.keyboard.press("Enter")
+        expect(spot(page, "#login [type=submit]")).to_be_disabled()
+        expect(page).to_have_url(f"{server.url}/login")
+        page.close()
+    finally:
+        server.close()
+
+
 DOUBT = "Is this a data-entry error? If it is right, tick the box and send it again."
 
 

@@ -3,6 +3,7 @@ import { show } from "./bind.js";
 import { Following, Refused, persist, talk } from "./connection.js";
 import { keep, kept } from "./drafts.js";
 import { counted, moment, name, sentence } from "./forms.js";
+import { whenSubmitted } from "./frame.js";
 import { Card, SLIP } from "./ticket.js";
 
 /** @param {string} id @returns {any} */
@@ -31,10 +32,10 @@ function start() {
   });
   new ResizeObserver(clearBar).observe(get("bar"));
   get("worker").addEventListener("change", () => keep("worker", get("worker").value));
-  get("take").addEventListener("submit", doing(() => take()));
   get("release").addEventListener("click", doing(release));
-  get("answers").addEventListener("submit", doing(send));
-  get("feed")?.addEventListener("submit", doing(feed));
+  whenSubmitted(get("take"), doing(() => take()));
+  whenSubmitted(get("answers"), doing(send));
+  if (get("feed")) whenSubmitted(get("feed"), doing(feed));
   for (const key of ["sheet", "label"]) get(key)?.addEventListener("input", () => doubtTable(""));
   deal(kept(room, { tickets: [] }));
 }

@@ -1,6 +1,7 @@
 /** Logs in with a token, and continues to the page that was requested. */
 import { talk } from "./connection.js";
 import { sentence } from "./forms.js";
+import { whenSubmitted } from "./frame.js";
 
 /** The page to continue to, on this server only. @param {string} search */
 export function goal(search) {
@@ -12,7 +13,8 @@ export function goal(search) {
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("login"));
 const error = /** @type {HTMLElement} */ (document.getElementById("login-error"));
 
-form?.addEventListener("submit", async (event) => {
+/** @param {Event} event */
+async function logIn(event) {
   event.preventDefault();
   error.textContent = "";
   const token = /** @type {HTMLInputElement} */ (document.getElementById("token"));
@@ -24,4 +26,6 @@ form?.addEventListener("submit", async (event) => {
     error.textContent = sentence(words || "the server cannot be reached. Try again.");
     token.select();
   }
-});
+}
+
+if (form) whenSubmitted(form, logIn);

@@ -1,6 +1,7 @@
 /** The plan calculator, which can also start a run. */
 import { Lost, notice, talk } from "./connection.js";
 import { count, counted, sentence } from "./forms.js";
+import { whenSubmitted } from "./frame.js";
 import { arms, bounds, number } from "./parse.js";
 
 const PAUSE = 250; // milliseconds after the last key before a request is sent
@@ -219,5 +220,5 @@ async function begin(event) {
 fill();
 get("question").addEventListener("input", () => later(PAUSE));
 get("question").addEventListener("submit", (/** @type {Event} */ event) => event.preventDefault());
-get("begin")?.addEventListener("submit", begin);
+if (get("begin")) whenSubmitted(get("begin"), begin);
 plan();
