@@ -1,7 +1,6 @@
 """The proof of a result: its guarantee, and the ledger of failure probabilities behind it."""
 
 from shortlist.certificates.certificate import Certificate
-from shortlist.certificates.guarantee import Guarantee, Scope
-from shortlist.certificates.ledger import Ledger, Share
+from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
 
 __all__ = ["Certificate", "Guarantee", "Ledger", "Scope", "Share"]

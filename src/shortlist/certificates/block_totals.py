@@ -19,8 +19,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates.certificate import Certificate, rounded_up
-from shortlist.certificates.guarantee import Guarantee, Scope
-from shortlist.certificates.ledger import Ledger, Share
+from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
 
 REFERENCES = (0.01, 0.2, 0.5, 0.8, 0.99)

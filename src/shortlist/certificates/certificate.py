@@ -17,8 +17,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates.bounded import BoundedEvidence
 from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Prices
-from shortlist.certificates.guarantee import Guarantee, Scope
-from shortlist.certificates.ledger import Ledger, Share
+from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
 from shortlist.certificates.settled_pairs import Evidence, open_outsiders, smallest_epsilons
 from shortlist.checks import shortened
 from shortlist.problem import Problem

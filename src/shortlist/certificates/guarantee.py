@@ -1,10 +1,10 @@
-"""The guarantee of a strategy, in words and numbers."""
+"""The guarantee of a strategy, in words and numbers, and its ledger: how its proof divides delta."""
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shortlist.certificates.ledger import Ledger
 from shortlist.problem import Problem
 
 GAUSSIAN = "rewards are independent, and Gaussian with the stated variances"
@@ -29,6 +29,26 @@ class Scope(Enum):
         "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th {best} of the "
         "arms kept has a true mean no more than {epsilon:g} {worse} the true k-th {best} of all."
     )
+
+
+@dataclass(frozen=True)
+class Share:
+    """One failure event and the probability reserved for it."""
+
+    event: str
+    delta: float
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All failure events of a proof; their probabilities sum to at most delta."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def total(self) -> float:
+        """The sum of all shares."""
+        return math.fsum(share.delta for share in self.shares)
 
 
 @dataclass(frozen=True)

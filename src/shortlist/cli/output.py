@@ -7,14 +7,16 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 
 def print_json(data: Any) -> None:
@@ -73,9 +75,23 @@ def show(text: "RenderableType") -> None:
     """Print text or a table to the width of the terminal."""
     from rich.console import Console
 
-    from shortlist.cli.escaped import Escaped
-
     Console(highlight=False).print(Escaped(text))
+
+
+@dataclass(frozen=True, eq=False)
+class Escaped:
+    """Text or a table whose control characters are escaped with `printable`; its colours are kept."""
+
+    shown: "RenderableType"
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[Segment]":
+        """Yield the escaped segments."""
+        from rich.segment import Segment
+
+        from shortlist.escaping import printable
+
+        for text, style, control in console.render(self.shown, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 def show_plain(text: str, *, err: bool = False, is_command: bool = False) -> None:

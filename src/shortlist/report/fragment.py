@@ -9,9 +9,8 @@ from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
 from shortlist.report.figure import table
 from shortlist.report.model import report_of_result
-from shortlist.report.page import verdict_html
+from shortlist.report.page import style, verdict_html
 from shortlist.report.result_text import plan_answer, usual_words
-from shortlist.report.style import style
 from shortlist.report.text_format import counted, large
 from shortlist.report.verdict import basis, effort, optimality, status_words
 from shortlist.result import Result

@@ -1,7 +1,9 @@
 """A report as a single HTML file, without network access or scripts."""
 
 import platform
+from functools import lru_cache
 from importlib.metadata import version
+from importlib.resources import files
 
 from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
@@ -11,7 +13,6 @@ from shortlist.report.citations import bibtex
 from shortlist.report.figure import table
 from shortlist.report.model import Report
 from shortlist.report.provenance_text import provenance, reproduction
-from shortlist.report.style import PAGE_STYLE, style
 from shortlist.report.text_format import counted, percent, universal
 from shortlist.report.verdict import (
     LABELS,
@@ -32,6 +33,11 @@ from shortlist.report.worker_text import worker_words
 _SHORT_REASON, _LONG_REASON = 500, 10_000  # characters
 _MOST_LISTED, _MOST_WORKERS, _MOST_SHARES = 200, 20, 40
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_PAGE_STYLE = (
+    "html{background:#fff}@media (prefers-color-scheme:dark){html{background:#14171b}}"
+    "@media print{html{background:#fff}}body{margin:0}@page{margin:16mm}"
+)
+"""Style of the whole page, beside that of the report in it."""
 
 
 def page(report: Report) -> str:
@@ -55,9 +61,15 @@ def page(report: Report) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta name="generator" content="Shortlist {version("shortlist")}">\n'
-        f"<title>{title}</title>\n<style>{PAGE_STYLE}{style()}</style>\n</head>\n"
+        f"<title>{title}</title>\n<style>{_PAGE_STYLE}{style()}</style>\n</head>\n"
         f'<body class="shortlist">\n<main>\n{"".join(parts)}</main>\n</body>\n</html>\n'
     )
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    """Return the CSS rules for elements of class `shortlist`."""
+    return (files("shortlist.report") / "report.css").read_text(encoding="utf-8")
 
 
 def verdict_html(report: Report, level: str = "h1") -> str:

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 
 from shortlist.errors import ShortlistError, StoreTrouble
 from shortlist.report.page import page as report_page
-from shortlist.report.style import style
+from shortlist.report.page import style
 from shortlist.report.text_format import percent, plain_name, universal
 from shortlist.run_urls import part_of, path_of, run_of
 from shortlist.server.app import AppContext
