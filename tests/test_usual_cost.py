@@ -177,7 +177,7 @@ def test_choices_trade_pulls_for_rounds() -> None:
         "same": usual(3, 4, 5, 5),
         "unknown": usual(1, 1, 1),
     }
-    found = sl.planning.Usual("", 1, pulls)
+    found = sl.planning.UsualCost("", 1, pulls)
     assert list(found.choices) == ["many", "few", "one"]
     assert [found.in_rounds(most) for most in (0, 1, 3, 4, 39, 40)] == [
         None,
@@ -191,17 +191,17 @@ def test_choices_trade_pulls_for_rounds() -> None:
 
 def test_less_effort_means_fewer_runs_and_stops_sooner() -> None:
     row = sl.plan(KNOWN).best
-    whole, part = (sl.planning.usual_cost(KNOWN, [row], effort=effort).replications for effort in (1.0, 0.25))
+    whole, part = (usual_cost.usual_cost(KNOWN, [row], effort=effort).replications for effort in (1.0, 0.25))
     assert (whole, part) == (12, 3)
-    assert sl.planning.usual_cost(KNOWN, [row], effort=1e-4).left_out == (row.strategy,)
+    assert usual_cost.usual_cost(KNOWN, [row], effort=1e-4).left_out == (row.strategy,)
     pool = sl.Problem(1, 0.05, 0.05, n=60, rewards=sl.Bernoulli(), items=1000)
     row = sl.plan(pool).best
-    assert sl.planning.usual_cost(pool, [row], effort=0.05).skipped.startswith("more than 50,000 scores")
-    assert sl.planning.usual_cost(pool, [row], effort=0.25).pulls
+    assert usual_cost.usual_cost(pool, [row], effort=0.05).skipped.startswith("more than 50,000 scores")
+    assert usual_cost.usual_cost(pool, [row], effort=0.25).pulls
 
 
 @pytest.mark.parametrize("items", [None, sl.Blocks()])
 def test_runs_that_draw_every_reward_end_when_they_take_too_long(items: sl.Blocks | None) -> None:
     hard = sl.Problem(1, 1e-4, 0.05, n=4, rewards=sl.Gaussian(), items=items)
-    found = sl.planning.usual_cost(hard, [sl.planning.row_of("paired-race", hard)], scale=1.0, effort=0.05)
+    found = usual_cost.usual_cost(hard, [sl.planning.row_of("paired-race", hard)], scale=1.0, effort=0.05)
     assert found.left_out == ("paired-race",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -83,7 +83,7 @@ class UsualPulls:
 
 
 @dataclass(frozen=True, eq=False)
-class Usual:
+class UsualCost:
     """The pulls that strategies usually take: an estimate from a few simulated runs on a reference instance.
 
     Attributes
@@ -183,13 +183,13 @@ class Plan:
         return self.lower_bound.gap(row.worst_case_cost or 0)
 
     @cached_property
-    def usual(self) -> Usual:
+    def usual(self) -> UsualCost:
         """The pulls that the recommendable strategies usually take; simulated when first used."""
         return self.usual_at()
 
     def usual_at(
         self, rate: float | None = None, scale: float | None = None, correlation: float | None = None
-    ) -> Usual:
+    ) -> UsualCost:
         """Return the pulls that strategies usually take: an estimate, unlike the worst case.
 
         A few runs are simulated on a reference instance: the m best arms lie just over epsilon ahead of all
@@ -207,7 +207,9 @@ class Plan:
             With blocks: the correlation of any two arms within a block, from 0 to 1; by default 0, as if arms
             were independent. Common random numbers pay the more, the larger it is.
         """
-        return usual_cost(self.problem, self.rows, rate=rate, scale=scale, correlation=correlation)
+        estimate = import_module("shortlist.usual_cost").usual_cost  # simulation is a layer above plans
+        found: UsualCost = estimate(self.problem, self.rows, rate=rate, scale=scale, correlation=correlation)
+        return found
 
     @property
     def why(self) -> str:
@@ -355,27 +357,6 @@ def _for_blocks(problem: Problem, budget: int | None) -> Plan:
             "between arms vary. Run with this budget; the result says what it certifies."
         )
     return Plan(problem, (row_of(resolve("auto", problem), problem),), lower_bound(problem))
-
-
-def usual_cost(
-    problem: Problem,
-    rows: Sequence[Row],
-    *,
-    rate: float | None = None,
-    scale: float | None = None,
-    correlation: float | None = None,
-    effort: float = 1.0,
-) -> Usual:
-    """Return the usual pulls of certified strategies; imported late, as simulation is a layer above plans.
-
-    For unknown variances only those with a pilot of their own are considered. `effort` is the share of the
-    usual limit on the time of simulation.
-    """
-    own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
-    chosen = [row for row in rows if row.is_certified and row.strategy not in own]
-    estimate = import_module("shortlist.usual_cost").usual_cost
-    found: Usual = estimate(problem, chosen, rate, scale, effort, correlation)
-    return found
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:

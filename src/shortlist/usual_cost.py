@@ -10,10 +10,11 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 from shortlist.instances import ABOVE, slippage
 from shortlist.measure.simulated import checked_correlation
-from shortlist.planning import Row, Usual, UsualPulls
+from shortlist.planning import Row, UsualCost, UsualPulls
 from shortlist.problem import Problem
 from shortlist.rewards import Bounded
 from shortlist.simulation import simulate
+from shortlist.strategies import names
 
 _MOST_ARMS, _MOST_BOUNDED = 1000, 500  # beyond this nothing is simulated
 _MOST_RUNS, _FEWEST_RUNS = 12, 3
@@ -34,16 +35,20 @@ class _TooMuch(Exception):
 def usual_cost(
     problem: Problem,
     rows: Sequence[Row],
+    *,
     rate: float | None = None,
     scale: float | None = None,
-    effort: float = 1.0,
     correlation: float | None = None,
-) -> Usual:
-    """Return the usual pulls of the strategies of a plan; see `Plan.usual_at`.
+    effort: float = 1.0,
+) -> UsualCost:
+    """Return the usual pulls of certified strategies of a plan; see `Plan.usual_at`.
 
-    With an `effort` below 1 there are fewer runs, and strategies are left out that would take longer than
-    this share of the usual limit.
+    For unknown variances only strategies with a pilot of their own are considered. With an `effort` below 1
+    there are fewer runs, and strategies are left out that would take longer than this share of the usual
+    limit.
     """
+    own = set(names()) if not (problem.knows_variances or problem.has_blocks) else set()
+    rows = [row for row in rows if row.is_certified and row.strategy not in own]
     if correlation is not None and not problem.has_blocks:
         raise InvalidProblem("`correlation` is only for blocks; omit it, since arms share no blocks here.")
     if problem.items is not None and not problem.has_blocks:
@@ -60,7 +65,7 @@ def usual_cost(
     most = _MOST_BOUNDED if problem.is_bounded else _MOST_ARMS
     if problem.n > most:
         skipped = f"more than {most:,} arms would take too long to simulate"
-        return Usual(words, 0, pulls, skipped=skipped)
+        return UsualCost(words, 0, pulls, skipped=skipped)
     variances = None if problem.knows_variances else np.full(problem.n, _scale(problem, scale) ** 2)
     how: dict[str, Any] = {"variances": variances}
     if problem.has_blocks:
@@ -74,10 +79,10 @@ def usual_cost(
             left_out.append(name)
         else:
             pulls[name] = found
-    return Usual(words, n_runs, pulls, tuple(left_out))
+    return UsualCost(words, n_runs, pulls, tuple(left_out))
 
 
-def _usual_share(problem: Problem, rate: float | None, effort: float) -> Usual:
+def _usual_share(problem: Problem, rate: float | None, effort: float) -> UsualCost:
     """Return the usual number of scores on shared items, on a made-up table like those of benchmarks."""
     middle = 0.65 if rate is None else checks.real_number(rate, "rate")
     if not 0 < middle < 1:
@@ -88,12 +93,12 @@ def _usual_share(problem: Problem, rate: float | None, effort: float) -> Usual:
     )
     most = int(_MOST_CELLS * effort)
     if problem.n_cells > most:
-        return Usual(words, 0, {}, skipped=f"more than {most:,} scores would take too long to simulate")
+        return UsualCost(words, 0, {}, skipped=f"more than {most:,} scores would take too long to simulate")
     n_runs = min(_MOST_RUNS, _CELLS_TIMES_RUNS // max(1, problem.n_cells))
     n_runs = max(_FEWEST_RUNS, int(n_runs * effort))
     found = simulate(problem, _made_up_table(problem, middle), replications=n_runs)
     low, median, high = np.quantile(found.pulls, (0.1, 0.5, 0.9), method="inverted_cdf").tolist()
-    return Usual(words, n_runs, {found.strategy: UsualPulls(low, median, high)})
+    return UsualCost(words, n_runs, {found.strategy: UsualPulls(low, median, high)})
 
 
 def _made_up_table(problem: Problem, middle: float) -> FloatArray:

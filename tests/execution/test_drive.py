@@ -178,7 +178,7 @@ def test_a_dear_call_is_a_task_of_its_own_and_no_round_is_one_task() -> None:
     assert cheap.blocks(1, 10**9, 1000, 2) == 1, "more pulls take longer"
 
 
-# --- how a round is call_plan ---------------------------------------------------------------------------
+# --- how a round is split into calls -----------------------------------------------------------------------
 
 
 def tickets(counts: list[int]) -> Tickets:

@@ -239,7 +239,7 @@ def test_wrong_tokens_are_limited_for_each_address(way: str) -> None:
             return client.post("/login", json={"token": token})
         return client.get("/index.json", headers=bearer(token))
 
-    settings = Settings(tokens=TOKENS, limits=Limits(misses=5))
+    settings = Settings(tokens=TOKENS, limits=Limits(wrong_tokens=5))
     app = create_app(MemoryStore(), settings)
     with Caller(app) as client:
         for number in range(5):
@@ -250,7 +250,7 @@ def test_wrong_tokens_are_limited_for_each_address(way: str) -> None:
 
 
 def test_the_right_token_is_let_in_however_many_wrong_ones_others_show() -> None:
-    settings = Settings(tokens=TOKENS, limits=Limits(misses=5, rate=1, burst=40))
+    settings = Settings(tokens=TOKENS, limits=Limits(wrong_tokens=5, rate=1, burst=40))
     with client_of(settings) as client:
         client.post("/login", json={"token": READ})
         cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
@@ -263,20 +263,20 @@ def test_the_right_token_is_let_in_however_many_wrong_ones_others_show() -> None
         assert client.get("/index.json", headers=bearer(WRITE)).status_code == 200
         assert client.get("/index.json", headers=bearer(READ)).status_code == 200
         assert client.get("/index.json", headers=cookie).status_code == 200
-    with client_of(Settings(tokens=TOKENS, limits=Limits(misses=5))) as client:
+    with client_of(Settings(tokens=TOKENS, limits=Limits(wrong_tokens=5))) as client:
         for number in range(20):
             client.post("/login", json={"token": f"{WRONG}{number}"})
         assert client.post("/login", json={"token": WRITE}).status_code == 200
 
 
 def test_a_cookie_that_has_ended_is_no_guess() -> None:
-    with client_of(Settings(tokens=TOKENS, limits=Limits(misses=2))) as client:
+    with client_of(Settings(tokens=TOKENS, limits=Limits(wrong_tokens=2))) as client:
         for _ in range(10):
             trouble_of(client.get("/index.json", headers={"cookie": f"{COOKIE}=old"}), 401)
 
 
 def test_right_tokens_are_not_limited() -> None:
-    with client_of(Settings(tokens=TOKENS, limits=Limits(misses=3))) as client:
+    with client_of(Settings(tokens=TOKENS, limits=Limits(wrong_tokens=3))) as client:
         for _ in range(10):
             assert client.post("/login", json={"token": READ}).status_code == 200
             assert client.get("/index.json").status_code == 200

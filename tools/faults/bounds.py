@@ -103,7 +103,7 @@ FAULTS = (
     ),
     Fault(
         "usual cost: strategies without a certified worst case are listed",
-        "planning.py",
+        "usual_cost.py",
         "if row.is_certified and row.strategy not in own",
         "if row.worst_case_pulls is not None and row.strategy not in own",
     ),

@@ -49,20 +49,20 @@ FAULTS = (
     Fault(
         "known: wrong tokens are not counted",
         "server/authorization.py",
-        "self.missed(scope) if is_wrong else None",
+        "self.count_wrong_token(scope) if is_wrong else None",
         "None",
     ),
     Fault(
         "known: wrong tokens in the form are not counted",
         "server/pages.py",
-        "request.state.missed(request.scope)",
+        "request.state.count_wrong_token(request.scope)",
         "None",
     ),
     Fault(
         "known: the right token is refused after wrong ones",
         "server/authorization.py",
         "        if is_open or right >= (Right.WRITE if is_change else Right.READ):\n",
-        "        if is_open or (right and self.misses.take(client_of(scope))):\n",
+        "        if is_open or (right and self.wrong_tokens.take(client_of(scope))):\n",
     ),
     Fault(
         "known: a cookie that has ended counts as a guess",

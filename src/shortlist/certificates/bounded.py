@@ -207,7 +207,7 @@ class BoundedEvidence:
         return bool((below[:-1] >= self.prices.still_needed(above[1:])).all())
 
     def about(self, sums: FloatArray, counts: IntArray, squares: FloatArray | None = None) -> "BoundedTotals":
-        """Return the evidence about arms with these totals, as in `settled.Evidence`.
+        """Return the evidence about arms with these totals, as `settled_pairs.Evidence` has it.
 
         Without squares, or where they are NaN, they are as large as they can be.
         """

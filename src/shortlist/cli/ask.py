@@ -153,14 +153,14 @@ def _to_fill_in(tickets: "Tickets") -> str:
 
 def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | None, *, err: bool) -> None:
     """Print who holds the tickets and what to do next, or why there are none."""
-    from shortlist.report.payloads import until
+    from shortlist.report.payloads import first_expiry
     from shortlist.report.text_format import counted, moment
     from shortlist.report.worker_text import waiting_words
     from shortlist.session.leases import awaited
 
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")
-        end = moment(until(session, tickets))
+        end = moment(first_expiry(session, tickets))
         show_plain(f"{n} of round {tickets.round}, {pulls}, leased to {worker} until {end}.", err=err)
         if output is not None:
             show_plain(f"Written to {output}: {_to_fill_in(tickets)}.", err=err)

@@ -14,7 +14,7 @@ from shortlist.errors import InvalidProblem
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from shortlist.planning import Usual
+    from shortlist.planning import UsualCost
     from shortlist.problem import Problem
 
 _FEW = 10  # rounds for people who measure
@@ -139,7 +139,7 @@ def command(
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 
 
-def _usual(problem: "Problem", scale: float | None) -> "Usual | None":
+def _usual(problem: "Problem", scale: float | None) -> "UsualCost | None":
     """Return the usual cost of the strategies of a question; None if there is nothing to choose from."""
     from shortlist.planning import plan
 
@@ -148,7 +148,7 @@ def _usual(problem: "Problem", scale: float | None) -> "Usual | None":
     return plan(problem).usual_at(None, scale)
 
 
-def _few_rounds(problem: "Problem", usual: "Usual", rounds: int) -> str:
+def _few_rounds(problem: "Problem", usual: "UsualCost", rounds: int) -> str:
     """Return the strategy for so many rounds."""
     from shortlist.planning import plan
 
@@ -162,7 +162,7 @@ def _few_rounds(problem: "Problem", usual: "Usual", rounds: int) -> str:
     return min(fit, key=lambda row: row.worst_case_pulls or 0).strategy
 
 
-def _choices(problem: "Problem", usual: "Usual", chosen: str) -> "RenderableType":
+def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "RenderableType":
     """Return the usual cost of the strategy, and of others with fewer pulls or fewer rounds."""
     from rich.console import Group
     from rich.table import Table

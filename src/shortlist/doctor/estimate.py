@@ -17,9 +17,10 @@ from shortlist.doctor.trials import ArmTrials
 from shortlist.errors import InvalidProblem, NoGuarantee
 from shortlist.execution.drive import cannot_drift
 from shortlist.measure import RecordedScores, Source, TableSource
-from shortlist.planning import UsualPulls, plan, resolve, row_of, usual_cost
+from shortlist.planning import UsualPulls, plan, resolve, row_of
 from shortlist.problem import Problem
 from shortlist.strategies import strategy_for
+from shortlist.usual_cost import usual_cost
 
 _EFFORT = 0.25  # share of the simulations of a plan: about a second
 _PULLS_PER_RUN, _PULLS_PER_ARM = 200_000, 16  # of a simulated run; of an arm if its scale is epsilon

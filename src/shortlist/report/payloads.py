@@ -12,7 +12,7 @@ from shortlist.store import Conflict
 from shortlist.tickets import Tickets
 
 
-def until(session: Session, tickets: Tickets) -> float:
+def first_expiry(session: Session, tickets: Tickets) -> float:
     """Return when the first lease of some tickets expires."""
     round = session.history.find(tickets.round)
     return float(round.leases.until(round.places(tickets.arms, is_repeating=True)).min())
@@ -41,7 +41,7 @@ def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any
         "run": session.name,
         "worker": worker,
         "round": tickets.round,
-        "until": iso(until(session, tickets)) if len(tickets) else None,
+        "until": iso(first_expiry(session, tickets)) if len(tickets) else None,
         "needs_variances": tickets.needs_variances,
         "tickets": list(ticket_rows(tickets, session.code, session.seed)),
         "first_pulls": tickets.first_pulls.tolist(),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
-from shortlist.planning import Plan, Usual, gap_words
+from shortlist.planning import Plan, UsualCost, gap_words
 from shortlist.report.text_format import counted, decimals_for, large, mean_words
 from shortlist.report.verdict import closer, spared
 from shortlist.result import Result
@@ -101,7 +101,7 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
     return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
 
 
-def plan_text(plan: Plan, usual: Usual | None = None) -> RenderableType:
+def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
     """Return a plan as text: the recommended strategy with its cost, why, and a table of all strategies."""
     parts: list[RenderableType] = [Text(plan_answer(plan, usual), style="bold"), *_promised(plan), Text()]
     parts.append(_strategies(plan, usual))
@@ -125,7 +125,7 @@ def plan_text(plan: Plan, usual: Usual | None = None) -> RenderableType:
     return Group(*parts, Text(f"Why this one: {plan.why}"), *_divided(plan))
 
 
-def plan_answer(plan: Plan, usual: Usual | None = None) -> str:
+def plan_answer(plan: Plan, usual: UsualCost | None = None) -> str:
     """Return the recommended strategy and its cost, as a sentence."""
     best, what = plan.best, "score" if plan.problem.has_pool else "pull"
     found = None if usual is None else usual.pulls.get(best.strategy)
@@ -144,7 +144,7 @@ def plan_answer(plan: Plan, usual: Usual | None = None) -> str:
     return f"{best.strategy}: {', '.join(said)}{',' * bool(in_rounds)}{in_rounds}."
 
 
-def _strategies(plan: Plan, usual: Usual | None) -> Table:
+def _strategies(plan: Plan, usual: UsualCost | None) -> Table:
     """Return a table of the strategies that can be recommended, the best first."""
     rows = [row for row in plan.rows if row.is_certified]
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -171,7 +171,7 @@ def _strategies(plan: Plan, usual: Usual | None) -> Table:
     return table
 
 
-def usual_words(usual: Usual) -> str:
+def usual_words(usual: UsualCost) -> str:
     """Return where the usual pulls come from, or why there are none; empty if they are the same always."""
     if usual.skipped:
         return f"Usual pulls: no estimate, since {usual.skipped}."

@@ -65,11 +65,11 @@ class Authorize(Guard):
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         super().__init__(app, settings)
-        self.misses = RateLimits(0.1, settings.limits.misses)
+        self.wrong_tokens = RateLimits(0.1, settings.limits.wrong_tokens)
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the response to a request that is not allowed."""
-        scope["state"]["missed"] = self.missed
+        scope["state"]["count_wrong_token"] = self.count_wrong_token
         path, right = scope["path"], scope["state"]["right"]
         is_change = scope["method"] not in SAFE and path not in _CHANGES_NOTHING
         if is_change and self.settings.is_read_only:
@@ -78,11 +78,11 @@ class Authorize(Guard):
         if is_open or right >= (Right.WRITE if is_change else Right.READ):
             return None
         is_wrong = right is Right.NOTHING and bearer_of(headers) is not None
-        return (self.missed(scope) if is_wrong else None) or _unknown(scope, headers, right)
+        return (self.count_wrong_token(scope) if is_wrong else None) or _unknown(scope, headers, right)
 
-    def missed(self, scope: Scope) -> Response | None:
+    def count_wrong_token(self, scope: Scope) -> Response | None:
         """Count a wrong token; return the response if there were too many."""
-        if self.misses.take(client_of(scope)):
+        if self.wrong_tokens.take(client_of(scope)):
             return None
         return too_many("too many wrong tokens from your address; wait a minute.", 60)
 

@@ -162,7 +162,7 @@ def _add_login(router: APIRouter, context: AppContext) -> None:
         tokens = context.settings.tokens
         right = Right.WRITE if tokens is None else tokens.right_of(given.token)
         if right is Right.NOTHING:
-            refusal: Response | None = request.state.missed(request.scope)
+            refusal: Response | None = request.state.count_wrong_token(request.scope)
             return refusal or answer(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this token is not valid.")
         response = JSONResponse({"right": right.name.lower()})
         response.set_cookie(

@@ -1,4 +1,7 @@
-"""Rate limits: how many requests, and how many wrong tokens, a client may send."""
+"""Rate limits: how many requests a client may send.
+
+The same rule limits the number of wrong tokens: see `Authorize` in `authorization.py`, which counts them.
+"""
 
 import ipaddress
 import time

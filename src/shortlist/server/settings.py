@@ -25,7 +25,7 @@ class Limits:
         response.
     rate, burst
         Requests per second from one address in the long run, and at once.
-    misses
+    wrong_tokens
         Wrong tokens from one address at once; after that, one every ten seconds. The right token is never
         refused.
     streams
@@ -41,7 +41,7 @@ class Limits:
     patience: float = 30.0
     rate: float = 2000.0
     burst: int = 4000
-    misses: int = 10
+    wrong_tokens: int = 10
     streams: int = 2000
     connections: int = 4000
     plans: int = 8

@@ -67,7 +67,7 @@ def _told(
     told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
     new_arms = set(told.arms.tolist()) if given.scored else set()
     counted = [one for one in given.scored if one.ticket.arm in new_arms]
-    return _tried(history, [*round.opening(), *counted, told, *others])
+    return _checked_by_trial(history, [*round.opening(), *counted, told, *others])
 
 
 def is_recorded(history: RunState, given: Answers) -> BoolArray:
@@ -233,7 +233,7 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
         about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
         flat = None if scores is None else np.concatenate([*compress(scores, is_part.tolist())])
         events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms), flat))
-    return _tried(history, [*events, *others])
+    return _checked_by_trial(history, [*events, *others])
 
 
 def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event]:
@@ -271,7 +271,7 @@ def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
     return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
 
 
-def _tried(history: RunState, events: list[Event]) -> list[Event]:
+def _checked_by_trial(history: RunState, events: list[Event]) -> list[Event]:
     """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
     round = history.round
     told = [event for event in events if isinstance(event, Told) and event.round == round.number]

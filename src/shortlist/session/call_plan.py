@@ -150,14 +150,14 @@ class CallPlan:
     def _places(self) -> IntArray:
         return np.repeat(np.arange(len(self.tickets)), self.n_by_ticket)
 
-    def parts(self, numbers: IntArray) -> "Parts":
+    def parts(self, numbers: IntArray) -> "CallTickets":
         """Return calls as tickets for only their own pulls."""
         of = self.tickets
         if self.ends is None or len(numbers) < _FEW * self.n_calls:
             arms, counts, first_pulls = self._pulls_of(self.places(numbers), numbers)
         else:
             arms, counts, first_pulls = (column[numbers] for column in self._columns)
-        return Parts(of.problem, of.round, arms, counts, first_pulls, of.always_vary, self, numbers)
+        return CallTickets(of.problem, of.round, arms, counts, first_pulls, of.always_vary, self, numbers)
 
     def _pulls_of(self, places: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return arms, counts and first pulls of calls, given the positions of their tickets."""
@@ -183,7 +183,7 @@ class CallPlan:
 
     def find(self, parts: Tickets) -> IntArray:
         """Return the numbers of calls that are given as parts of tickets; -1 for parts that are not calls."""
-        if isinstance(parts, Parts) and parts.plan is self:
+        if isinstance(parts, CallTickets) and parts.plan is self:
             return parts.numbers
         if not self.n_calls:
             return np.full(len(parts), -1)
@@ -298,7 +298,7 @@ class CallPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts(Tickets):
+class CallTickets(Tickets):
     """Calls of a round as tickets for only their own pulls; `plan` and `numbers` say which calls they are."""
 
     plan: CallPlan | None = None

@@ -177,7 +177,7 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
         places = np.flatnonzero(is_new & (np.array(rows.blocks) == block))
         if len(places):
             events.append(_event(rows, places, block))
-    return _tried(history, events)
+    return _checked_by_trial(history, events)
 
 
 def _event(rows: FedRows, places: IntArray, block: str) -> Fed:
@@ -210,7 +210,7 @@ def rows_taken_back(history: RunState, label: str, why: str, by: str) -> list[Ev
     counts = nothing.astype(np.int64)
     labels = (label,) * len(arms)
     fed = Fed(np.array(arms, dtype=np.int64), counts, nothing, None, labels, "", by, why)
-    return _tried(history, [fed])
+    return _checked_by_trial(history, [fed])
 
 
 def same_as_other_label(history: RunState, rows: FedRows) -> tuple[str, str]:
@@ -294,7 +294,7 @@ def narrowing(history: RunState, epsilon: float) -> list[Event]:
     """Return the event with which a run goes on with a smaller epsilon; none if it cannot, or has it."""
     if history.rules.anytime is None or epsilon >= history.problem.epsilon:
         return []
-    return _tried(history, [Narrowed(epsilon)])
+    return _checked_by_trial(history, [Narrowed(epsilon)])
 
 
 def limiting(history: RunState, budget: float) -> list[Event]:
@@ -310,7 +310,7 @@ def limiting(history: RunState, budget: float) -> list[Event]:
     return [Limited(left)] if anytime.within(history.state, left) is not history.state else []
 
 
-def _tried(history: RunState, events: list[Event]) -> list[Event]:
+def _checked_by_trial(history: RunState, events: list[Event]) -> list[Event]:
     """Return events; raise InvalidProblem if a run could not go on after them."""
     history.copy().take(events)
     return events
