@@ -370,3 +370,12 @@ def test_all_arms_leave_nothing_to_vary() -> None:
 def test_a_strategy_that_is_misspelt_is_named() -> None:
     with pytest.raises(sl.InvalidProblem, match="there is no strategy 'WNElim'; did you mean 'wnelim'"):
         sl.simulate(problem(), np.zeros(12), "WNElim")
+
+
+@pytest.mark.parametrize(("costs", "whole"), [(None, "400 scores"), ([1.0, 2.0, 3.0, 4.0], "1,000")])
+def test_a_budget_below_the_whole_table_is_compared_with_its_cost(
+    costs: list[float] | None, whole: str
+) -> None:
+    asked = sl.Problem(m=1, epsilon=0.05, delta=0.05, n=4, rewards=sl.Bounded(0, 1), items=100, costs=costs)
+    with pytest.raises(sl.errors.NoGuarantee, match=rf"budget below {whole} \(the whole table\)"):
+        sl.plan(asked, 100)

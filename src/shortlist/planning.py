@@ -341,7 +341,7 @@ def _for_items(problem: Problem, budget: int | None) -> Plan:
         return _for_blocks(problem, budget)
     rows = (row_of(resolve("auto", problem), problem),)
     if budget is not None and whole_number(budget, "budget", 0) < (rows[0].worst_case_cost or 0):
-        whole = f"{problem.n_cells:,} scores" if problem.costs is None else f"{rows[0].worst_case_cost:,g}"
+        whole = f"{problem.n_cells:,} scores" if problem.costs is None else f"{rows[0].worst_case_cost:,.10g}"
         raise NoGuarantee(
             f"with shared items, the result of a budget below {whole} (the whole table) cannot be predicted: "
             f"it depends on the scores. Run with this budget; the result says what it certifies."
