@@ -19,7 +19,7 @@ import shortlist as sl
 from shortlist.cli import resuming
 from shortlist.files.problem_file import read_problem_file
 from shortlist.report.progress import Account
-from shortlist.session.leases import holdings
+from shortlist.session.lease_rules import holdings
 from shortlist.store import Arranged
 from tests.cli.calling import BY_AWK, QUESTION, SIMULATED, Calls
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.measure import Call
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.store import Answered, Leased, Record, Told
 from tests.store.processes import LOADED, fork, together
 

@@ -22,7 +22,7 @@ from shortlist.measure import Summaries
 from shortlist.report.model import report_of_run
 from shortlist.report.page import page
 from shortlist.report.workload import workload
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.tickets import Tickets
 
 pytestmark = pytest.mark.slow

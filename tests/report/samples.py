@@ -8,7 +8,7 @@ import numpy as np
 
 import shortlist as sl
 from shortlist.report.model import Report, report_of_run
-from shortlist.session.answers import events_for_tickets
+from shortlist.session.answer_events import events_for_tickets
 from shortlist.store import Conflict, MemoryStore, Scored, Suspended, Told
 
 MANY = 100_000

@@ -26,7 +26,7 @@ from shortlist.client.remote_run import Said, parsed, parts_of
 from shortlist.client.transport import Trouble
 from shortlist.measure.source import Call
 from shortlist.report.worker_text import worker_words
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.worker_names import OVER_HTTP, is_gone, own_name
 from tests.questions import unknown
 from tests.server.at_work import Server, serving

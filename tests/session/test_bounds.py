@@ -13,7 +13,7 @@ import shortlist as sl
 from shortlist.errors import ChangedRun, InvalidAnswers, InvalidProblem, NotAsked
 from shortlist.files.problem_file import read_problem
 from shortlist.measure import BoundedSource, Call, Summaries
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.sheet_format import read_sheet
 from shortlist.session.tell_sheet import tell_sheet
 from shortlist.store import Began, Bounded, MemoryStore

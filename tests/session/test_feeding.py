@@ -17,7 +17,7 @@ from shortlist.report.report_text import report_lines
 from shortlist.report.workload import workload
 from shortlist.server.run_cache import OpenRun
 from shortlist.session import Session
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.doubtful_answers import (
     _chance_of_ratio,
     _lone_reward,

@@ -16,7 +16,7 @@ from shortlist.execution.scheduler import Pace
 from shortlist.measure import Summaries
 from shortlist.report.provenance_text import measured_by
 from shortlist.report.workload import workload
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store import Answered, MemoryStore, Released
 from shortlist.tickets import Tickets

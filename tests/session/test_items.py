@@ -10,7 +10,7 @@ import pytest
 import shortlist as sl
 from shortlist.errors import ChangedRun, Contradiction, CorruptLog, InvalidProblem
 from shortlist.measure import Summaries
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.store import Limited, MemoryStore, Told
 from shortlist.tickets import Ticket

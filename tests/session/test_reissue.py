@@ -16,8 +16,8 @@ from shortlist.report.fragment import result_html
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
 from shortlist.report.run_text import status_dict
-from shortlist.session.answer_input import Answers
-from shortlist.session.lease_table import Leases
+from shortlist.session.answers import Answers
+from shortlist.session.lease_table import LeaseTable
 from shortlist.session.state import RunState
 from shortlist.session.worker_names import own_name
 from shortlist.store import Arranged, Began, Event, Leased, MemoryStore, Released, Told
@@ -162,7 +162,7 @@ def test_which_tickets_count_as_repeated(events: list[Event], n: int) -> None:
 
 
 def test_holders_of_one_ticket_in_one_batch_of_leases_are_compared_in_order() -> None:
-    leases = Leases(3)
+    leases = LeaseTable(3)
     leases.note(np.array([2, 0, 2]), ["ann", "bob"], [2, 1], np.ones(3))
     assert leases.is_again(np.arange(3)).tolist() == [False, False, True]
     copy = leases.copy()
@@ -358,7 +358,7 @@ def test_every_view_of_a_run_names_the_tickets_and_the_assumption(tmp_path: Path
 
 
 def test_a_worker_releases_its_own_tickets_and_none_that_others_have_by_now() -> None:
-    leases, every = Leases(3), np.arange(3)
+    leases, every = LeaseTable(3), np.arange(3)
     leases.note(every, ["ann"], [3], np.full(3, 10.0))
     leases.note(np.array([1]), ["bob"], [1], np.full(1, 20.0))  # the lease of ann had expired
     leases.release(every, "ann")

@@ -520,13 +520,13 @@ FAULTS = (
     ),
     Fault(
         "blocks: rewards that overflow are taken",
-        "session/answer_input.py",
+        "session/answers.py",
         '        for scores in about.get("scores") or ():\n            check_rounding(problem, scores)\n',
         "",
     ),
     Fault(
         "streams: variances that overflow are taken",
-        "session/answer_input.py",
+        "session/answers.py",
         "(variances > 0) & (variances <= largest)",
         "(variances > 0) & np.isfinite(variances)",
     ),

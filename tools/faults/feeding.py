@@ -161,7 +161,7 @@ FAULTS = (
     ),
     Fault(
         "feeding: tickets of a round that was replaced are accepted",
-        "session/answers.py",
+        "session/answer_events.py",
         "    if round.is_replaced:\n",
         "    if False:\n",
     ),
@@ -233,13 +233,13 @@ FAULTS = (
     ),
     Fault(
         "sheets: corrections of recorded answers are overwritten",
-        "session/answers.py",
+        "session/answer_events.py",
         "return ~is_new & (~is_other | is_refused)",
         "return ~is_new",
     ),
     Fault(
         "sheets: answers that are recorded as conflicts block the file",
-        "session/answers.py",
+        "session/answer_events.py",
         "return ~is_new & (~is_other | is_refused)",
         "return ~is_new & ~is_other",
     ),
@@ -281,7 +281,7 @@ FAULTS = (
     ),
     Fault(
         "answers: the keys of a dictionary are rewards",
-        "session/answer_input.py",
+        "session/answers.py",
         " or isinstance(given, Mapping | Set)",
         "",
     ),
@@ -407,7 +407,7 @@ FAULTS = (
     ),
     Fault(
         "feeding: a driver gets tickets of a round that was replaced",
-        "session/leases.py",
+        "session/lease_rules.py",
         "    if round.is_replaced:\n",
         "    if False:\n",
     ),

@@ -206,7 +206,7 @@ FAULTS = (
     ),
     Fault(
         "items: parts with other scores of the same mean are the same",
-        "session/answers.py",
+        "session/answer_events.py",
         "is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)], dtype=np.bool_)",
         "pass",
     ),
@@ -350,7 +350,7 @@ FAULTS = (
     ),
     Fault(
         "items: means are accepted for scores",
-        "session/answer_input.py",
+        "session/answers.py",
         'raise MeasurementFailed("with shared items, give the score of each item, not their mean.")',
         "return",
     ),
@@ -362,7 +362,7 @@ FAULTS = (
     ),
     Fault(
         "items: scores with the same mean count as the same",
-        "session/answers.py",
+        "session/answer_events.py",
         "        is_other |= ~is_new & ~is_same\n",
         "        pass\n",
     ),

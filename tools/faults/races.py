@@ -61,13 +61,13 @@ FAULTS = (
     ),
     Fault(
         "squares: variances of graded rewards are not recorded",
-        "session/answers.py",
+        "session/answer_events.py",
         "return None if round.spreads is None or np.isnan(variances).all() else variances",
         "return variances if round.tickets.needs_variances else None",
     ),
     Fault(
         "squares: another variance is no conflict",
-        "session/answers.py",
+        "session/answer_events.py",
         "is_other |= ~is_new & is_unlike & is_known",
         "is_other |= ~is_new & is_unlike & round.tickets.needs_variances",
     ),

@@ -156,7 +156,7 @@ def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | Non
     from shortlist.report.payloads import first_expiry
     from shortlist.report.text_format import counted, moment
     from shortlist.report.worker_text import waiting_words
-    from shortlist.session.leases import awaited
+    from shortlist.session.lease_rules import awaited
 
     if len(tickets):
         n, pulls = counted(len(tickets), "ticket"), counted(int(tickets.counts.sum()), "pull")

@@ -19,7 +19,7 @@ from shortlist.errors import Contradiction
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.run_urls import path_of
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.session import DAY
 from shortlist.session.settings import plain
 from shortlist.session.sheet_format import ticket_text

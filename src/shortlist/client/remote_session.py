@@ -10,8 +10,8 @@ from shortlist.client.remote_run import RemoteRun
 from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.session.answer_input import Answers
-from shortlist.session.leases import Holding
+from shortlist.session.answers import Answers
+from shortlist.session.lease_rules import Holding
 from shortlist.session.worker_names import OVER_HTTP
 from shortlist.tickets import Tickets
 

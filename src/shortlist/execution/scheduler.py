@@ -40,7 +40,7 @@ from shortlist.execution.session_protocol import DrivenSession
 from shortlist.execution.tasks import Outcome, Task
 from shortlist.execution.worker_pool import Workers
 from shortlist.measure import Calls, Source, Summaries
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan
 from shortlist.store.events import Scored
 from shortlist.tickets import Tickets

@@ -7,8 +7,8 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.items import Items
 from shortlist.problem import Problem
 from shortlist.result import Result
-from shortlist.session.answer_input import Answers
-from shortlist.session.leases import Holding
+from shortlist.session.answers import Answers
+from shortlist.session.lease_rules import Holding
 from shortlist.tickets import Tickets
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shortlist.report.text_format import iso
-from shortlist.session.leases import Holding, awaited
+from shortlist.session.lease_rules import Holding, awaited
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import ticket_rows, ticket_text
 from shortlist.session.tell_sheet import Taken

@@ -15,7 +15,7 @@ from shortlist.report.result_text import result_text
 from shortlist.report.text_format import counted, day, iso, mean_words, moment, percent
 from shortlist.report.verdict import blocks_words, closer, saved_words, status_words
 from shortlist.report.worker_text import holding_words, worker_words
-from shortlist.session.leases import holdings
+from shortlist.session.lease_rules import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.run_progress import RunProgress, progress_of_log
 from shortlist.session.sheet_format import ticket_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shortlist.escaping import printable
 from shortlist.report.text_format import counted, moment
-from shortlist.session.leases import Holding
+from shortlist.session.lease_rules import Holding
 from shortlist.session.worker_names import HERE, OVER_HTTP
 
 _DRIVER = re.compile(rf"({HERE}|{OVER_HTTP})@(.*):([0-9]+):[0-9a-f]{{6}}(?:~[0-9]+)?")

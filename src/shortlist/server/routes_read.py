@@ -32,7 +32,7 @@ from shortlist.server.run_cache import OpenRun
 from shortlist.server.snapshot import snapshot
 from shortlist.server.strict_json import StrictRoute
 from shortlist.server.watching import Seen, Watch
-from shortlist.session.leases import awaited
+from shortlist.session.lease_rules import awaited
 from shortlist.session.log import RunLog
 from shortlist.tickets import Tickets
 

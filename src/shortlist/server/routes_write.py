@@ -33,7 +33,7 @@ from shortlist.server.requests import (
 )
 from shortlist.server.responses import Begun, Done, FedReply, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows
 from shortlist.session.feeding import FedRows, rows_of_sheet, same_as_other_label
 from shortlist.session.session import Session

@@ -17,7 +17,7 @@ from shortlist.report.origin import Origin
 from shortlist.report.workload import Credits, Work
 from shortlist.server.errors import Busy, discreet
 from shortlist.server.event_text import told_words
-from shortlist.session.leases import holdings
+from shortlist.session.lease_rules import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.session import Session
 from shortlist.session.worker_names import is_gone

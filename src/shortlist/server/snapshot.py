@@ -31,7 +31,7 @@ from shortlist.report.worker_text import worker_words
 from shortlist.run_urls import path_of
 from shortlist.server.run_cache import OpenRun
 from shortlist.session.feeding import can_be_fed
-from shortlist.session.leases import holdings
+from shortlist.session.lease_rules import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.state import RunState
 

@@ -1,284 +1,336 @@
-"""What an answer becomes: events for new answers, parts of tickets, and conflicts with earlier answers."""
+"""Answers to tickets, validated: the form in which Python, files, requests and drivers give them to a run."""
 
-import math
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, is_increasing, sorting
-from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.measure import declared, is_reward
-from shortlist.session.answer_input import Answers, check_variances
-from shortlist.session.settings import NO_SCORE, SCORE
-from shortlist.session.state import Round, RunState
-from shortlist.store import Answered, Conflict, Event, Scored, Told
-from shortlist.tickets import Tickets
+from shortlist.arrays import BoolArray, FloatArray
+from shortlist.checks import is_whole, real_numbers, shortened
+from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
+from shortlist.measure import (
+    Summaries,
+    Summary,
+    check_answer,
+    check_summaries,
+    scores_of,
+    summary_of,
+)
+from shortlist.problem import MOST_EPSILONS, Problem
+from shortlist.session.worker_names import checked_worker
+from shortlist.store.events import Scored
+from shortlist.tickets import Ticket, Tickets
 
-_ROUNDING = 1e-13  # relative to the largest reward
+_FEW = 10  # rewards that may be equal although they are nearly Gaussian
+_WHOLE, _REAL, _NONE = {int, np.int64}, {int, float, np.float64}, {type(None)}
+_PILOT = "variances are unknown, and answers to this round must include sample variances"
 
 
-def events_for_tickets(history: RunState, given: Answers) -> list[Event]:
-    """Return the events for answers to whole tickets: new answers, and conflicts with earlier ones.
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers to tickets of one round, or to parts of tickets; they match the problem and the tickets.
 
-    Raises
-    ------
-    NotAsked
-        If the round did not ask for it, or failed pulls are not among those answered.
-    ChangedRun
-        If failed pulls count as another value in this run.
-    FinalFailure
-        If bounds were declared in the meantime, and the answers violate them.
-    InvalidProblem
-        If the answers complete a pilot after which too many pulls would be needed.
+    Whether the run asked for these tickets is checked when the answers are recorded, in `answer_events`.
+
+    Attributes
+    ----------
+    problem
+        The problem whose bounds and epsilon the answers satisfy.
+    tickets
+        The tickets, or parts of them.
+    means, variances
+        The mean and the sample variance of the rewards of each ticket; NaN for an unknown variance.
+    rewards
+        The answers as given, one for each ticket; None if only means were given.
+    worker
+        The worker who measured.
+    scored
+        The pulls that failed, and the values that the answers contain for them.
+    again
+        The arms for which a measurement was made, or tried, more than once.
+    sizes
+        The largest absolute reward of each answer, if answers that differ only by rounding count as the same:
+        spreadsheets keep fifteen digits, and the order of rewards changes the last digits of a mean.
+    scores
+        With shared items: the score of each item, one array for each ticket.
     """
-    round = history.find(given.tickets.round)
-    places = round.places(given.tickets.arms)
-    issued = round.tickets.take(places)
-    if not (
-        np.array_equal(issued.counts, given.tickets.counts)
-        and np.array_equal(issued.first_pulls, given.tickets.first_pulls)
-    ):
-        raise NotAsked("these tickets are not those of the session; tell tickets that `ask` returned.")
-    _check_scored(history, issued, given.scored)
-    is_again = np.isin(issued.arms, given.again)
-    if round.parts is not None:  # a driver has measured parts of these tickets as well
-        is_again |= round.parts.n_pulls[places] > 0
-    return _told(history, round, places, given, is_again)
 
+    problem: Problem
+    tickets: Tickets
+    means: FloatArray
+    variances: FloatArray
+    rewards: Sequence[Any] | None = None
+    worker: str = ""
+    scored: Sequence[Scored] = ()
+    again: Sequence[int] = ()
+    sizes: FloatArray | None = None
+    scores: Sequence[FloatArray] | None = None
 
-def _told(
-    history: RunState, round: Round, places: IntArray, given: Answers, is_again: BoolArray
-) -> list[Event]:
-    """Return the events for answers to whole tickets of a round, by their positions."""
-    _check_bounds(history, given)
-    _refuse_replaced(round)
-    if round.tickets.needs_variances:
-        check_variances(round.tickets.take(places), given.variances)
-    arms, means, variances = round.tickets.arms[places], given.means, given.variances
-    is_new, is_other = _compared(round, places, given)
-    known = round.means[places]
-    others = _conflicts(round, arms[is_other], known[is_other], means[is_other], given.worker)
-    if not is_new.any():
-        return others
-    fresh = _recorded(round, variances[is_new])
-    again = tuple(arms[is_new & is_again].tolist())
-    scores = None if given.scores is None else np.concatenate([*compress(given.scores, is_new.tolist())])
-    told = Told(round.number, arms[is_new], means[is_new], fresh, given.worker, again, scores)
-    new_arms = set(told.arms.tolist()) if given.scored else set()
-    counted = [one for one in given.scored if one.ticket.arm in new_arms]
-    return _checked_by_trial(history, [*round.opening(), *counted, told, *others])
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        tickets: object,
+        rewards: Any,
+        means: Any,
+        worker: str = "",
+        *,
+        sample_variances: Any = None,
+        **about: Any,
+    ) -> "Answers":
+        """Return answers to whole tickets, given as `rewards` or as `means`; see `Session.tell`.
 
-
-def is_recorded(history: RunState, given: Answers) -> BoolArray:
-    """Return which answers the run knows: as the answer to their ticket, or as a conflict with it."""
-    round = history.find(given.tickets.round)
-    is_new, is_other = _compared(round, round.places(given.tickets.arms), given)
-    refused = {(one.round, one.arm, one.refused) for one in history.conflicts}
-    rows = zip(given.tickets.arms.tolist(), given.means.tolist(), strict=True)
-    is_refused = np.array([(round.number, *row) in refused for row in rows], dtype=np.bool_)
-    return ~is_new & (~is_other | is_refused)
-
-
-def _compared(round: Round, places: IntArray, given: Answers) -> tuple[BoolArray, BoolArray]:
-    """Return which answers are the first of their ticket, and which differ from the first."""
-    means, variances = given.means, given.variances
-    known, rounding = round.means[places], 0.0 if given.sizes is None else _ROUNDING * given.sizes
-    is_new = np.isnan(known)
-    is_other = ~is_new & ~(np.abs(known - means) <= rounding)
-    if given.scores is not None:
-        is_same = np.array([*map(round.has_scores, places.tolist(), given.scores)], dtype=np.bool_)
-        is_other |= ~is_new & ~is_same
-    if round.spreads is not None:
-        spreads = round.spreads[places]
-        rounding = 0.0 if given.sizes is None else _ROUNDING * (spreads + given.sizes * given.sizes)
-        is_unlike = ~(np.abs(spreads - variances) <= rounding)
-        is_known = round.tickets.needs_variances | ~(np.isnan(spreads) | np.isnan(variances))
-        is_other |= ~is_new & is_unlike & is_known
-    return is_new, is_other
-
-
-def _recorded(round: Round, variances: FloatArray) -> FloatArray | None:
-    """Return the sample variances that the log keeps; None if none is asked for, or none is known."""
-    return None if round.spreads is None or np.isnan(variances).all() else variances
-
-
-def _conflicts(
-    round: Round, arms: IntArray, kept: FloatArray, refused: FloatArray, worker: str
-) -> list[Event]:
-    """Return the events for second answers that differ from the first, which are kept."""
-    rows = zip(arms.tolist(), kept.tolist(), refused.tolist(), strict=True)
-    return [Conflict(round.number, arm, first, second, worker) for arm, first, second in rows]
-
-
-def _refuse_replaced(round: Round) -> None:
-    if round.is_replaced:
-        raise NotAsked(
-            f"the tickets of round {round.number} are no longer wanted: results were fed before anybody had "
-            f"taken one. Ask for tickets again."
-        )
-
-
-def _check_bounds(history: RunState, given: Answers) -> None:
-    """Refuse answers that violate bounds which were declared after the answers were checked."""
-    if history.problem is not given.problem:
-        given.check_bounds(history.problem)
-
-
-def _check_scored(history: RunState, answered: Tickets, scored: Sequence[Scored]) -> None:
-    """Refuse failed pulls that are not among those answered, or have another score than the run uses."""
-    if not scored:
-        return
-    first = dict(zip(answered.arms.tolist(), answered.first_pulls.tolist(), strict=True))
-    stop = dict(zip(answered.arms.tolist(), (answered.first_pulls + answered.counts).tolist(), strict=True))
-    for one in sorted(scored, key=lambda one: (one.ticket.arm, one.ticket.first_pull)):
-        ticket, arm = one.ticket, one.ticket.arm
-        begins, ends = ticket.first_pull, ticket.first_pull + ticket.count
-        is_answered = (
-            ticket.round == answered.round and arm in first and ticket.name == history.problem.name(arm)
-        )
-        if not is_answered or not first[arm] <= begins < ends <= stop[arm]:
-            raise NotAsked(
-                f"pulls {begins} to {ends - 1} of {ticket.name or f'arm {arm}'} were scored as failed, but "
-                f"are not answered in this call, or were scored twice. Score only answered pulls, each once."
+        Raises
+        ------
+        NotAsked
+            If `tickets` are not tickets of one round.
+        MeasurementFailed
+            If an answer is not as many finite real numbers as its ticket asks for, violates the declared
+            bounds, or lacks a sample variance that is needed.
+        """
+        worker = worker and checked_worker(worker)
+        if isinstance(tickets, Ticket):
+            rewards = [rewards] if means is None else rewards
+            means, sample_variances = (
+                None if given is None else np.atleast_1d(given) for given in (means, sample_variances)
             )
-        first[arm] = ends  # the next score of this arm must start there or later
-        _check_value(history, one)
+        several = _tickets_of(problem, tickets)
+        if means is None:
+            given = _summaries(several, rewards)
+            found, spreads = given.means, given.variances
+            about |= {"scores": given.scores}
+        else:
+            refuse_means(problem)
+            found, spreads = _means(several, rewards, means), np.full(len(several), np.nan)
+        if sample_variances is not None:
+            spreads = _spreads(several, rewards, sample_variances)
+        answers = cls(problem, several, found, spreads, rewards, worker, **about)
+        check_rounding(problem, found)
+        for scores in about.get("scores") or ():
+            check_rounding(problem, scores)
+        if several.needs_variances:
+            if means is not None and sample_variances is None:
+                raise MeasurementFailed(
+                    f"{_PILOT}: give `rewards`, summaries with `variance`, or `sample_variances` as well."
+                )
+            check_variances(several, spreads)
+        answers.check_bounds(problem)
+        return answers
+
+    @classmethod
+    def of_calls(
+        cls, problem: Problem, calls: Tickets, given: Summaries, worker: str = "", **about: Any
+    ) -> "Answers":
+        """Return answers to parts of tickets, as drivers give them; raise errors as `of` does."""
+        worker = worker and checked_worker(worker)
+        if ((calls.arms < 0) | (calls.arms >= problem.n)).any():
+            raise NotAsked(f"there are only {problem.n:,} arms; tell only tickets that `ask` returned.")
+        is_number = np.isfinite(given.means)
+        if not is_number.all():
+            place = int(np.argmin(is_number))
+            raise MeasurementFailed(
+                f"the mean of {calls[place].name} is {given.means[place]}; it must be a finite number."
+            )
+        check_rounding(problem, given.means)
+        if calls.needs_variances:  # a variance of 0 is checked when the ticket is complete
+            is_lot = np.flatnonzero(calls.counts > 1)
+            spreads = given.variances[is_lot]
+            check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
+        _check_scores(problem, calls, given.scores)
+        for scores in given.scores or ():
+            check_rounding(problem, scores)
+        answers = cls(
+            problem, calls, given.means, given.variances, None, worker, scores=given.scores, **about
+        )
+        answers.check_bounds(problem)
+        return answers
+
+    def part(self, is_kept: BoolArray) -> "Answers":
+        """Return some of the answers to calls, without failures that were scored."""
+        places = np.flatnonzero(is_kept)
+        scores = None if self.scores is None else [self.scores[place] for place in places.tolist()]
+        tickets, means, variances = self.tickets.take(places), self.means[places], self.variances[places]
+        return replace(self, tickets=tickets, means=means, variances=variances, scores=scores, scored=())
+
+    def of_round(self, number: int) -> "Answers":
+        """Return the same answers as answers in another round."""
+        return replace(self, tickets=replace(self.tickets, round=number))
+
+    def check_bounds(self, problem: Problem) -> None:
+        """Refuse rewards and means that violate the declared bounds."""
+        if problem.bounds is None:
+            return
+        tickets = self.tickets
+        if self.scores is not None:
+            for arm, scores in zip(tickets.arms.tolist(), self.scores, strict=True):
+                check_answer(problem, arm, scores, Summary(len(scores), float(scores.mean())))
+            return
+        if self.rewards is None or set(map(type, self.rewards)) == {Summary}:
+            check_summaries(problem, tickets.arms, Summaries(tickets.counts, self.means, self.variances))
+            return
+        for place, (ticket, answer) in enumerate(zip(tickets, self.rewards, strict=True)):
+            mean, variance = float(self.means[place]), float(self.variances[place])
+            summary = Summary(ticket.count, mean, None if np.isnan(variance) else variance)
+            check_answer(problem, ticket.arm, answer, summary)
 
 
-def _check_scored_calls(history: RunState, calls: Tickets, scored: Sequence[Scored]) -> None:
-    """Refuse failed pulls that are not calls answered here, or have another score than the run uses."""
-    failed = [one.ticket for one in scored]
-    if not set(failed) <= set(calls if scored else ()) or len(set(failed)) < len(failed):
+def _tickets_of(problem: Problem, given: object) -> Tickets:
+    """Return one ticket, or several of one round, as `Tickets`."""
+    if isinstance(given, Tickets):
+        return given
+    several = [given] if isinstance(given, Ticket) else list(given) if isinstance(given, list | tuple) else []
+    rounds = set[int]()
+    for ticket in several:
+        if isinstance(ticket, Ticket):
+            rounds.add(_round_of(ticket))
+    if not all(isinstance(ticket, Ticket) for ticket in several) or len(rounds) != 1:
+        raise NotAsked("`tell` takes tickets that `ask` returned: one ticket, or several of the same round.")
+    columns = zip(*((ticket.arm, ticket.count, ticket.first_pull) for ticket in several), strict=True)
+    arms, counts, first_pulls = (np.array(column) for column in columns)
+    return Tickets(problem, rounds.pop(), arms, counts, first_pulls)
+
+
+def _round_of(ticket: Ticket) -> int:
+    if not is_whole(ticket.round):
         raise NotAsked(
-            "some pulls were scored as failed that are not answered in this call, or were scored twice."
+            f"the round of a ticket is {shortened(ticket.round)}; it must be a whole number. Tell tickets "
+            f"that `ask` returned."
         )
-    for one in scored:
-        _check_value(history, one)
+    return ticket.round
 
 
-def _check_value(history: RunState, one: Scored) -> None:
-    """Refuse the score of a failed pull if it cannot be a reward, or the run uses another one."""
-    name, setting = one.ticket.name, (history.settings or {}).get(SCORE)
-    if not math.isfinite(one.score):
-        raise MeasurementFailed(
-            f"a failed pull of {name} was scored as {one.score}; a score must be a finite number."
-        )
-    if not is_reward(history.problem, one.score):
-        raise MeasurementFailed(
-            f"a failed pull of {name} was scored as {one.score:g}, but rewards were declared to "
-            f"{declared(history.problem)}. Choose a score that satisfies this."
-        )
-    if setting not in (None, one.score):
-        said = "suspends after a failure" if setting == NO_SCORE else f"counts a failure as {setting}"
-        raise ChangedRun(
-            f"a failed pull of {name} was scored as {one.score:g}, but this run {said} "
-            f"(`{SCORE}` of its settings). Nothing was added."
-        )
+def _summaries(tickets: Tickets, rewards: Any) -> Summaries:
+    """Return the moments of each ticket's rewards and, with shared items, the single scores."""
+    if rewards is None:
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
+    _check_length(tickets, rewards)
+    if (quick := _all_summaries(tickets, rewards)) is not None:
+        return quick
+    is_binary, pairs = tickets.problem.is_binary, zip(tickets, rewards, strict=True)
+    found = [summary_of(answer, t.count, t.name, is_binary=is_binary) for t, answer in pairs]
+    variances = np.array([np.nan if one.variance is None else one.variance for one in found])
+    scores = None
+    if tickets.problem.items is not None:
+        scores = [scores_of(one, t.name) for t, one in zip(tickets, found, strict=True)]
+    return Summaries(tickets.counts, np.array([one.mean for one in found]), variances, scores=scores)
 
 
-def events_for_calls(history: RunState, given: Answers) -> list[Event]:
-    """Return the events for answers to calls: answers to completed tickets, and partial answers."""
-    round, calls, worker = history.find(given.tickets.round), given.tickets, given.worker
-    parts = history.parts_of(round)
-    numbers = parts.call_plan.find(calls)
-    if given.scores is not None and (numbers < 0).any():
-        return _ahead(history, given, numbers < 0)
-    order = sorting(numbers)
-    if (numbers < 0).any() or not is_increasing(numbers[order]):
-        raise NotAsked(
-            "some calls occur twice or do not belong to this run, which splits its tickets into different "
-            "calls."
-        )
-    places = parts.call_plan.places(numbers)
-    if parts.call_plan.ends is None:
-        _check_scored(history, round.tickets.take(places), given.scored)
-        return _told(history, round, places, given, np.isin(calls.arms, given.again))
-    _check_scored_calls(history, calls, given.scored)
-    _check_bounds(history, given)
-    _refuse_replaced(round)
-    numbers, places = numbers[order], places[order]
-    means, variances = given.means[order], given.variances[order]
-    scores = None if given.scores is None else [given.scores[place] for place in order.tolist()]
-    is_open = ~round.is_told[places]
-    is_same = parts.means[numbers] == means
-    if scores is not None:
-        is_same &= np.array([*map(parts.has_scores, numbers.tolist(), scores)], dtype=np.bool_)
-    is_other = is_open & parts.is_answered(numbers) & ~is_same
-    kept_means = parts.means[numbers[is_other]]
-    others = _conflicts(round, round.tickets.arms[places[is_other]], kept_means, means[is_other], worker)
-    is_new = is_open & ~parts.is_answered(numbers)
-    if not is_new.any():
-        return others
-    numbers, places = numbers[is_new], places[is_new]
-    means, variances = means[is_new], variances[is_new]
-    scores = None if scores is None else [*compress(scores, is_new.tolist())]
-    new = parts.call_plan.parts(numbers)
-    known = {*zip(new.arms.tolist(), new.first_pulls.tolist(), strict=True)} if given.scored else set()
-    counted = [one for one in given.scored if (one.ticket.arm, one.ticket.first_pull) in known]
-    events: list[Event] = [*round.opening(), *counted]
-    whole, *pooled = parts.whole(numbers, means, variances)
-    if len(whole):
-        arms, spread = round.tickets.arms[whole], _recorded(round, pooled[1])
-        if round.tickets.needs_variances:
-            check_variances(round.tickets.take(whole), pooled[1])
-        flat = None if scores is None else parts.whole_scores(whole, numbers, scores)
-        events.append(Told(round.number, arms, pooled[0], spread, worker, _among(given.again, arms), flat))
-    is_whole = np.zeros(len(round.tickets), dtype=np.bool_)
-    is_whole[whole] = True
-    is_part = ~is_whole[places]
-    if is_part.any():
-        kept = new.take(np.flatnonzero(is_part))
-        spread = None if np.isnan(variances[is_part]).all() else variances[is_part]
-        about = (kept.arms, kept.first_pulls, kept.counts, means[is_part], spread)
-        flat = None if scores is None else np.concatenate([*compress(scores, is_part.tolist())])
-        events.append(Answered(round.number, *about, worker, _among(given.again, kept.arms), flat))
-    return _checked_by_trial(history, [*events, *others])
-
-
-def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event]:
-    """Return the events for scores some of which this round did not ask for.
-
-    If it is over, the current round may ask for them. Others are kept until they are needed.
-    """
-    events: list[Event] = [] if is_ahead.all() else events_for_calls(history, given.part(~is_ahead))
-    rest = given.part(is_ahead)
-    if rest.tickets.round != history.round.number:
-        rest = rest.of_round(history.round.number)
-        is_ahead = history.parts_of(history.round).call_plan.find(rest.tickets) < 0
-        if not is_ahead.any():
-            return events + events_for_calls(history, rest)
-        if not is_ahead.all():
-            return events + _ahead(history, rest, is_ahead)
-    _check_bounds(history, rest)
-    calls, scores = rest.tickets, rest.scores or []
-    is_new = calls.first_pulls >= history.reached[calls.arms]
-    for place, (call, own) in enumerate(zip(calls, scores, strict=True)):
-        kept = history.ahead.get((call.arm, call.first_pull))
-        is_new[place] &= kept is None
-        if kept is not None and not np.array_equal(kept, own):
-            events.append(Conflict(calls.round, call.arm, float(kept.mean()), float(own.mean()), rest.worker))
-    if not is_new.any():
-        return events
-    new = calls.take(np.flatnonzero(is_new))
-    flat = np.concatenate([*compress(scores, is_new.tolist())])
-    about = (new.arms, new.first_pulls, new.counts, rest.means[is_new], None, rest.worker)
-    return [*events, Answered(calls.round, *about, _among(rest.again, new.arms), flat)]
-
-
-def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:
-    """Return the arms that are also among `again`."""
-    return tuple(sorted({int(arm) for arm in again} & set(arms.tolist()))) if again else ()
-
-
-def _checked_by_trial(history: RunState, events: list[Event]) -> list[Event]:
-    """Return events; raise InvalidProblem if they complete a pilot after which too many pulls are needed."""
-    round = history.round
-    told = [event for event in events if isinstance(event, Told) and event.round == round.number]
-    if not round.tickets.is_pilot or sum(len(event.arms) for event in told) < round.n_missing:
-        return events
+def _all_summaries(tickets: Tickets, answers: Any) -> Summaries | None:
+    """Return answers that are all valid summaries, without a loop over them; None if some are not."""
+    if tickets.problem.items is not None or set(map(type, answers)) != {Summary}:
+        return None
+    columns = (list(map(attrgetter(name), answers)) for name in ("count", "mean", "variance", "scores"))
+    counts, means, variances, scores = columns
+    kinds = [set(map(type, column)) for column in (counts, means, variances, scores)]
+    if not (kinds[0] <= _WHOLE and kinds[1] <= _REAL and kinds[2] <= _REAL | _NONE and kinds[3] == _NONE):
+        return None
     try:
-        history.copy().take(events)
+        given = Summaries(
+            np.array(counts, dtype=np.int64),
+            np.array(means, dtype=np.float64),
+            np.array(variances, dtype=np.float64),  # None becomes NaN
+        )
+    except OverflowError:  # whole numbers that are too large are refused one by one
+        return None
+    is_unknown = np.isnan(given.variances)
+    is_valid = (given.counts == tickets.counts) & np.isfinite(given.means)
+    is_valid &= is_unknown | ((given.variances >= 0) & (given.variances < np.inf))
+    return given if is_valid.all() and is_unknown.sum() == variances.count(None) else None
+
+
+def refuse_means(problem: Problem) -> None:
+    """Refuse means in place of scores on shared items."""
+    if problem.items is not None:
+        raise MeasurementFailed("with shared items, give the score of each item, not their mean.")
+
+
+def _check_scores(problem: Problem, calls: Tickets, scores: Sequence[FloatArray] | None) -> None:
+    """Refuse answers without single scores, or with too many or too few, if there are shared items."""
+    if problem.items is None:
+        if scores is not None:
+            raise MeasurementFailed("`scores` are for shared items, which this run does not have.")
+        return
+    if scores is None:
+        refuse_means(problem)
+    elif [len(one) for one in scores] != calls.counts.tolist():
+        raise MeasurementFailed("give exactly one score for each item that was asked for.")
+    elif not all(np.isfinite(one).all() for one in scores):
+        raise MeasurementFailed("NaN and infinity are not scores.")
+
+
+def _means(tickets: Tickets, rewards: Any, means: Any) -> FloatArray:
+    """Return the given mean of each ticket's rewards."""
+    if rewards is not None:
+        raise MeasurementFailed("give either `rewards` or `means` for the tickets, not both.")
+    return _numbers(tickets, means, "means")
+
+
+def _spreads(tickets: Tickets, rewards: Any, variances: Any) -> FloatArray:
+    """Return the given sample variance of each ticket's rewards."""
+    if rewards is not None:
+        raise MeasurementFailed("`sample_variances` go with `means`; `rewards` have their own.")
+    values = _numbers(tickets, variances, "sample_variances")
+    if (values < 0).any():
+        raise MeasurementFailed("`sample_variances` must not be negative.")
+    return np.where(tickets.counts > 1, values, np.nan)
+
+
+def _numbers(tickets: Tickets, given: Any, name: str) -> FloatArray:
+    """Return finite numbers, one for each ticket."""
+    _check_length(tickets, given)
+    required = f"`{name}` must be a flat list of finite real numbers, one for each ticket."
+    try:
+        values = real_numbers(given, name)
     except InvalidProblem as error:
-        raise InvalidProblem(f"{error} The answers that complete the pilot were not recorded.") from None
-    return events
+        raise MeasurementFailed(f"{required} {error}") from None
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise MeasurementFailed(required)
+    return values
+
+
+def _check_length(tickets: Tickets, given: Any) -> None:
+    if not hasattr(given, "__len__") or isinstance(given, Mapping | Set) or len(given) != len(tickets):
+        raise MeasurementFailed(f"give a list with one answer for each of the {len(tickets)} tickets.")
+
+
+def check_variances(tickets: Tickets, variances: FloatArray) -> None:
+    """Refuse sample variances that a strategy cannot use; NaN means unknown.
+
+    Few rewards may be equal because they are rounded, unless all that is known of an arm is their variance.
+    """
+    is_few = (tickets.counts < _FEW) & (tickets.round > 0)
+    largest = (tickets.problem.epsilon * MOST_EPSILONS) ** 2
+    is_wrong = ~((variances > 0) & (variances <= largest)) & ~(is_few & (variances == 0))
+    if not is_wrong.any():
+        return
+    place = int(np.argmax(is_wrong))
+    ticket = tickets[place]
+    if np.isnan(variances[place]):
+        raise MeasurementFailed(
+            f"{_PILOT}, but the answer for {ticket.name} has no variance. Return all {ticket.count} "
+            f"rewards, or shortlist.Summary(count, mean, variance) with the sample variance."
+        )
+    if variances[place] != 0:
+        raise MeasurementFailed(
+            f"the sample variance of {ticket.name} is {variances[place]:g}; "
+            f"it must be a positive number, and not too large compared with epsilon."
+        )
+    raise MeasurementFailed(
+        f"all {ticket.count} rewards of {ticket.name} are equal, so they are not Gaussian, and "
+        f"the guarantee would not hold. For rewards between a and b use a "
+        f"`Problem` with rewards=shortlist.Bounded(a, b)."
+    )
+
+
+def check_rounding(problem: Problem, means: FloatArray) -> None:
+    """Refuse means so large that rounding errors would hide differences of epsilon."""
+    if problem.items is not None and problem.is_bounded:
+        return
+    if (np.abs(means) > problem.epsilon * MOST_EPSILONS).any():
+        raise MeasurementFailed(
+            f"a mean of {np.abs(means).max():g} is too large compared with epsilon = "
+            f"{problem.epsilon:g}: rounding errors would hide differences. Subtract a constant from all "
+            f"rewards."
+        )

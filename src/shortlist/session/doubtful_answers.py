@@ -7,7 +7,7 @@ what the run has shown so far: the rewards beside it, the earlier ones of its ar
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.feeding import FedRows, same_as_other_label
 from shortlist.session.state import RunState
 from shortlist.tickets import Tickets

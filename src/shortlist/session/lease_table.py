@@ -1,4 +1,4 @@
-"""Leases: which worker holds which tickets of a round, and until when."""
+"""The table of leases of a round: which worker holds which tickets, and until when."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ _NOBODY = -1
 _TAKEN = -2  # no worker, but the previous one may still be measuring the ticket
 
 
-class Leases:
+class LeaseTable:
     """The leases of a round's tickets, by position.
 
     A lease says which worker is measuring a ticket, so that others need not. An answer counts regardless of
@@ -22,9 +22,9 @@ class Leases:
         self._is_again: BoolArray | None = None  # allocated when the first ticket is leased again
         self._numbers: dict[str, int] = {}
 
-    def copy(self) -> "Leases":
+    def copy(self) -> "LeaseTable":
         """Return an independent copy."""
-        other = Leases(self._n)
+        other = LeaseTable(self._n)
         if self._holders is not None and self._until is not None:
             other._holders, other._until = self._holders.copy(), self._until.copy()
         other._is_again = None if self._is_again is None else self._is_again.copy()

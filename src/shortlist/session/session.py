@@ -24,9 +24,9 @@ from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
 from shortlist.result import Result
 from shortlist.rewards import SubGaussian
-from shortlist.session import leases
-from shortlist.session.answer_input import Answers
-from shortlist.session.answers import events_for_calls, events_for_tickets
+from shortlist.session import lease_rules
+from shortlist.session.answer_events import events_for_calls, events_for_tickets
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import calls_between
 from shortlist.session.feeding import (
     FedCount,
@@ -42,7 +42,7 @@ from shortlist.session.feeding import (
     texts_of,
     withdrawal,
 )
-from shortlist.session.leases import Holding, awaited
+from shortlist.session.lease_rules import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
 from shortlist.session.settings import arrangement, checked_settings, declaration
@@ -424,7 +424,7 @@ class Session:
 
         def decide(history: RunState, now: float) -> list[Event]:
             nonlocal tickets
-            tickets, events = leases.reservation(history.round, worker, now, lease, limit)
+            tickets, events = lease_rules.reservation(history.round, worker, now, lease, limit)
             return events
 
         tickets = self.asked
@@ -629,7 +629,7 @@ class Session:
             round = self._history.round
             if round.reissue if worker is None else self.is_private:
                 return round.tickets, ~round.is_told
-            return round.tickets, leases.free_for(round, worker or "", self._log.now())
+            return round.tickets, lease_rules.free_for(round, worker or "", self._log.now())
 
     def _give_out(self) -> None:
         """Record that tickets of this round are about to be measured: fed results then wait for them."""
@@ -652,7 +652,7 @@ class Session:
         found = np.full(len(tickets), True)
 
         def decide(history: RunState, now: float) -> list[Event]:
-            found[:], events = leases.claim(history, tickets, worker, now, lease)
+            found[:], events = lease_rules.claim(history, tickets, worker, now, lease)
             return events
 
         if not self.is_private:
@@ -662,7 +662,7 @@ class Session:
     def renew(self, worker: str, lease: float) -> None:
         """Extend the leases of a worker."""
         if not self.is_private:
-            self._log.append(lambda history, now: leases.renewal(history.round, worker, now + lease))
+            self._log.append(lambda history, now: lease_rules.renewal(history.round, worker, now + lease))
 
     def answer(self, answers: Answers, *, released: IntArray | None = None) -> None:
         """Record the answers to parts of tickets; a ticket is answered when all its parts are.
@@ -674,7 +674,7 @@ class Session:
         def decide(history: RunState, _: float) -> list[Event]:
             events = events_for_calls(history, answers)
             if released is not None and calls.round == history.round.number:
-                events += leases.handed_on(history.round, worker, released, events)
+                events += lease_rules.handed_on(history.round, worker, released, events)
             return events
 
         self._warn(self._log.append(decide))
@@ -730,7 +730,7 @@ class Session:
 
         def decide(history: RunState, _: float) -> list[Event]:
             round = history.round if begun is None else history.find(begun.round)
-            return leases.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
+            return lease_rules.return_of_tickets(round, worker, by, None if begun is None else begun.arms)
 
         self._log.append(decide)
 

@@ -18,9 +18,9 @@ from shortlist.certificates import Certificate
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
-from shortlist.session.answer_input import Answers
+from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
-from shortlist.session.lease_table import Leases
+from shortlist.session.lease_table import LeaseTable
 from shortlist.store.events import (
     Answered,
     Arranged,
@@ -83,7 +83,7 @@ class Round:
         self.spreads = np.full(len(tickets), np.nan) if tickets.takes_variances else None
         self.scores: dict[int, FloatArray] = {}
         self.n_missing = len(tickets)
-        self.leases = Leases(len(tickets))
+        self.leases = LeaseTable(len(tickets))
         self.parts: PartialAnswers | None = None
         self.is_logged = self.is_replaced = False
         self._order = None if is_increasing(tickets.arms) else np.argsort(tickets.arms)

@@ -11,8 +11,8 @@ from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.escaping import is_name
 from shortlist.measure import Call, Summary, check_answer, summary_of
 from shortlist.measure.shared_items import ids_of
-from shortlist.session.answer_input import Answers, check_rounding, check_variances
-from shortlist.session.answers import is_recorded
+from shortlist.session.answer_events import is_recorded
+from shortlist.session.answers import Answers, check_rounding, check_variances
 from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_answers
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, read_sheet, ticket_text

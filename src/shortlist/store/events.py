@@ -80,7 +80,7 @@ class Asked:
 class Leased:
     """Tickets of a round, leased to a worker until `until` (Unix time).
 
-    A later `Leased` to the same worker extends the lease (`session/leases.py`).
+    A later `Leased` to the same worker extends the lease (`session/lease_rules.py`).
     """
 
     round: int

@@ -1,4 +1,4 @@
-"""Who measures which tickets: leases, their events, and the workers who hold them."""
+"""Rules of leasing: who may measure which tickets; the events of leases, and the workers who hold them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
