@@ -566,8 +566,8 @@ FAULTS = (
     Fault(
         "certified epsilon: in units of the evidence",
         "certificates/certificate.py",
-        "rounded_up(unit * epsilon)",
-        "rounded_up(epsilon)",
+        "all_rounded_up(unit * epsilons)",
+        "all_rounded_up(epsilons)",
     ),
     Fault(
         "certified epsilon: an incumbent is in before its own epsilon is",

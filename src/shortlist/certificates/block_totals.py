@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
-from shortlist.certificates.certificate import Certificate, rounded_up
-from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.certificate import Certificate, all_rounded_up
+from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share, values_words
 from shortlist.problem import Problem
 
 REFERENCES = (0.01, 0.2, 0.5, 0.8, 0.99)
@@ -214,10 +214,7 @@ def guarantee_by_blocks(problem: Problem) -> Guarantee:
     )
     ledger = Ledger((Share(event, problem.delta),))
     found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)
-    low, high = problem.bounds or (0.0, 1.0)
-    values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
-    values = values if problem.own_bounds is None else "lie within the bounds of their arms"
-    return replace(found, assumption=f"rewards are independent and {values}")
+    return replace(found, assumption=f"rewards are independent and {values_words(problem)}")
 
 
 def selections(problem: Problem, blocks: BlockTotals) -> list[IntArray]:
@@ -247,8 +244,7 @@ def certificate_of_blocks(
     """
     promise = guarantee_by_blocks(problem)
     if problem.m == problem.n:
-        every = Certificate.at_end(problem, problem.arms, promise)
-        return replace(every, epsilon=0.0, epsilons=np.zeros(problem.n))
+        return Certificate.of_all(problem, promise)
     evidence = evidence_for(problem, scale)
     possible = selections(problem, blocks) if selected is None else [selected]
     chosen, epsilons = min(
@@ -257,8 +253,8 @@ def certificate_of_blocks(
     )
     if np.isinf(epsilons).any():
         notes = blocks.lacking(problem, np.ones(problem.n, dtype=np.bool_))
-        return replace(Certificate.of_nothing(problem, "Nothing is certified yet."), notes=notes)
-    own = np.array([rounded_up(problem.width * epsilon) for epsilon in epsilons.tolist()])
+        return Certificate.of_nothing(problem, notes=notes)
+    own = all_rounded_up(problem.width * epsilons)
     is_settled = evidence.are_settled(blocks, chosen, problem.epsilon / problem.width)
     is_out = np.zeros(problem.n, dtype=np.bool_)
     is_out[all_but(problem.n, chosen)[is_settled.all(axis=1)]] = True

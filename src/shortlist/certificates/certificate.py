@@ -67,10 +67,17 @@ class Certificate:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of_nothing(cls, problem: Problem, why: str) -> Certificate:
+    def of_nothing(
+        cls, problem: Problem, why: str = "Nothing is certified yet.", notes: tuple[str, ...] = ()
+    ) -> Certificate:
         """Return the certificate of nothing."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why)
+        return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why, notes)
+
+    @classmethod
+    def of_all(cls, problem: Problem, promise: Guarantee) -> Certificate:
+        """Return the certificate of all arms, if all are to be selected: they are the best to within 0."""
+        return replace(cls.at_end(problem, problem.arms, promise), epsilon=0.0, epsilons=np.zeros(problem.n))
 
     @classmethod
     def at_end(cls, problem: Problem, selected: IntArray, promise: Guarantee) -> Certificate:
@@ -95,8 +102,11 @@ class Certificate:
     ) -> Certificate:
         """Return the certificate of selected arms, each of which has an epsilon of its own.
 
-        `is_out` and `merits` are of all arms. Arms that are not selected are out where it says so.
+        `is_out` and `merits` are of all arms. Arms that are not selected are out where it says so. If an
+        epsilon is infinite, nothing is certified.
         """
+        if np.isinf(epsilons).any():
+            return cls.of_nothing(problem)
         epsilon = float(epsilons.max())
         statuses = np.where(is_out, OUT, OPEN)
         statuses[selected] = np.where(epsilons <= problem.epsilon, IN, OPEN)
@@ -215,9 +225,7 @@ def certificate_of(
     """
     promise = guarantee_by_cuts(problem)
     if problem.m == problem.n:
-        return replace(
-            Certificate.at_end(problem, problem.arms, promise), epsilon=0.0, epsilons=np.zeros(problem.n)
-        )
+        return Certificate.of_all(problem, promise)
     evidence, unit = _evidence(problem, pulls, merits, squares, scale or problem.epsilon)
     possible = _candidates(problem, pulls, merits) if selected is None else [selected]
     chosen, epsilons = min(
@@ -225,8 +233,8 @@ def certificate_of(
         key=lambda found: float(found[1].max()),
     )
     if np.isinf(epsilons).any() or (problem.is_bounded and epsilons.max() >= 1):
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
-    own = np.array([rounded_up(unit * epsilon) for epsilon in epsilons.tolist()])
+        return Certificate.of_nothing(problem)
+    own = all_rounded_up(unit * epsilons)
     is_out = ~open_outsiders(evidence, chosen, problem.epsilon / unit)
     return Certificate.of_epsilons(problem, chosen, own, is_out=is_out, merits=merits, promise=promise)
 
@@ -257,6 +265,11 @@ def _candidates(problem: Problem, pulls: IntArray, merits: FloatArray) -> list[I
 
 def _finite(epsilon: float) -> float | None:
     return None if math.isinf(epsilon) else epsilon
+
+
+def all_rounded_up(epsilons: FloatArray) -> FloatArray:
+    """Return numbers with few digits, none of them smaller."""
+    return np.array([rounded_up(epsilon) for epsilon in epsilons.tolist()])
 
 
 def rounded_up(epsilon: float) -> float:

@@ -86,7 +86,7 @@ class Guarantee:
         """Return the guarantee that `source` proves for a problem."""
         numbers = (problem.epsilon, problem.delta, problem.m)
         found = cls(scope, *numbers, source, ledger, goal=problem.goal)
-        return replace(found, assumption=_within(problem)) if problem.is_bounded else found
+        return replace(found, assumption=_within_bounds(problem)) if problem.is_bounded else found
 
     @classmethod
     def of_gaussian(
@@ -140,12 +140,17 @@ _WORDS = {
 }
 
 
-def _within(problem: Problem) -> str:
+def _within_bounds(problem: Problem) -> str:
     """Return the assumption about rewards of which only bounds are known."""
+    return f"rewards are independent, have one mean for each arm, and {values_words(problem)}"
+
+
+def values_words(problem: Problem) -> str:
+    """Return what is known of the values of rewards within bounds: "are 0 or 1", "lie between 1 and 5"."""
+    if problem.own_bounds is not None:
+        return "lie within the bounds of their arms"
     low, high = problem.bounds or (0.0, 1.0)
-    values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
-    values = values if problem.own_bounds is None else "lie within the bounds of their arms"
-    return f"rewards are independent, have one mean for each arm, and {values}"
+    return "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
 
 
 def _wanted(goal: str, m: int) -> str:

@@ -39,7 +39,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import rounded_up
+from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_ratios
 from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
@@ -351,7 +351,7 @@ def best_certificate(
     """
     last = state.last if isinstance(state, Ended) else state
     if not len(last.incumbents):
-        return Certificate.of_nothing(last.problem, "Nothing is certified yet.")
+        return Certificate.of_nothing(last.problem)
     sets = [last.incumbents, *(last.earlier if state is last else ())]
     means, promise = estimated(last), promised(last.problem)
     found = (with_all_pairs(replace(last, incumbents=chosen)) for chosen in sets)
@@ -381,11 +381,9 @@ def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> 
     problem, others = state.problem, state.outsiders
     others = others[~state.is_out[others]]
     pairs = [state.pairs[arm] for arm in state.incumbents.tolist()]
-    own = np.array([rounded_up(known.epsilons[others].max(initial=0.0)) for known in pairs])
+    own = all_rounded_up(np.array([known.epsilons[others].max(initial=0.0) for known in pairs]))
     is_answer = not open_pairs(state).any()
     own = np.minimum(own, problem.epsilon) if is_answer else own  # it is rounded up
-    if np.isinf(own).any():
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
     is_out = np.all(~open_pairs(state), axis=0)
     return Certificate.of_epsilons(
         problem,

@@ -40,6 +40,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
 from shortlist.certificates.certificate import rounded_up
+from shortlist.certificates.guarantee import values_words
 from shortlist.certificates.shared_items import (
     BETS,
     TINY,
@@ -393,7 +394,7 @@ def certified(state: Open | Ended) -> Certificate:
     if isinstance(state, Ended):
         return _certified_for(state.last, state.last.incumbents)
     if not len(state.incumbents):
-        return Certificate.of_nothing(state.problem, "Nothing is certified yet.")
+        return Certificate.of_nothing(state.problem)
     best = _certified_for(state, state.incumbents)
     for chosen in state.earlier:
         found = _certified_for(state, chosen, below=min(best.epsilon, state.problem.width))
@@ -405,7 +406,7 @@ def _certified_for(state: Open, chosen: IntArray, below: float = math.inf) -> Ce
     """Return what is certified for m arms; nothing if that is not below some epsilon."""
     problem, promise = state.problem, guarantee(state.problem)
     others = all_but(problem.n, chosen)
-    nothing = Certificate.of_nothing(problem, "Nothing is certified yet.")
+    nothing = Certificate.of_nothing(problem)
     if below < math.inf and any(_is_open_at(state, arm, others, below).any() for arm in chosen.tolist()):
         return nothing
     own = np.array([_smallest_epsilon(state, arm, others) for arm in chosen.tolist()])
@@ -509,8 +510,7 @@ def guarantee(problem: Problem) -> Guarantee:
 
 
 def _assumption(problem: Problem) -> str:
-    low, high = problem.bounds or (0.0, 1.0)
-    values = "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+    values = values_words(problem)
     if problem.has_blocks:
         return f"blocks are independent of each other, and rewards {values}"
     if problem.target == "population":

@@ -35,7 +35,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import rounded_up
+from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
 from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
@@ -240,7 +240,7 @@ def certified(state: Open | Ended) -> Certificate:
     """
     last = state.last if isinstance(state, Ended) else state
     if not len(last.incumbents):
-        return Certificate.of_nothing(last.problem, "Nothing is certified yet.")
+        return Certificate.of_nothing(last.problem)
     sets = [last.incumbents, *(last.earlier if state is last else ())]
     found = (_certified_for(replace(last, incumbents=chosen)) for chosen in sets)
     return min(found, key=lambda one: one.epsilon)
@@ -251,10 +251,8 @@ def _certified_for(state: Open) -> Certificate:
     problem = state.problem
     uppers, inside = state.of_outsiders(state.uppers), state.incumbents
     exact = np.maximum(uppers.max() - state.lowers[inside], 0.0)
-    own = np.array([rounded_up(one) for one in exact.tolist()])
+    own = all_rounded_up(exact)
     own = np.where(exact <= problem.epsilon, np.minimum(own, problem.epsilon), own)
-    if np.isinf(own).any():
-        return Certificate.of_nothing(problem, "Nothing is certified yet.")
     is_out = state.uppers <= state.lowers[inside].min() + problem.epsilon
     return Certificate.of_epsilons(
         problem, inside, own, is_out=is_out, merits=state.means, promise=guarantee(problem)
