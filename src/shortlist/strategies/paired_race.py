@@ -44,7 +44,7 @@ from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_rat
 from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, refuse_added
 from shortlist.strategies.shared_items import marks, remembered
 
 LEAP = 0.7  # a batch brings arms to this share of the blocks that they are expected to need,
@@ -434,10 +434,6 @@ ASSUMPTION = (
 )
 
 
-def _refused(*_: object) -> Open:
-    raise ValueError("results on unknown blocks cannot be added")
-
-
 def unfit(problem: Problem) -> str:
     """Return why the strategy cannot be used for a problem; empty if it can."""
     is_fit = problem.has_blocks and not problem.is_bounded
@@ -455,7 +451,7 @@ PAIRED_RACE = lanes.strategy(
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
     unfit=unfit,
-    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
     likely_ends=likely_ends,
     estimates=lambda state: estimates(state.last if isinstance(state, Ended) else state),
 )

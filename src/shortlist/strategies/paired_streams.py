@@ -21,7 +21,7 @@ from shortlist.certificates import Certificate, Guarantee
 from shortlist.problem import Problem
 from shortlist.strategies import lanes, paired_race, pilot
 from shortlist.strategies.paired_race import Ended, Open
-from shortlist.strategies.protocol import Anytime, Moments
+from shortlist.strategies.protocol import Anytime, Moments, refuse_added
 
 Keys: TypeAlias = NDArray[np.uint64]
 
@@ -97,10 +97,6 @@ def guarantee(problem: Problem) -> Guarantee:
     return replace(found, source="docs/theory.md, sections 41 and 44", assumption=pilot.GAUSSIAN)
 
 
-def _refused(*_: object) -> Open:
-    raise ValueError("results measured elsewhere cannot be added if variances are unknown")
-
-
 PAIRED_STREAMS = lanes.strategy(
     paired_race.PAIRED_RACE.name,
     "For few arms: compares them pull by pull, without a pilot; arms that are settled stop.",
@@ -111,6 +107,6 @@ PAIRED_STREAMS = lanes.strategy(
     guarantee=guarantee,
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
-    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
     needs_variances=True,
 )

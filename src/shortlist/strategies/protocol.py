@@ -100,7 +100,7 @@ class Anytime(Generic[S]):
         ``add(state, arms, counts, sums, squares, blocks)`` returns the state after rewards that were not
         asked for: their numbers, their sums, for graded rewards within bounds the sums of their squared
         shares, and the names of their blocks. All numbers are negative where earlier rewards are taken back.
-        An arm may occur repeatedly.
+        An arm may occur repeatedly. `refuse_added` if the strategy can use none.
     narrow
         ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
     by_block
@@ -115,6 +115,11 @@ class Anytime(Generic[S]):
     narrow: Callable[[S, float], S]
     by_block: bool = False
     within: Callable[[S, float], S] | None = None
+
+
+def refuse_added(*_: object) -> Any:
+    """Refuse rewards that were not asked for: the `add` of strategies that cannot use any."""
+    raise ValueError("results that were not asked for cannot be added")
 
 
 @dataclass(frozen=True)

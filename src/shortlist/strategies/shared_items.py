@@ -56,7 +56,7 @@ from shortlist.problem import Problem
 from shortlist.strategies import lanes
 from shortlist.strategies.item_forecasts import fewest_items, forecast_ends, joining_pays
 from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
-from shortlist.strategies.protocol import Anytime, Batch, Moments
+from shortlist.strategies.protocol import Anytime, Batch, Moments, refuse_added
 
 FIRST = 8  # items before the first decision
 GROWTH = 0.06  # marks grow by this share
@@ -519,10 +519,6 @@ def _assumption(problem: Problem) -> str:
     return f"scores {values}, and no score depends on when or in which order it was measured ({means})"
 
 
-def _refused(*_: object) -> Open:
-    raise ValueError("results on unknown items cannot be added")
-
-
 def unfit(problem: Problem) -> str:
     """Return why the strategy cannot be used for a problem; empty if it can."""
     is_fit = problem.items is not None and problem.is_bounded
@@ -542,6 +538,6 @@ SHARED_ITEMS = lanes.strategy(
     n_rounds=lambda problem: None if problem.has_blocks else problem.n * len(marks(problem.n_items)),
     worst_case_cost=lambda problem: None if problem.has_blocks else problem.cost_of(problem.cells),
     unfit=unfit,
-    anytime=Anytime(certified, _refused, narrow, within=within),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow, within=within),  # type: ignore[arg-type]
     likely_ends=likely_ends,
 )

@@ -40,7 +40,7 @@ from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
 from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
 from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
-from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, refuse_added
 from shortlist.strategies.shared_items import remembered
 
 UPPER = 0.7  # the share of delta for upper limits
@@ -276,10 +276,6 @@ def guarantee(problem: Problem) -> Guarantee:
     )
 
 
-def _refused(*_: object) -> Open:
-    raise ValueError("results measured elsewhere cannot be added if variances are unknown")
-
-
 T_CUT_RACE = lanes.strategy(
     "t-cut-race",
     "For many arms: pulls those whose limits are not apart yet, without a pilot.",
@@ -290,6 +286,6 @@ T_CUT_RACE = lanes.strategy(
     guarantee=guarantee,
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
-    anytime=Anytime(certified, _refused, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
     needs_variances=True,
 )
