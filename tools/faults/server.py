@@ -28,6 +28,18 @@ FAULTS = (
         "=> {});",
     ),
     Fault(
+        "form: sent by the browser before its script listens",
+        "server/templates/answer.html",
+        '<button type="submit" disabled>Take tickets</button>',
+        '<button type="submit">Take tickets</button>',
+    ),
+    Fault(
+        "login: sent by the browser, with the token in the address",
+        "server/templates/login.html",
+        '<button type="submit" disabled>',
+        '<button type="submit">',
+    ),
+    Fault(
         "serve: every host counts as this machine",
         "server/settings.py",
         'if host == "localhost":',
