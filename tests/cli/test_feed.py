@@ -163,6 +163,47 @@ def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> Non
     assert corrected.words.startswith("0 rows added; 3 corrected under the label wed 1.csv.")
 
 
+def test_rows_that_would_be_replaced_are_named_with_their_old_and_new_numbers(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    sheet(call, "mon", {"control": (1204, 49), "short": (1190, 55), "video": (1223, 74)})
+    call("feed", "page", "mon.csv")
+    sheet(call, "mon", {"control": (1310, 50), "short": (1190, 55), "video": (0, 0)})
+    refused = " ".join(call("feed", "page", "mon.csv").err.split())
+    assert "2 of 3 rows would replace earlier ones, with other numbers, under the label mon.csv:" in refused
+    assert "control, 49 of 1,204 before, 50 of 1,310 now; video, 74 of 1,223 before, nothing now." in refused
+    sheet(call, "mon", {"control": (1310, 900), "short": (1190, 55), "video": (1223, 74)})
+    call("feed", "page", "mon.csv", "--yes")
+    sheet(call, "tue", {"control": (1204, 49), "short": (1200, 55), "video": (1223, 74)})
+    call("feed", "page", "tue.csv", "--yes")
+    sheet(call, "tue", {"control": (1310, 1305), "short": (1200, 55), "video": (1223, 74)})
+    both = " ".join(call("feed", "page", "tue.csv").err.split())
+    assert "standard errors" in both, "a doubt about a mean"
+    assert "49 of 1,204 before, 1,305 of 1,310 now" in both, "does not hide what would be replaced"
+
+
+def test_a_label_that_has_no_effect_is_refused_and_is_no_consent_to_replace_rows(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    rows = "control,1204,49\nmon,short,1190,55\nmon,video,1223,74\n"
+    for column in ("date", "label", "block"):
+        text = f"{column},variant,visitors,conversions\nmon,{rows}"
+        call.write("days.csv", text)
+        refused = call("feed", "page", "days.csv", "--label", "monday")
+        assert refused.status == 2
+        assert (
+            f"it has labels of its own (column `{column}`), so --label has no effect. Omit it. To replace "
+            f"rows, use --yes. Nothing was added."
+        ) in " ".join(refused.err.split())
+    assert call("feed", "page", "days.csv").status == 0
+    call.write("days.csv", text.replace("49", "59"))
+    for words in ((), ("--label", "")):
+        assert "1 of 3 rows would replace" in call("feed", "page", "days.csv", *words).err
+    assert "1 corrected" in call("feed", "page", "days.csv", "--yes").words
+    plain = sheet(call, "mon", {"control": (1210, 49)})
+    assert "1 corrected" in call("feed", "page", plain, "--label", "mon").words
+
+
 def test_so_does_an_answer_by_hand(call: Calls) -> None:
     call.write("trial.toml", QUESTION.replace("bounds = [0.0, 1.0]", "variances = [1.0, 1.0, 1.0]"))
     call("begin", "trial.toml")
@@ -252,6 +293,22 @@ def test_certify_takes_arms_that_have_as_many_pulls_as_all_others(
     call: Calls, lines: list[str], options: list[str]
 ) -> None:
     file = call.write("week.csv", "\n".join(lines))
+    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("column", "options"), [("date", []), ("label", ["--within-blocks"]), ("block", []), ("day", [])]
+)
+def test_certify_refuses_a_day_that_was_delivered_twice(call: Calls, column: str, options: list[str]) -> None:
+    monday = ["mon,A,100,4", "mon,B,101,9"]
+    lines = [f"{column},arm,pulls,successes", *monday, "tue,A,90,3", "tue,B,95,8"]
+    file = call.write("days.csv", "\n".join([*lines, *monday]))
+    done = call("certify", file, "--epsilon", "0.05", *options)
+    assert done.status == 2
+    said = " ".join(done.err.split())
+    assert "there are two rows of A with the label 'mon': line 2 and line 6." in said
+    assert "If a day was delivered twice, remove one of them." in said
+    file = call.write("days.csv", "\n".join(lines))
     assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
 
 

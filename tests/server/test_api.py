@@ -262,6 +262,37 @@ def test_results_are_fed_corrected_and_certified() -> None:
         assert client.get("/runs/page/result.json").json()["n_fed"] == 20_000
 
 
+def test_a_careful_request_does_not_replace_earlier_rows_unless_it_insists() -> None:
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "page", "question": PAGE, "strategy": "race"})
+        header = "variant,visitors,conversions\n"
+        wish: dict[str, Any] = {
+            "sheet": f"{header}A,5000,100\nB,5010,300\n",
+            "label": "monday",
+            "careful": True,
+        }
+        assert client.post("/runs/page/feed", json=wish).json()["rows"]["new"] == 2
+        assert client.post("/runs/page/feed", json=wish).json()["rows"]["known"] == 2
+        tuesday = wish | {"sheet": f"{header}A,5100,110\nB,5020,310\n"}
+        rows = [{"arm": "A", "pulls": 5100, "successes": 110}, {"arm": "B", "pulls": 5020, "successes": 310}]
+        for later in (tuesday, {"rows": rows, "label": "monday", "careful": True}):
+            said = trouble_of(client.post("/runs/page/feed", json=later), 422)["message"]
+            assert (
+                "2 of 2 rows would replace earlier ones, with other numbers, under the label monday" in said
+            )
+            assert "A, 100 of 5,000 before, 110 of 5,100 now" in said
+            assert "data-entry error" in said, "so that the form shows its box"
+            assert "If it is another day, give it another label." in said
+        assert client.get("/runs/page/result.json").json()["n_fed"] == 10_010
+        assert (
+            client.post("/runs/page/feed", json=tuesday | {"insist": True}).json()["rows"]["corrected"] == 2
+        )
+        dated = wish | {"sheet": "date,variant,visitors,conversions\nwed,A,5000,101\nwed,B,5010,303\n"}
+        said = trouble_of(client.post("/runs/page/feed", json=dated), 422)["message"]
+        assert "it has labels of its own (column `date`), so the label has no effect. Omit it." in said
+        assert client.post("/runs/page/feed", json=dated | {"label": ""}).json()["rows"]["new"] == 2
+
+
 def test_results_are_fed_block_by_block() -> None:
     with Caller(create_app(MemoryStore())) as client:
         client.post("/runs", json={"name": "page", "question": PAGE, "strategy": "block-race"})

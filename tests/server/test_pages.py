@@ -944,6 +944,39 @@ def test_a_run_is_begun_and_answered_from_the_keyboard(serving: Serving, tab: Op
     assert serving.facts("/runs/by%20keys.json")["n_open"] == 1
 
 
+def test_a_table_with_dates_needs_no_label(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
+    serving.post("/runs", name="dated", question=question, strategy="race")
+    page = tab(f"{serving.url}/runs/dated/answer", PHONE, own=True)
+    page.fill("#sheet", "date,variant,visitors,conversions\nmon,A,2000,60\nmon,B,2000,90")
+    page.click("#feed [type=submit]")
+    expect(spot(page, "#fed-said")).to_contain_text("2 rows added")
+
+
+def test_the_table_of_the_next_day_does_not_replace_the_one_before(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
+    serving.post("/runs", name="days", question=question, strategy="race")
+    page = tab(f"{serving.url}/runs/days/answer", PHONE, refused="of 422", own=True)
+    said, box = spot(page, "#fed-said"), page.get_by_label("the whole table is right")
+    page.fill("#sheet", "variant,visitors,conversions\nA,2000,60\nB,2000,90")
+    page.fill("#label", "monday")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("2 rows added")
+    expect(spot(page, "#label")).to_have_value("")
+    page.fill("#sheet", "variant,visitors,conversions\nA,2100,61\nB,2100,92")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("give a label, so that nothing counts twice")
+    page.fill("#label", "monday")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("2 of 2 rows would replace earlier ones")
+    expect(said).to_contain_text("A, 60 of 2,000 before, 61 of 2,100 now; B, 90 of 2,000 before")
+    expect(box).to_be_visible()
+    assert serving.facts("/runs/days.json")["n_pulls"] == 4000, "Monday is still there"
+    page.fill("#sheet", "date,variant,visitors,conversions\nwed,A,100,3\nwed,B,100,4")
+    page.click("#feed [type=submit]")
+    expect(said).to_contain_text("labels of its own (column date), so the label has no effect")
+
+
 def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) -> None:
     question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
     serving.post("/runs", name="page", question=question, strategy="race")
@@ -960,7 +993,7 @@ def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) ->
     page.click("#feed [type=submit]")
     said = spot(page, "#fed-said")
     expect(said).to_contain_text("2 rows added, 0 already known, 0 corrected. Best certified so far: B.")
-    box = page.get_by_label("The whole table is right: add it as it is")
+    box = page.get_by_label("the whole table is right")
     expect(box).to_be_hidden()
     page.fill("#sheet", "variant,visitors,conversions\nA,2000,600\nB,2000,90")
     page.fill("#label", "tuesday")

@@ -105,12 +105,16 @@ def test_sheets_have_a_column_of_blocks() -> None:
     for header, label in (("block", "week.csv"), ("day", "")):
         session = Session(VARIANTS, "block-race")
         data = "\n".join([f"{header},variant,visitors,conversions", *rows]).encode()
-        count = session.feed_rows(rows_of_sheet(session, data, label, ""))
+        count = session.feed_rows(rows_of_sheet(session, data, "", "", default_label=label))
         assert count.new == 6
         assert same(session.certified, both())
-        assert session.feed_rows(rows_of_sheet(session, data, label, "")).known == 6
+        assert session.feed_rows(rows_of_sheet(session, data, "", "", default_label=label)).known == 6
     with pytest.raises(InvalidAnswers, match="it has a column of blocks, and the block 'x'"):
         rows_of_sheet(session, b"block,arm,pulls,successes\nmon,A,3,1\n", "a", "", "x")
+    with pytest.raises(
+        InvalidAnswers, match=r"labels of its own .column `block`., so the label has no effect"
+    ):
+        rows_of_sheet(session, b"block,arm,pulls,successes\nmon,A,3,1\n", "a", "")
     with pytest.raises(InvalidAnswers, match="line 3 has no block"):
         rows_of_sheet(session, b"block,arm,pulls,successes\nmon,A,3,1\n,B,3,1\n", "a", "")
 

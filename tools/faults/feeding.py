@@ -4,6 +4,24 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "data-entry errors: a careful request replaces earlier rows",
+        "server/routes_write.py",
+        'replaced_rows(history, rows) if careful else ""',
+        '""',
+    ),
+    Fault(
+        "feeding: a label that has no effect is consent to replace rows",
+        "session/feeding.py",
+        "        if own is not None and label:\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "certify: a day that was delivered twice counts twice",
+        "cli/certify.py",
+        "            sheet.refuse_doubles()\n",
+        "            pass\n",
+    ),
+    Fault(
         "drift: the warning comes after what is certified",
         "report/run_text.py",
         "warned, notes = ([], drift) if history.is_by_block else (drift, [])",

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "form: the next table has the label of the one before",
+        "server/static/answer.js",
+        'for (const key of ["sheet", "label"]) get(key).value',
+        'for (const key of ["sheet"]) get(key).value',
+    ),
+    Fault(
+        "form: a table replaces earlier rows without a question",
+        "server/static/answer.js",
+        "insist: isSure, careful: true }",
+        "insist: isSure }",
+    ),
+    Fault(
         "form: a doubted answer is recorded by a Send that meant another",
         "server/static/ticket.js",
         ' && this.find(".right").checked;',

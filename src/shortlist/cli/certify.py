@@ -58,8 +58,9 @@ def command(
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
 
     FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
-    conversions) or `mean`. Rows of the same arm add up; leave out a row of totals. With means,
-    say how large rewards can be, with --bounds, or how much they vary, with --variance.
+    conversions) or `mean`. Rows of the same arm add up; two with the same date (or day, label or block) are
+    refused. Leave out a row of totals. With means, say how large rewards can be, with --bounds, or how much
+    they vary, with --variance.
 
     The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
     not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
@@ -108,6 +109,7 @@ def command(
         else:
             sheet = read_results(data)
             sheet.refuse_sum()
+            sheet.refuse_doubles()
             problem = _question(sheet, bounds, variance, asked)
             blocks = _blocks(sheet, is_wanted=within_blocks)
             found, warning = _certified(sheet, problem, blocks)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--label",
-    help="Label of the rows, such as a date, if FILE has no such column.  [default: the name of FILE]",
+    help="Label of the rows, such as a date, for a FILE without such a column; rows with the same label are "
+    "replaced.  [default: the name of FILE]",
 )
 @click.option(
     "--block",
@@ -93,9 +94,18 @@ def _rows(session: "Session", file: Path, label: str | None, block: str | None, 
     from shortlist.session.feeding import rows_of_sheet
 
     name = "standard input" if str(file) == "-" else str(file)
-    label = label or ("" if str(file) == "-" else file.name)
+    default = "" if str(file) == "-" else file.name
+    no_effect = "--label has no effect. Omit it. To replace rows, use --yes."
     try:
-        return rows_of_sheet(session, data_of(file), label, worker, block or "")
+        return rows_of_sheet(
+            session,
+            data_of(file),
+            label or "",
+            worker,
+            block or "",
+            default_label=default,
+            label_has_no_effect=no_effect,
+        )
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{name}: {error}") from None
 
@@ -105,9 +115,8 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
     from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows, replaced_rows
     from shortlist.session.feeding import same_as_other_label
 
-    found = doubt_about_rows(session.history, rows)
-    if not found and label is None:
-        found = replaced_rows(session.history, rows)
+    replaced = "" if label else replaced_rows(session.history, rows)  # a label that is given is meant
+    found = " ".join(filter(None, (doubt_about_rows(session.history, rows), replaced)))
     if not found:
         return
     todo = "If the numbers are right, repeat the command with --yes."

@@ -286,7 +286,8 @@ class Feed(Strict):
 
     A row replaces an earlier one of its arm with the same label; `label` is for sheets without labels. Rows
     of a sheet that are far from the earlier ones of their arms, or have the numbers of another label, are
-    refused as data-entry errors, unless `insist`. To correct a sheet, send it with its label; with `insist`
+    refused as data-entry errors, unless `insist`; if `careful`, so are all rows like these, and rows that
+    would replace earlier ones with other numbers. To correct a sheet, send it with its label; with `insist`
     and another one it counts twice. `block` is for rows without one of their own.
     """
 
@@ -294,6 +295,7 @@ class Feed(Strict):
     sheet: Annotated[str, Field(max_length=10_000_000)] = ""
     label: Annotated[str, Field(max_length=200)] = ""
     insist: bool = False
+    careful: bool = False
     block: Annotated[str, Field(max_length=200)] = ""
     worker: Name | None = None
 

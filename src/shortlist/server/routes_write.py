@@ -34,7 +34,7 @@ from shortlist.server.requests import (
 from shortlist.server.responses import Begun, Done, FedReply, Given, Kept, Taken, returns
 from shortlist.server.strict_json import StrictRoute
 from shortlist.session.answers import Answers
-from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows
+from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_rows, replaced_rows
 from shortlist.session.feeding import FedRows, rows_of_sheet, same_as_other_label
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, entries_of, read_sheet
@@ -143,13 +143,29 @@ def _fed(wish: Feed, session: Session) -> dict[str, Any]:
     if bool(wish.rows) == bool(wish.sheet):
         raise InvalidProblem("give either `rows` or a `sheet`.")
     if wish.rows:
-        return _fed_rows(session, _rows(wish, session))
-    rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
-    if found := "" if wish.insist else doubt_about_rows(session.history, rows):
-        earlier = same_as_other_label(session.history, rows)[0]
-        todo = f" If it corrects that day, give it the label {earlier!r}. Insist only if it is another day."
-        raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added.{todo if earlier else ''}")
+        rows = _rows(wish, session)
+    else:
+        rows = rows_of_sheet(session, wish.sheet.encode(), wish.label, wish.worker or "", wish.block)
+    if (wish.sheet or wish.careful) and not wish.insist:
+        _second_look(session, rows, careful=wish.careful)
     return _fed_rows(session, rows)
+
+
+def _second_look(session: Session, rows: FedRows, *, careful: bool) -> None:
+    """Refuse rows that are probably a mistake; if `careful`, also those that would replace earlier ones."""
+    history = session.history
+    doubt, replaced = doubt_about_rows(history, rows), replaced_rows(history, rows) if careful else ""
+    said = [doubt, replaced, DATA_ENTRY_QUESTION, "Nothing was added."]
+    if earlier := same_as_other_label(history, rows)[0]:
+        said.append(
+            f"If it corrects that day, give it the label {earlier!r}. Insist only if it is another day."
+        )
+    elif replaced:
+        said.append(
+            "If it is another day, give it another label. Insist only if it corrects the earlier rows."
+        )
+    if doubt or replaced:
+        raise InvalidAnswers(" ".join(filter(None, said)))
 
 
 def _rows(wish: Feed, session: Session) -> FedRows:

@@ -16,6 +16,7 @@ DATA_ENTRY_QUESTION = "Is this a data-entry error?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
 _RARE = 1e-6  # if variances are unknown, a right answer is called far with at most this probability
 _FEWEST = 5  # rewards in a list, to tell one of them from the others
+_MOST_SHOWN = 5  # rows that would be replaced, with their numbers
 _ARMS = 3  # other arms, to tell a new one from them
 _FEWEST_VARIANCES = 2  # of other arms, to tell another one from them
 _UNEQUAL = 50.0  # times another true variance, at most
@@ -48,11 +49,31 @@ def replaced_rows(history: RunState, rows: FedRows) -> str:
     ]
     if not places:
         return ""
-    label, arm = rows.keys[places[0]]
+    labels = list(dict.fromkeys(rows.keys[place][0] for place in places))
+    under = f"the label {labels[0]}" if len(labels) == 1 else f"{len(labels)} labels, such as {labels[0]}"
+    shown = places if len(places) <= _MOST_SHOWN + 1 else places[:_MOST_SHOWN]
+    changes = [_replacement(history, rows, place) for place in shown]
+    if len(shown) < len(places):
+        changes.append(f"and {len(places) - len(shown)} more")
     return (
-        f"{len(places)} of {len(rows.keys)} rows would replace earlier ones, with other numbers, under the "
-        f"label {label}; the first is that of {history.problem.name(arm)}."
+        f"{len(places)} of {len(rows.keys)} rows would replace earlier ones, with other numbers, under "
+        f"{under}: {'; '.join(changes)}."
     )
+
+
+def _replacement(history: RunState, rows: FedRows, place: int) -> str:
+    """Return the old and the new numbers of a row that would be replaced."""
+    before, totals = history.fed[rows.keys[place]], rows.totals
+
+    def numbers(count: int, mean: float) -> str:
+        if not count:
+            return "nothing"
+        is_binary = history.problem.is_binary
+        return f"{round(count * mean):,} of {count:,}" if is_binary else f"mean {mean:g} of {count:,}"
+
+    old = numbers(before.count, before.mean)
+    new = numbers(int(totals.counts[place]), float(totals.means[place]))
+    return f"{history.problem.name(rows.keys[place][1])}, {old} before, {new} now"
 
 
 def _is_new(history: RunState, rows: FedRows, place: int) -> bool:

@@ -122,13 +122,24 @@ def checked_text(given: object, name: str) -> str:
     return given
 
 
-def rows_of_sheet(session: "Session", data: bytes, label: str, worker: str, block: str = "") -> FedRows:
-    """Return the rows of a CSV file; `label` is for rows of a file without labels, or blocks for labels.
+def rows_of_sheet(
+    session: "Session",
+    data: bytes,
+    label: str,
+    worker: str,
+    block: str = "",
+    *,
+    default_label: str = "",
+    label_has_no_effect: str = "the label has no effect. Omit it.",
+) -> FedRows:
+    """Return the rows of a CSV file; `label` is for a file without labels, or blocks for labels.
+
+    Such a file has the `default_label` if `label` is empty.
 
     Raises
     ------
     InvalidAnswers
-        If the file is invalid. The message names the line.
+        If the file is invalid, or has labels of its own and a `label` is given. The message names the line.
     """
     try:
         sheet = read_results(data)
@@ -139,9 +150,14 @@ def rows_of_sheet(session: "Session", data: bytes, label: str, worker: str, bloc
         if sheet.blocks is not None and block:
             raise InvalidAnswers(f"it has a column of blocks, and the block {block!r} was given as well.")
         own = sheet.labels or sheet.blocks
+        if own is not None and label:
+            raise InvalidAnswers(
+                f"it has labels of its own (column `{sheet.label_column}`), so {label_has_no_effect}"
+            )
+        label = label or default_label
         if own is None and not label:
             raise InvalidAnswers(
-                "it has no column `label` (or day); give a label, so that nothing counts twice."
+                "it has no column `label` (or day, or date); give a label, so that nothing counts twice."
             )
         problem = session.problem
         arms = sheet.arms_among([problem.name(arm) for arm in range(problem.n)])

@@ -61,6 +61,8 @@ class ResultSheet:
         A block for each row, if the sheet has such a column.
     places
         Where each row is, for messages: "line 3".
+    label_column
+        The name of the column of labels or, if there is none, of blocks; empty without both.
     """
 
     arms: tuple[str, ...]
@@ -71,6 +73,7 @@ class ResultSheet:
     labels: tuple[str, ...] | None
     blocks: tuple[str, ...] | None
     places: tuple[str, ...]
+    label_column: str
 
     def arms_among(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of the arms, which are given by name or, if no arm has that name, by number.
@@ -114,6 +117,18 @@ class ResultSheet:
             raise InvalidAnswers(
                 f"{where}: row {arm or 'without a name'} is the sum of all others; remove it."
             )
+
+    def refuse_doubles(self) -> None:
+        """Raise InvalidAnswers if two rows of an arm have the same label, such as a day delivered twice."""
+        labels = self.labels or self.blocks or ()
+        first: dict[tuple[str, str], str] = {}
+        for key, where in zip(zip(labels, self.arms, strict=False), self.places, strict=False):
+            if all(key) and first.setdefault(key, where) != where:
+                raise InvalidAnswers(
+                    f"there are two rows of {key[1]} with the label {key[0]!r}: {first[key]} and {where}. If "
+                    f"a day was delivered twice, remove one of them. Otherwise add their numbers up, or give "
+                    f"them different labels."
+                )
 
 
 def read_results(data: bytes) -> ResultSheet:
@@ -163,6 +178,7 @@ def read_results(data: bytes) -> ResultSheet:
         words("label"),
         words("block"),
         tuple(where for where, _ in rows[1:]),
+        columns.get("label", columns.get("block", ("", 0)))[0],
     )
 
 

@@ -222,13 +222,13 @@ async function feed() {
   const worker = get("worker").value.trim() || "somebody";
   const table = { sheet: get("sheet").value, label: get("label").value.trim() };
   const isSure = get("insist").checked && JSON.stringify(table) === doubtedTable;
-  const wish = { worker, ...table, insist: isSure };
+  const wish = { worker, ...table, insist: isSure, careful: true };
   try {
     const fed = await persist(() => talk(`${path}/feed`, wish));
     const { new: added, known, corrected } = fed.rows;
     const counts = `${counted(added, "row")} added, ${known} already known, ${corrected} corrected.`;
     tell("fed-said", [counts, ...fed.lines].join(" "));
-    get("sheet").value = "";
+    for (const key of ["sheet", "label"]) get(key).value = ""; // the next table is of another day
     doubtTable("");
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
