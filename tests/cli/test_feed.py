@@ -91,8 +91,12 @@ def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Cal
     assert done.status == 0
     assert "Best certified so far: video." in done.words
     assert "(asked: 0.01)" in done.words
-    assert "Can be dropped (at least one correct selection uses none of them): control." in done.words
-    assert "best divided among" in done.words
+    assert (
+        "Can be dropped (at least one correct selection uses none of them): control. If one of them is open "
+        "again later, it needs pulls again."
+    ) in done.words
+    assert "The next round asks for" in done.words
+    assert "It need not be the last round." in done.words
     assert "control" not in done.words.partition("best divided among")[2].partition(".")[0]
     assert "Best certified so far: video." in call("status", "page").words
     assert "5,000 fed" in call("status", "page").words
@@ -202,6 +206,79 @@ def test_a_label_that_has_no_effect_is_refused_and_is_no_consent_to_replace_rows
     assert "1 corrected" in call("feed", "page", "days.csv", "--yes").words
     plain = sheet(call, "mon", {"control": (1210, 49)})
     assert "1 corrected" in call("feed", "page", plain, "--label", "mon").words
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["arm,n,wins", "control,100,4", "short,101,9", "video,99,5", "Total,300,18"],
+        ["date,arm,n,wins", "m,control,50,1", "m,short,40,2", "m,Total,90,3", "t,short,7,1", "t,control,9,1"],
+        ["date,arm,n,wins", "m,control,50,1", "m,short,40,2", ",,106,5", "t,short,7,1", "t,control,9,1"],
+        ["arm,n,rate,clicks", "control,100,4%,4", "short,100,7%,7", "all,200,5.5%,11"],
+    ],
+)
+def test_a_row_of_totals_is_skipped_with_a_note(call: Calls, lines: list[str]) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    call.write("days.csv", "\n".join(lines))
+    done = call("feed", "page", "days.csv")
+    assert done.status == 0
+    (where,) = (k for k, line in enumerate(lines, 1) if any(name in line for name in ("Total", "all", ",,")))
+    name = "without a name" if ",," in lines[where - 1] else "all" if "all" in lines[where - 1] else "Total"
+    assert f"Row {name} (line {where}) is skipped: it is the sum of the others." in done.words
+    again = call("feed", "page", "days.csv", "--json").data
+    assert again["rows"] == {"new": 0, "known": len(lines) - 2, "corrected": 0}
+    assert again["skipped"].startswith(f"Row {name}")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["arm,n,wins", "control,100,4", "short,101,9", "Total,201,14"],
+        ["arm,n,wins", "control,100,4", "short,101,9", "Total,202,13"],
+        ["arm,n,wins", "control,100,4", "shrt,100,4"],
+        ["date,arm,n,wins", "m,control,50,1", "m,short,40,2", "t,Total,90,4"],
+    ],
+)
+def test_other_rows_of_no_arm_are_refused(call: Calls, lines: list[str]) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    call.write("days.csv", "\n".join(lines))
+    done = call("feed", "page", "days.csv")
+    assert done.status == 2
+    assert "there is no arm" in done.err
+    assert "the arms are control, short, video." in " ".join(done.err.split())
+
+
+def test_an_arm_with_the_sum_of_all_others_counts(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    file = sheet(call, "mon", {"control": (200, 9), "short": (100, 4), "video": (100, 5)})
+    data = call("feed", "page", file, "--json").data
+    assert (data["rows"]["new"], data["n_fed"], data["skipped"]) == (3, 400, "")
+
+
+def test_several_rows_of_totals_are_skipped(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    days = [f"{day},{row}" for day in DAYS for row in ("control,50,1", "short,40,2", "Total,90,3")]
+    call.write("week.csv", "\n".join(["date,arm,n,wins", *days, "Total,Total,630,21"]))
+    said = call("feed", "page", "week.csv").words
+    assert said.startswith("14 rows added under 7 labels.")
+    assert "8 rows are skipped, which are sums of others: Total (line 4), Total (line 7), " in said
+
+
+@pytest.mark.parametrize("n", [6, 7])
+def test_the_last_arm_is_named_if_it_is_only_one_more(call: Calls, n: int) -> None:
+    names = [f"arm {letter}" for letter in "abcdefg"[:n]]
+    call.write("page.toml", PAGE.replace('["control", "short", "video"]', json.dumps(names)))
+    call("begin", "page.toml")
+    file = sheet(call, "mon", dict.fromkeys(names, (300, 12)))
+    said = call("feed", "page", file).words
+    divided = said.partition("best divided among")[2].partition(". It need")[0]
+    assert (divided.count("%"), "and 2 more" in divided) == ((6, False) if n == 6 else (5, True))
+    unknown = " ".join(call("feed", "page", sheet(call, "tue", {"other": (300, 12)})).err.split())
+    assert f"the arms are {', '.join(names if n == 6 else [*names[:5], '...'])}." in unknown
 
 
 def test_so_does_an_answer_by_hand(call: Calls) -> None:

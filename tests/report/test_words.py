@@ -136,6 +136,6 @@ def test_a_certificate_names_arms_of_each_kind() -> None:
     many = sl.Problem(m=6, epsilon=0.1, delta=0.05, variances=[1.0] * 14, names=list("ABCDEFGHIJKLMN"))
     found = sl.certify(many, counts=[100_000] * 14, means=[*range(14)])
     assert status_words(found) == (
-        "For epsilon 0.1: in (certified): N, M, L, K, J, and 1 more; open (undecided): none; "
+        "For epsilon 0.1: in (certified): N, M, L, K, J, I; open (undecided): none; "
         "out (can be discarded): A, B, C, D, E, and 3 more."
     )

@@ -4,6 +4,24 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "sheets: a row of no arm is skipped although it is not the sum of the others",
+        "session/result_sheet.py",
+        "            return bool(hits[place] == hits[others].sum())\n",
+        "            return True\n",
+    ),
+    Fault(
+        "sheets: a misspelt arm with the numbers of the only other row is taken for a sum",
+        "session/result_sheet.py",
+        "if len(others) < 2 or not",
+        "if not",
+    ),
+    Fault(
+        "sheets: a row of totals for a date is not skipped",
+        "session/result_sheet.py",
+        "for others in (is_arm & (labels == labels[place]), is_arm)",
+        "for others in (is_arm,)",
+    ),
+    Fault(
         "data-entry errors: a careful request replaces earlier rows",
         "server/routes_write.py",
         'replaced_rows(history, rows) if careful else ""',

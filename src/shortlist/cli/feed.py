@@ -84,7 +84,7 @@ def command(
             _second_look(session, rows, file, label)
         count = session.feed_rows(rows)
         if as_json:
-            print_json(_dict(session, count))
+            print_json(_dict(session, count) | {"skipped": rows.skipped})
         else:
             _say(session, rows, count)
 
@@ -141,6 +141,8 @@ def _say(session: "Session", rows: "FedRows", count: "FedCount") -> None:
     labels = list(dict.fromkeys(rows.labels))
     under = f" under the label {labels[0]}" if len(labels) == 1 else f" under {len(labels)} labels"
     show_plain("; ".join(parts) + f"{under}.")
+    if rows.skipped:
+        show_plain(rows.skipped)
     for part in fed_text(session.history):
         show(part)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from shortlist.bounds import lower_bound
 from shortlist.measure import declared
 from shortlist.report.result_text import result_text
-from shortlist.report.text_format import counted, day, iso, mean_words, moment, percent
+from shortlist.report.text_format import counted, day, iso, mean_words, moment, n_shown, percent
 from shortlist.report.verdict import blocks_words, closer, saved_words, status_words
 from shortlist.report.worker_text import holding_words, worker_words
 from shortlist.session.lease_rules import holdings
@@ -246,7 +246,9 @@ def fed_lines(history: RunState) -> list[str]:
         said += f" {blocks_words(len({row.block for row in history.fed.values()}))}"
     lines = [*warned, f"Best certified so far: {_some(found.selected)}.", said]
     if dropped:
-        lines.append(f"Can be dropped (at least one correct selection uses none of them): {_some(dropped)}.")
+        later = "" if history.is_final else " If one of them is open again later, it needs pulls again."
+        said = f"Can be dropped (at least one correct selection uses none of them): {_some(dropped)}.{later}"
+        lines.append(said)
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]
 
 
@@ -258,13 +260,14 @@ def _totals_table(history: RunState) -> Table:
     for heading in compress(("status", "pulls", "successes", "mean"), (True, True, problem.is_binary, True)):
         table.add_column(heading, justify="left" if heading == "status" else "right", no_wrap=True)
     merits = np.nan_to_num(problem.merits(arms.means), nan=-np.inf)
-    for arm in np.argsort(-merits, kind="stable")[:_MOST_ROWS].tolist():
+    n_rows = n_shown(problem.n, _MOST_ROWS)
+    for arm in np.argsort(-merits, kind="stable")[:n_rows].tolist():
         pulls, mean = int(arms.pulls[arm]), float(arms.means[arm])
         hits = [f"{round(pulls * mean):,}" if pulls else ""] if problem.is_binary else []
         shown = mean_words(mean, problem.epsilon) if pulls else "-"
         table.add_row(Text(problem.name(arm)), arms.statuses[arm], f"{pulls:,}", *hits, shown)
-    if problem.n > _MOST_ROWS:
-        table.add_row(Text(f"and {problem.n - _MOST_ROWS:,} more", style="dim"))
+    if problem.n > n_rows:
+        table.add_row(Text(f"and {problem.n - n_rows:,} more", style="dim"))
     return table
 
 
@@ -274,13 +277,16 @@ def _next_words(history: RunState) -> list[str]:
     if not len(asked):
         return ["The answer is certified: no more results are needed."]
     shares = asked.counts / asked.counts.sum()
-    order = np.argsort(-shares, kind="stable")[:_MOST]
+    n_named = n_shown(len(asked), _MOST)
+    order = np.argsort(-shares, kind="stable")[:n_named]
     some = ", ".join(
         f"{history.problem.name(int(asked.arms[one]))} {100 * shares[one]:.0f} %" for one in order
     )
-    more = f", and {len(asked) - _MOST:,} more" if len(asked) > _MOST else ""
+    more = f", and {len(asked) - n_named:,} more" if len(asked) > n_named else ""
     pulls = counted(int(asked.counts.sum()), "pull")
-    return [f"Next: {pulls}, best divided among {some}{more}."]
+    return [
+        f"The next round asks for {pulls}, best divided among {some}{more}. It need not be the last round."
+    ]
 
 
 def fed_dict(history: RunState) -> dict[str, Any]:
@@ -300,7 +306,8 @@ def fed_dict(history: RunState) -> dict[str, Any]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    shown = names[: n_shown(len(names), _MOST_NAMED)]
+    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
 
 
 def _round(history: RunState, now: float) -> list[str]:

@@ -38,6 +38,11 @@ def counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
+def n_shown(n: int, most: int) -> int:
+    """Return how many of n things to name, if about `most` are: never all but one."""
+    return n if n <= most + 1 else most
+
+
 def percent(share: float) -> str:
     """Return a share in percent: 12 %, 0.3 %, below 0.1 %."""
     if 0 < share < 0.001:

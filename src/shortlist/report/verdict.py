@@ -6,7 +6,7 @@ from shortlist.certificates import Certificate, Guarantee, Scope
 from shortlist.certificates.certificate import IN, OPEN, OUT
 from shortlist.planning import row_of
 from shortlist.report.model import Report
-from shortlist.report.text_format import counted, large, percent, plain_name
+from shortlist.report.text_format import counted, large, n_shown, percent, plain_name
 from shortlist.result import Result
 from shortlist.strategies import strategy_for
 
@@ -85,8 +85,9 @@ def status_words(certificate: Certificate) -> str:
     for status, word in ((IN, "in (certified)"), (OPEN, "open (undecided)"), (OUT, "out (can be discarded)")):
         others = (arm for arm, one in enumerate(statuses) if one == status and arm not in best)
         own = chain((arm for arm in best if statuses[arm] == status), others)
-        names = ", ".join(plain_name(problem.name(arm)) for arm in islice(own, MOST_NAMED)) or "none"
-        n_more = statuses.count(status) - MOST_NAMED
+        n_named = n_shown(statuses.count(status), MOST_NAMED)
+        names = ", ".join(plain_name(problem.name(arm)) for arm in islice(own, n_named)) or "none"
+        n_more = statuses.count(status) - n_named
         parts.append(f"{word}: {names}" + (f", and {n_more:,} more" if n_more > 0 else ""))
     return f"For epsilon {problem.epsilon:g}: {'; '.join(parts)}."
 

@@ -111,6 +111,7 @@ class FedReply(Done):
     next: dict[str, int]
     n_fed: Count
     drift: str
+    skipped: str
 
 
 class Kept(Done):

@@ -195,7 +195,8 @@ def _fed_rows(session: Session, rows: FedRows) -> dict[str, Any]:
         return {
             "run": session.name,
             "rows": {"new": count.new, "known": count.known, "corrected": count.corrected},
-            "lines": fed_lines(history),
+            "lines": [*filter(None, (rows.skipped,)), *fed_lines(history)],
+            "skipped": rows.skipped,
             **fed_dict(history),
         }
 

@@ -37,12 +37,15 @@ class FedRows:
         The block of each row, such as a day; empty where there is none.
     worker
         Who fed them.
+    skipped
+        A sentence about rows of totals that were left out; empty without them.
     """
 
     totals: Totals
     labels: tuple[str, ...]
     blocks: tuple[str, ...]
     worker: str = ""
+    skipped: str = ""
 
     @property
     def keys(self) -> list[tuple[str, int]]:
@@ -142,7 +145,9 @@ def rows_of_sheet(
         If the file is invalid, or has labels of its own and a `label` is given. The message names the line.
     """
     try:
-        sheet = read_results(data)
+        problem = session.problem
+        names = [problem.name(arm) for arm in range(problem.n)]
+        sheet, skipped = read_results(data).without_sums(names)
         if sheet.labels is not None and not all(sheet.labels):
             raise InvalidAnswers(f"{sheet.places[sheet.labels.index('')]} has no label.")
         if sheet.blocks is not None and not all(sheet.blocks):
@@ -159,12 +164,12 @@ def rows_of_sheet(
             raise InvalidAnswers(
                 "it has no column `label` (or day, or date); give a label, so that nothing counts twice."
             )
-        problem = session.problem
-        arms = sheet.arms_among([problem.name(arm) for arm in range(problem.n)])
+        arms = sheet.arms_among(names)
         labels = label if own is None else list(own)
         moments = (sheet.means, sheet.variances, sheet.successes)
         blocks = block if sheet.blocks is None else list(sheet.blocks)
-        return session.fed_rows(arms, sheet.counts, *moments, labels, blocks, worker)
+        rows = session.fed_rows(arms, sheet.counts, *moments, labels, blocks, worker)
+        return replace(rows, skipped=skipped)
     except (InvalidAnswers, InvalidProblem, MeasurementFailed) as error:
         raise InvalidAnswers(f"{error} Nothing was added.") from None
 

@@ -9,9 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.errors import InvalidAnswers
 from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
 from shortlist.session.typed_numbers import sheet_count, sheet_number
@@ -40,6 +42,7 @@ _RATES = {
 }
 _DECIMAL = re.compile(r"[0-9]*\.?([0-9]*)")
 _COUNTS, _REALS = ("count", "successes"), ("mean", "sd", "variance")
+_MOST_NAMED = 5
 _NEAR = 0.01  # of the range of means: how near their mean is to that of all
 
 
@@ -80,18 +83,83 @@ class ResultSheet:
 
         Capital letters do not matter, unless names differ by them only.
         """
+        found = self._numbers_among(names)
+        for number, arm, where in zip(found, self.arms, self.places, strict=True):
+            if number < 0:
+                some = ", ".join(names if len(names) <= _MOST_NAMED + 1 else [*names[:_MOST_NAMED], "..."])
+                raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
+        return found
+
+    def _numbers_among(self, names: Sequence[str]) -> list[int]:
+        """Return the number of the arm of each row; -1 for names that are of no arm."""
         numbers = {name: number for number, name in enumerate(names)}
         folded = Counter(name.casefold() for name in names)
         alike = {name.casefold(): number for name, number in numbers.items() if folded[name.casefold()] == 1}
         found = []
-        for arm, where in zip(self.arms, self.places, strict=True):
+        for arm in self.arms:
             digits = int(arm) if arm.isascii() and arm.isdigit() and len(arm) < 10 else -1
             number = numbers.get(arm, alike.get(arm.casefold(), digits))
-            if not 0 <= number < len(names):
-                some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-                raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
-            found.append(number)
+            found.append(number if number < len(names) else -1)
         return found
+
+    def without_sums(self, names: Sequence[str]) -> tuple["ResultSheet", str]:
+        """Return the sheet without rows of totals, and a sentence that names them; it is empty without them.
+
+        Only a row is left out whose name is of no arm, and that has the sum of all rows of arms, or of those
+        with its label. At least two of them are needed.
+        """
+        numbers = np.array(self._numbers_among(names), dtype=np.int64)
+        labels = np.array(self.labels or self.blocks or [""] * len(self.arms))
+        is_arm = numbers >= 0
+        sums = [
+            place
+            for place in np.flatnonzero(~is_arm).tolist()
+            if any(
+                self._is_sum_of(place, np.flatnonzero(others))
+                for others in (is_arm & (labels == labels[place]), is_arm)
+            )
+        ]
+        if not sums:
+            return self, ""
+        named = [f"{self.arms[place] or 'without a name'} ({self.places[place]})" for place in sums]
+        if len(sums) == 1:
+            said = f"Row {named[0]} is skipped: it is the sum of the others."
+        else:
+            some = named if len(named) <= _MOST_NAMED + 1 else [*named[:_MOST_NAMED], "..."]
+            said = f"{len(sums)} rows are skipped, which are sums of others: {', '.join(some)}."
+        return self._taking([place for place in range(len(self.arms)) if place not in set(sums)]), said
+
+    def _is_sum_of(self, place: int, others: IntArray) -> bool:
+        counts = np.array(self.counts)
+        if len(others) < 2 or not counts[place] or counts[place] != counts[others].sum():
+            return False
+        if self.successes is not None:
+            hits = np.array(self.successes)
+            return bool(hits[place] == hits[others].sum())
+        means = np.array(self.means)
+        mean = float((counts[others] * means[others]).sum() / counts[place])
+        return bool(abs(means[place] - mean) <= _NEAR * np.ptp(means[others]))
+
+    def _taking(self, places: Sequence[int]) -> "ResultSheet":
+        """Return some of the rows."""
+
+        def some(column: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(column[place] for place in places)
+
+        def some_if(column: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+            return None if column is None else some(column)
+
+        return ResultSheet(
+            some(self.arms),
+            some(self.counts),
+            some_if(self.means),
+            some_if(self.successes),
+            some_if(self.variances),
+            some_if(self.labels),
+            some_if(self.blocks),
+            some(self.places),
+            self.label_column,
+        )
 
     def refuse_sum(self) -> None:
         """Raise InvalidAnswers if an arm has the sums of all others: spreadsheets end with such a row.
