@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -140,3 +141,25 @@ def test_errors_of_a_coroutine_are_retried_and_reported() -> None:
     tries = -(10**6)
     with pytest.raises(sl.MeasurementFailed, match="try again"):
         sl.select(flaky, PROBLEM, retries=0)
+
+
+def test_a_thread_gets_no_call_before_its_last_answer_is_stored() -> None:
+    begun, most, lock = 0, 0, threading.Lock()
+
+    class Slow(sl.Session):
+        def answer(self, *given: Any, **options: Any) -> None:
+            time.sleep(0.005)  # a store takes longer than a call
+            super().answer(*given, **options)
+
+    session = Slow(PROBLEM)
+
+    def measure(arm: int, items: list[int]) -> list[float]:
+        nonlocal begun, most
+        with lock:
+            begun += 1
+            most = max(most, begun - session.n_made)
+        return plain(arm, items)
+
+    found = sl.drive(session, measure, concurrency=4, pulls_per_call=1)
+    assert found.selected == sl.select(plain, PROBLEM).selected
+    assert most <= 4  # after a crash at most so many calls are repeated

@@ -481,6 +481,12 @@ FAULTS = (
         "is_one_by_one=False",
     ),
     Fault(
+        "items: threads get calls before their answers are recorded",
+        "execution/worker_pool.py",
+        "is_timed or is_here or is_recorded_first",
+        "is_timed or is_here",
+    ),
+    Fault(
         "async: any number of calls at once",
         "execution/async_calls.py",
         'n = CONCURRENCY if concurrency is None else whole_number(concurrency, "concurrency", 1, _MOST)',

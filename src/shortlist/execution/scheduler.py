@@ -37,7 +37,7 @@ from shortlist.execution.interrupts import Interrupt
 from shortlist.execution.lease_keeping import LEASE
 from shortlist.execution.retries import AT_ONCE, Retries
 from shortlist.execution.session_protocol import DrivenSession
-from shortlist.execution.tasks import Outcome, Task
+from shortlist.execution.tasks import Outcome, Task, joined
 from shortlist.execution.worker_pool import Workers
 from shortlist.measure import Calls, Source, Summaries
 from shortlist.session.answers import Answers
@@ -278,6 +278,12 @@ class _RoundScheduler:
         self.scores: dict[int, Scored] = {}  # by call, until it is recorded
         self.error: MeasurementFailed | None = None
 
+    @property
+    def is_by_block(self) -> bool:
+        """Whether every task is one block, since every answer is to be recorded at once."""
+        is_lockstep = self.job.session.problem.is_lockstep and self.call_plan.together == 1
+        return self.job.policy.is_one_by_one and not (self.job.is_each or is_lockstep)
+
     def _affordable(self, budget: float) -> BoolArray:
         """Return which calls a budget pays for.
 
@@ -354,7 +360,8 @@ class _RoundScheduler:
             if not self.under_way:
                 self._submit(self.suspects.popleft())
             return
-        room = self.job.workers.room(is_timed=self.job.policy.timeout is not None)
+        policy = self.job.policy
+        room = self.job.workers.room(is_timed=policy.timeout is not None, is_one_by_one=policy.is_one_by_one)
         room -= len(self.late) + len(self.job.hanging)
         if room <= 0 and not self.under_way:
             hanging = [blocks for blocks, _ in self.late.values()]
@@ -365,7 +372,7 @@ class _RoundScheduler:
         while self.n_todo and len(self.under_way) < room and not (self.error or self.suspects):
             if self.job.interrupt.is_wanted or time.monotonic() < self.job.held_until:
                 return
-            self._submit(self._next())
+            self._submit(self._next(room - len(self.under_way)))
         if self.may_run_ahead and not (self.n_todo or self.error or self.suspects):
             self._run_ahead()
 
@@ -434,8 +441,12 @@ class _RoundScheduler:
         if self.job.progress is not None:
             self.job.progress()
 
-    def _next(self) -> range:
-        """Remove the blocks of the next task from the pending blocks, and return them."""
+    def _next(self, room: int) -> range:
+        """Remove the blocks of the next task from the pending blocks, and return them.
+
+        If every answer is recorded at once, each block is a task: these are then the blocks of up to `room`
+        tasks, which are leased together.
+        """
         blocks = self.todo.popleft()
         first, stop = self.call_plan.bounds(blocks[:1])
         pulls = int(self.call_plan.calls(first, stop).counts.sum())
@@ -443,7 +454,9 @@ class _RoundScheduler:
         if self.job.session.problem.is_lockstep and self.call_plan.together == 1:
             starts = self.call_plan.calls(*self.call_plan.bounds(blocks)).first_pulls
             size = int((starts == starts[0]).sum())  # all arms of a block, one after the other
-        elif not (self.job.policy.is_one_by_one or self.job.is_each):
+        elif self.is_by_block:
+            size = room
+        elif not self.job.is_each:
             size = self.job.pace.blocks(stop - first, pulls, self.n_todo, self.job.workers.n)
         if size < len(blocks):
             self.todo.appendleft(blocks[size:])
@@ -454,7 +467,8 @@ class _RoundScheduler:
     def _submit(self, blocks: range) -> None:
         """Submit a task, without calls that others measure already."""
         for own in self._claimed(blocks):
-            self._hand_out(own)
+            for task in (own[place : place + 1] for place in range(len(own))) if self.is_by_block else (own,):
+                self._hand_out(task)
 
     def _claimed(self, blocks: range) -> list[range]:
         """Return which of some blocks have calls that no other worker makes or has made."""
@@ -529,6 +543,7 @@ class _RoundScheduler:
             due = min([due, *(at for at, _ in self.waiting[:1]), *self._holding()])
         waiting = None if due == np.inf else max(0.0, due - now)
         done = wait((*self.under_way, *self.late, *self.job.ahead), waiting, FIRST_COMPLETED).done
+        ended: list[tuple[range, Outcome]] = []
         broken: list[range] = []
         reason: BaseException | None = None
         for future in done:
@@ -538,12 +553,13 @@ class _RoundScheduler:
             blocks = (self.under_way.pop(future, None) or self.late.pop(future))[0]
             error = _cancelled() if future.cancelled() else future.exception()
             if error is None:
-                self._take(blocks, future.result())
+                ended.append((blocks, future.result()))
             elif isinstance(error, BrokenExecutor):
                 broken.append(blocks)
                 reason = error
             else:
                 self._not_done(blocks, error)
+        self._take_all(ended)
         if reason is not None:
             self._replace(reason, broken)
         self._give_up_overdue()
@@ -557,6 +573,17 @@ class _RoundScheduler:
         """Wait for the end of a pause while nothing is running; an interrupt ends it immediately."""
         due = min([*(at for at, _ in self.waiting[:1]), *self._holding()], default=-np.inf)
         self.job.sleep_until(due)
+
+    def _take_all(self, ended: list[tuple[range, Outcome]]) -> None:
+        """Record the answers of tasks; single calls that have ended at the same time are written together."""
+        is_alike = self.is_by_block and len({blocks for blocks, _ in ended}) == len(ended)
+        whole = [one for one in ended if is_alike and not one[1].errors]
+        if len(whole) > 1 and self.job.not_recorded is None:
+            numbers = [self.call_plan.numbers(*self.call_plan.bounds(blocks)) for blocks, _ in whole]
+            self._tell_calls(np.concatenate(numbers), joined([outcome for _, outcome in whole]))
+            ended = [one for one in ended if one[1].errors]
+        for blocks, outcome in ended:
+            self._take(blocks, outcome)
 
     def _take(self, blocks: range, outcome: Outcome) -> None:
         """Record the answers of a task; retry its last block if a call in it failed."""
@@ -655,7 +682,10 @@ class _RoundScheduler:
 
     def _tell(self, first: int, outcome: Outcome, is_known: BoolArray | None = None) -> None:
         """Record the answers to calls from a position on: all of them, or those that are known."""
-        numbers = self.call_plan.numbers(first, first + len(outcome.means))
+        self._tell_calls(self.call_plan.numbers(first, first + len(outcome.means)), outcome, is_known)
+
+    def _tell_calls(self, numbers: IntArray, outcome: Outcome, is_known: BoolArray | None = None) -> None:
+        """Record the answers to calls, given their numbers."""
         is_new = self.is_wanted[numbers] if is_known is None else self.is_wanted[numbers] & is_known
         if not self.job.session.is_private:
             is_new = is_new & self.is_held[numbers]  # a block is measured whole: others have its other calls

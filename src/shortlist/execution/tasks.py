@@ -77,6 +77,16 @@ class Outcome:
         return replace(self, means=self.means[n_calls:], variances=self.variances[n_calls:], scores=scores)
 
 
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of the calls of several tasks, none of which failed."""
+    means, variances = (
+        np.concatenate([getattr(one, column) for one in outcomes]) for column in ("means", "variances")
+    )
+    has_scores = all(one.scores is not None for one in outcomes)
+    scores = [call for one in outcomes for call in one.scores or ()] if has_scores else None
+    return Outcome(means, variances, scores=scores)
+
+
 Record: TypeAlias = Callable[[Outcome, BoolArray], bool]
 """Records some calls of an outcome that is not complete; returns whether to go on."""
 

@@ -64,10 +64,15 @@ class Workers:
         """Return a context in which processes may start: our own pools start them with the first tasks."""
         return deaf_to_interrupts() if self.is_own else nullcontext()
 
-    def room(self, *, is_timed: bool) -> int:
-        """Return the maximum number of running tasks; with a timeout, no task should wait for another."""
+    def room(self, *, is_timed: bool, is_one_by_one: bool = False) -> int:
+        """Return the maximum number of running tasks.
+
+        With a timeout, no task should wait for another. If every answer is to be recorded at once
+        (`is_one_by_one`), a thread gets no call before its last answer is recorded.
+        """
         is_here = isinstance(self.executor, InThisThread)
-        return self.n if is_timed or is_here else self.n * _IN_FLIGHT
+        is_recorded_first = is_one_by_one and isinstance(self.executor, ThreadPoolExecutor)
+        return self.n if is_timed or is_here or is_recorded_first else self.n * _IN_FLIGHT
 
     def replace(self) -> bool:
         """Replace a broken executor by a new one; return whether that was possible."""
