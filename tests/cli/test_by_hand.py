@@ -227,18 +227,56 @@ def test_tell_reports_what_it_took(trial: Calls) -> None:
 def test_a_contradiction_is_reported_and_the_first_answer_stands(trial: Calls) -> None:
     rows = trial.sheet()
     trial.tell([rows[0] | {"mean": 0.25}])
-    done = trial.tell([rows[0] | {"mean": 0.75}])
+    done = trial.tell([rows[0] | {"mean": 0.75}], "--yes")
     assert done.status == 0
     assert "0 answers added; 1 in conflict with earlier ones, which are kept." in done.words
     ticket = rows[0]["ticket"]
     assert done.err == (
         f"Warning: {ticket} (north) already has the mean 0.25, and the file says 0.75; the first is kept.\n"
     )
-    data = trial.tell([rows[0] | {"mean": 1.0}], "--json", "--worker", "bob").data
+    data = trial.tell([rows[0] | {"mean": 1.0}], "--json", "--yes", "--worker", "bob").data
     assert data["conflicts"] == [{"ticket": ticket, "kept": 0.25, "refused": 1.0}]
     assert (data["taken"], data["known"], data["conflicting"]) == (0, 0, 1)
     status = trial("status", "trial")
     assert f"Conflict: {ticket} keeps mean 0.25; bob sent 1 later." in status.words
+
+
+def test_a_sheet_in_conflict_is_refused_while_the_first_answer_can_be_withdrawn(trial: Calls) -> None:
+    rows = with_means(trial.sheet())
+    trial.tell([rows[0] | {"mean": 0.25}])
+    corrected = [rows[0] | {"mean": 0.75}, *rows[1:]]
+    refused = trial.tell(corrected)
+    command = f'shortlist withdraw trial {rows[0]["ticket"]} --why "..."'
+    assert refused.status == 2
+    assert refused.err == (
+        f"Error: answers.csv: line 2: north has 0.25, the file says 0.75. To correct it: `{command}`, then "
+        "tell this file again. To keep 0.25, repeat the command with --yes. Nothing was added.\n"
+    )
+    assert trial("status", "trial", "--json").data["n_open"] == 3 - 1
+    assert trial("withdraw", "trial", rows[0]["ticket"], "--why", "typed wrong").status == 0
+    assert "3 answers added." in trial.tell(corrected).words
+    late = trial.tell([rows[0] | {"mean": 0.25}])
+    assert late.status == 0
+    assert "the first is kept, since its round was decided." in late.err
+    assert "`shortlist docs by-hand` says under Conflicts how to correct it." in late.err
+
+
+def test_a_conflict_with_an_answer_that_was_withdrawn_is_none(trial: Calls) -> None:
+    row = trial.sheet()[0]
+    trial.tell([row | {"mean": 0.25}])
+    trial.tell([row | {"mean": 0.75}], "--yes")
+    assert "Conflict: " in trial("status", "trial").words
+    trial("withdraw", "trial", row["ticket"], "--why", "wrong bag")
+    trial.tell([row | {"mean": 0.75}], "--worker", "bob")
+    status = trial("status", "trial")
+    assert "Conflict" not in status.words
+    assert f"Withdrawn: the mean 0.25 of {row['ticket']} (north), by " in status.words
+    assert ", because: wrong bag" in status.words
+    data = trial("status", "trial", "--json").data
+    assert (data["conflicts"], [one["mean"] for one in data["withdrawn"]]) == ([], [0.25])
+    assert trial("replay", "trial").status == 0
+    trial.tell([row | {"mean": 0.25}], "--yes")
+    assert "keeps mean 0.75" in trial("status", "trial").words
 
 
 def test_a_file_may_have_answers_of_several_rounds(trial: Calls) -> None:
@@ -439,7 +477,7 @@ def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial:
     assert len((trial.folder / "tickets.csv").read_text().splitlines()) == 3, "two tickets are left"
     trial.write("tickets.csv", "\n".join([lines[0], lines[1] + "0.5"]))  # a correction of what was told
     assert "has 1 answer that the run was not told" in trial("ask", "trial", "-o", "tickets.csv").err
-    assert "in conflict" in trial("tell", "trial", "tickets.csv").out
+    assert "in conflict" in trial("tell", "trial", "tickets.csv", "--yes").out
     assert trial("ask", "trial", "-o", "tickets.csv").status == 0, "the conflict is recorded"
     trial.write("letter.csv", "Dear Ann")
     other = trial("ask", "trial", "-o", "letter.csv")
@@ -493,7 +531,7 @@ def test_no_name_controls_the_terminal(strange: Calls) -> None:
     assert "a?[2Jb" in strange("ask", "trial").out
     strange.tell([row | {"mean": float("[2J" in row["name"])} for row in rows])
     row = next(row for row in rows if "[2J" in row["name"])
-    warned = strange.tell([row | {"mean": 0.5}])
+    warned = strange.tell([row | {"mean": 0.5}], "--yes")
     assert "(a?[2Jb) already has" in warned.err
     wrong = strange.tell([row | {"mean": 0.5, "pulls": 1}])
     said = [warned, wrong, *(strange(*words) for words in (["ask", "trial"], ["status", "trial"], ["list"]))]
@@ -584,7 +622,7 @@ def test_the_same_answer_rounded_by_a_spreadsheet_is_no_contradiction(trial: Cal
         assert "0 answers added; 1 already known." in done.words
     (told,) = trial("export", "trial", "--json").data["answers"]
     assert "1 already known" in trial.tell([row | {"mean": f"{told['mean']:.15g}"}]).words
-    assert "1 in conflict" in trial.tell([row | {"mean": f"{told['mean']:.11g}1"}]).words
+    assert "1 in conflict" in trial.tell([row | {"mean": f"{told['mean']:.11g}1"}], "--yes").words
 
 
 # --- pilots ---------------------------------------------------------------------------------------
@@ -657,6 +695,55 @@ def test_with_unknown_variances_a_slip_is_doubted_once_and_taken_when_confirmed(
     late = call("withdraw", "trial", rows[-1]["ticket"], "--why", "typed wrong")
     assert late.status == 2
     assert "begin another run with the same file and strategy" in late.err
+
+
+def lab(call: Calls) -> list[dict[str, Any]]:
+    """Return the tickets of a run of six arms with unknown variances."""
+    call.write("lab.toml", PILOT.replace("pilot = 10\nn = 2", "n = 6"))
+    call("begin", "lab.toml", "--strategy", "paired-race", "--name", "trial")
+    return [*call.sheet()]
+
+
+def test_a_slip_in_the_first_answers_is_doubted_when_others_arrive(call: Calls) -> None:
+    """It cannot be doubted alone; later it is compared with the others, before its round is decided."""
+    rows = lab(call)
+    answers = [row | {"mean": 43 + 0.25 * int(row["arm"]), "variance": 6.0} for row in rows]
+    slip = answers[2] | {"mean": 422.25}
+    assert "1 answer added" in call.tell([slip]).words
+    others = [row for row in answers if row["arm"] != "2"]
+    refused = call.tell(others)
+    command = f'shortlist withdraw trial {slip["ticket"]} --why "..."'
+    assert refused.status == 2
+    assert refused.err == (
+        "Error: answers.csv: arm-2 has the mean 422.25, far from those of 5 other arms (median 43.875). Is "
+        f"this a data-entry error? If it is wrong: `{command}`; if it is right, repeat the command with "
+        "--yes. Nothing was added.\n"
+    )
+    assert call("status", "trial", "--json").data["n_open"] == 5
+    assert call("withdraw", "trial", slip["ticket"], "--why", "lost commas").status == 0
+    assert "6 answers added" in call.tell(answers).words
+
+
+def test_an_earlier_answer_is_doubted_once_and_again_before_its_round_is_decided(call: Calls) -> None:
+    rows = lab(call)
+    answers = [row | {"mean": 43 + 0.25 * int(row["arm"]), "variance": 6.0} for row in rows]
+    call.tell([answers[0] | {"mean": 422.25}])
+    for row in answers[1:3]:
+        assert call.tell([row]).status == 0, "three arms are too few to compare"
+    assert "arm-0 has the mean 422.25" in call.tell([answers[3]]).err
+    assert call.tell([answers[3]], "--yes").status == 0
+    assert call.tell([answers[4]]).status == 0, "it was confirmed"
+    assert "arm-0 has the mean 422.25" in call.tell([answers[5]]).err, "nothing can be withdrawn later"
+    assert call.tell([answers[5]], "--yes").status == 0
+    warned = call("report", "trial").words
+    assert "arm-0 has the mean 422.25, far from those of 5 other arms" in warned
+
+
+def test_an_earlier_variance_far_above_all_others_is_doubted_when_they_arrive(call: Calls) -> None:
+    rows = lab(call)
+    answers = [row | {"mean": 43 + 0.25 * int(row["arm"]), "variance": 6.0} for row in rows]
+    assert call.tell([answers[0] | {"variance": 1e7}]).status == 0
+    assert "arm-0 has the sample variance 1e+07, far above those of other arms" in call.tell(answers[1:]).err
 
 
 # --- without reissue ------------------------------------------------------------------------------

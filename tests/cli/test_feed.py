@@ -469,7 +469,10 @@ def test_withdraw_takes_an_answer_back(call: Calls) -> None:
     assert late.status == 2
     assert "was decided" in late.err
     found = call("report", "trial", "--json").data["findings"]
-    assert any("2 answers withdrawn: north in round 0, 1: wrong scale" in one["words"] for one in found)
+    (said,) = [
+        one["words"] for one in found if "2 answers withdrawn: 1 of north in round 0, by " in one["words"]
+    ]
+    assert ", because: wrong scale; 1 of south in round 0, by " in said
     assert call("withdraw", "trial", "nonsense", "--why", "x").status == 2
 
 

@@ -664,3 +664,33 @@ def test_told_events_say_who_told_them(tmp_path: Path) -> None:
         client.post("/runs/trial/tell", json={"worker": "ann", "answers": answers_of(tickets)})
     records = [record.event for record in open_store(path).read("trial")]
     assert [event.worker for event in records if isinstance(event, Told)] == ["ann"]
+
+
+def test_a_slip_that_was_recorded_is_doubted_when_others_arrive_unless_it_is_confirmed() -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 6}
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "lab", "question": question})
+        tickets = client.post("/runs/lab/ask", json={"worker": "a"}).json()["tickets"]
+        answers = [
+            {"ticket": one["ticket"], "mean": mean, "variance": 4.0}
+            for one, mean in zip(tickets, [483.1, 40, 48, 44, 43, 45], strict=True)
+        ]
+
+        def tell(some: list[Any], **how: Any) -> httpx.Response:
+            return client.post("/runs/lab/tell", json={"worker": "a", "answers": some, "careful": True} | how)
+
+        assert tell(answers[:1]).status_code == 200
+        said = trouble_of(tell(answers[1:]), 422)["message"]
+        assert said.startswith("arm-0 has the mean 483.1, far from those of 5 other arms (median 44.5).")
+        slip = answers[0]["ticket"]
+        assert f"withdraw ticket {slip}; if it is right, list the ticket in `confirmed`." in said
+        assert "--yes" not in said
+        assert client.get("/runs/lab.json").json()["n_open"] == 5
+        other = trouble_of(tell([answers[0] | {"mean": 48.31}]), 422)["message"]
+        assert (
+            f"entry 1: arm-0 has 483.1, and this answer is 48.31. To correct it, withdraw ticket {slip},"
+            in other
+        )
+        wrong = [answers[1] | {"mean": 4000}, *answers[2:]]
+        assert "--yes" not in trouble_of(tell(wrong, confirmed=[slip]), 422)["message"], "others are checked"
+        assert tell(answers[1:], confirmed=[slip]).json()["taken"] == 5

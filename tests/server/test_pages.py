@@ -1149,3 +1149,107 @@ def test_what_is_typed_while_answers_are_sent_is_not_what_was_doubted(serving: S
     cards.nth(0).locator(".rewards").fill(f"{near} 71")
     page.click("#send")
     expect(cards.nth(0).get_by_label("The reward 71 is right")).to_be_visible()
+
+
+def lab(serving: Serving, tab: OpenRun, run: str) -> Page:
+    """Return the form of a run of six arms with unknown variances, with tickets taken."""
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 6}
+    serving.post("/runs", name=run, question=question)
+    page = tab(f"{serving.url}/runs/{run}/answer", PHONE, refused="of 422", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    expect(spot(page, ".ticket")).to_have_count(6)
+    page.check("input[value=mean]")
+    return page
+
+
+def enter(page: Page, place: int, mean: str) -> None:
+    card = spot(page, ".ticket").nth(place)
+    card.locator(".mean").fill(mean)
+    card.locator(".variance").fill("4")
+
+
+def test_a_recorded_answer_is_doubted_when_others_arrive(serving: Serving, tab: OpenRun) -> None:
+    page = lab(serving, tab, "late doubt")
+    enter(page, 0, "483.1")
+    page.click("#send")
+    expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
+    for place, mean in enumerate(("40", "48", "44", "43", "45"), 1):
+        enter(page, place, mean)
+    page.click("#send")
+    asked = spot(page, "#earlier-said")
+    expect(asked).to_have_text(
+        "arm-0 has the mean 483.1, far from those of 5 other arms (median 44.5). Is this a data-entry error? "
+        "That is the recorded answer: withdraw it, or tick the box."
+    )
+    expect(spot(page, "#sent-said")).to_have_text("5 answers not sent: see above.")
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    assert serving.facts("/runs/late doubt.json")["n_open"] == 5
+    page.click("#send")
+    expect(asked).to_contain_text("Is this a data-entry error?")
+    part = spot(page, "#earlier")
+    part.locator(".correction button").click()
+    expect(asked).to_have_text("Say why the recorded answer is wrong, for the log.")
+    part.get_by_label("Why is the recorded answer wrong?").fill("lost the point")
+    part.locator(".correction button").click()
+    expect(part).to_be_hidden()
+    expect(spot(page, ".ticket")).to_have_count(6)
+    place = spot(page, ".ticket .arm").all_inner_texts().index("arm-0")
+    enter(page, place, "48.31")
+    page.click("#send")
+    expect(spot(page, "#sent-said")).to_contain_text("6 added.")
+
+
+def test_a_recorded_answer_that_is_right_although_far_is_confirmed(serving: Serving, tab: OpenRun) -> None:
+    page = lab(serving, tab, "far right")
+    enter(page, 0, "483.1")
+    page.click("#send")
+    expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
+    for place, mean in enumerate(("40", "48", "44", "43", "45"), 1):
+        enter(page, place, mean)
+    page.click("#send")
+    page.get_by_label("arm-0 has the mean 483.1: that is right").check()
+    page.click("#send")
+    expect(spot(page, "#sent-said")).to_contain_text("5 added.")
+
+
+def test_a_recorded_card_is_corrected_while_its_round_is_open(serving: Serving, tab: OpenRun) -> None:
+    page = lab(serving, tab, "correct")
+    for place, mean in enumerate(("40", "48")):
+        enter(page, place, mean)
+    page.click("#send")
+    first, second = (spot(page, ".ticket").nth(place) for place in range(2))
+    expect(first).to_contain_text("✓ Recorded.")
+    first.get_by_role("button", name="Correct").click()
+    expect(first.get_by_label("Why is the recorded answer wrong?")).to_be_focused()
+    found = page.evaluate(LOOK)
+    assert (found["sticking_out"], found["faint"], page.evaluate(AUDIT)) == ([], [], [])
+    page.keyboard.type("wrong bag")
+    page.keyboard.press("Enter")
+    expect(first.locator(".result")).to_have_text(
+        "The recorded answer was withdrawn. Enter the right one, and send it."
+    )
+    enter(page, 0, "41")
+    page.click("#send")
+    expect(first).to_contain_text("✓ Recorded.")
+    (taken,) = serving.facts("/runs/correct.json")["withdrawn"]
+    assert (taken["mean"], taken["why"], taken["by"]) == (40, "wrong bag", "Ann")
+    ticket = second.locator(".code").inner_text()
+    serving.post("/runs/correct/withdraw", ticket=ticket, why="the wrong scale.", by="Bob")
+    expect(second.locator(".result")).to_have_text(
+        "The recorded answer was withdrawn: the wrong scale. Enter it again."
+    )
+    expect(second.locator(".mean")).to_be_editable()
+    ticket = spot(page, ".ticket").nth(2).locator(".code").inner_text()
+    other = {"ticket": ticket, "mean": 43.0, "variance": 4.0}
+    serving.post("/runs/correct/tell", worker="Bob", answers=[other])
+    enter(page, 2, "34")
+    page.click("#send")
+    third = spot(page, ".ticket").nth(2)
+    expect(third.locator(".result")).to_have_text("The recorded answer is 43, and this answer is 34.")
+    third.get_by_label("Why is the recorded answer wrong?").fill("digits swapped")
+    third.get_by_role("button", name="Withdraw it").click()
+    expect(third.locator(".result")).to_contain_text("was withdrawn. Enter the right one")
+    page.click("#send")
+    expect(third).to_contain_text("✓ Recorded.")

@@ -82,6 +82,36 @@ FAULTS = (
         "    if earlier := '':\n",
     ),
     Fault(
+        "data-entry errors: recorded answers are not compared with new ones",
+        "session/doubtful_answers.py",
+        "        if round.is_told[place] and place not in known\n",
+        "        if False\n",
+    ),
+    Fault(
+        "data-entry errors: a recorded answer that was confirmed is not doubted before its round is decided",
+        "session/doubtful_answers.py",
+        "    if is_new.sum() == round.n_missing:\n        known = {}\n",
+        "",
+    ),
+    Fault(
+        "data-entry errors: confirmed answers are doubted again",
+        "session/tell_sheet.py",
+        "            if (earlier.round, earlier.arm) in confirmed:\n",
+        "            if False:\n",
+    ),
+    Fault(
+        "conflicts: a sheet is not refused although the first answer can be withdrawn",
+        "session/tell_sheet.py",
+        "        for place in np.flatnonzero(is_in_conflict(history, given)).tolist():\n",
+        "        for place in []:\n",
+    ),
+    Fault(
+        "conflicts: one with an answer that was withdrawn is still shown",
+        "session/state.py",
+        "        self.conflicts = [one for one in self.conflicts if (one.round, one.arm) != _key(withdrawn)]",
+        "",
+    ),
+    Fault(
         "data-entry errors: no variance is far",
         "session/doubtful_answers.py",
         "    return far_variance\n",

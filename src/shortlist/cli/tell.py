@@ -28,7 +28,9 @@ _MOST_CONFLICTS = 10  # shown one by one
     type=click.Choice(["csv", "json"]),
     help="Format of FILE; by default detected from its name or first character.",
 )
-@click.option("--yes", is_flag=True, help="Accept answers that are far from all others.")
+@click.option(
+    "--yes", is_flag=True, help="Accept answers that are far from all others, and record conflicts."
+)
 @worker_option
 @store_option
 @json_option("what was added")
@@ -51,11 +53,15 @@ def command(
 
     If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
     from earlier ones of its arm is refused as a probable data-entry error, unless --yes is given. If
-    variances are unknown, two more answers are refused in this way: a reward that is very far from the other
-    rewards of its ticket, and the first mean of an arm if it is very far from the means of other arms.
-    Answers from standard input are not checked for data-entry errors, since programs write them. Telling the
-    same answer again is harmless. If a ticket already has a different answer, that answer is kept, and the
-    new one is recorded as a conflict. Late answers are accepted.
+    variances are unknown, three more answers are refused in this way: a reward that is very far from the
+    other rewards of its ticket, the first mean of an arm if it is very far from the means of other arms, and
+    a sample variance that is very far above those of other arms. FILE is also refused if it shows that an
+    answer told earlier in the same round is as far from the others.
+
+    Telling the same answer again is harmless. If a ticket has another answer, FILE is refused as long as
+    `shortlist withdraw` can take that answer back. With --yes, and if its round was decided, the first answer
+    is kept, and the new one is recorded as a conflict. Late answers are accepted. Answers from standard input
+    are not checked for data-entry errors and conflicts, since programs write them.
 
     \b
       shortlist tell trial ann.csv
@@ -82,7 +88,13 @@ def command(
         try:
             careful = is_by_hand and not yes
             told = tell_sheet(
-                session, store, entries, worker, lambda code: run_with_code(store, code), careful=careful
+                session,
+                store,
+                entries,
+                worker,
+                lambda code: run_with_code(store, code),
+                careful=careful,
+                withdraw=lambda ticket: f'{next_command("withdraw", run, ticket)} --why "..."',
             )
         except InvalidAnswers as error:
             raise InvalidAnswers(f"{name}: {error}") from None
@@ -142,12 +154,15 @@ def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
     from shortlist.escaping import printable
     from shortlist.session.sheet_format import ticket_text
 
+    now = session.history.round.number
     for one in conflicts[:_MOST_CONFLICTS]:
         ticket = ticket_text(session.code, one.round, one.arm)
         name = printable(session.problem.name(one.arm))
         say(
             f"Warning: {ticket} ({name}) already has the mean {one.kept:g}, and the file says "
-            f"{one.refused:g}; the first is kept."
+            f"{one.refused:g}; the first is kept{', since its round was decided' * (one.round < now)}."
         )
     if len(conflicts) > _MOST_CONFLICTS:
         click.echo(f"Warning: and {len(conflicts) - _MOST_CONFLICTS:,} more.", err=True)
+    if any(one.round < now for one in conflicts):
+        say("If a first answer was wrong: `shortlist docs by-hand` says under Conflicts how to correct it.")

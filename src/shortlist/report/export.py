@@ -94,15 +94,6 @@ def export_dict(log: RunLog) -> dict[str, Any]:
             }
             for (label, arm), row in history.fed.items()
         ],
-        "withdrawn": [
-            {
-                "ticket": ticket_text(history.began.code, one.round, one.arm),
-                "mean": one.mean,
-                "why": one.why,
-                "by": one.by,
-            }
-            for one in history.withdrawn
-        ],
         **refused_dict(history),
         "result": history.result.to_dict(),
     }

@@ -105,7 +105,7 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
 
 
 def refused_dict(history: RunState) -> dict[str, Any]:
-    """Return conflicts, scored failures and repeated answers of a run as plain data for JSON."""
+    """Return conflicts, withdrawals, scored failures and repeated answers of a run as data for JSON."""
     code = history.began.code
     return {
         "conflicts": [
@@ -116,6 +116,15 @@ def refused_dict(history: RunState) -> dict[str, Any]:
                 "worker": one.worker,
             }
             for one in history.conflicts
+        ],
+        "withdrawn": [
+            {
+                "ticket": ticket_text(code, one.round, one.arm),
+                "mean": one.mean,
+                "why": one.why,
+                "by": one.by,
+            }
+            for one in history.withdrawn
         ],
         "scored": [
             {
@@ -331,6 +340,14 @@ def _refused(history: RunState) -> list[str]:
         found.append(f"Conflict: {ticket} keeps mean {one.kept:g}; {by} sent {one.refused:g} later.")
     if len(history.conflicts) > _MOST:
         found.append(f"and {counted(len(history.conflicts) - _MOST, 'conflict')} more")
+    for taken in history.withdrawn[-_MOST:]:
+        ticket, name = ticket_text(code, taken.round, taken.arm), history.problem.name(taken.arm)
+        found.append(
+            f"Withdrawn: the mean {taken.mean:g} of {ticket} ({name}), by {worker_words(taken.by)}"
+            f"{', because: ' * bool(taken.why)}{taken.why}"
+        )
+    if len(history.withdrawn) > _MOST:
+        found.append(f"and {counted(len(history.withdrawn) - _MOST, 'earlier withdrawal')}")
     for score in history.scored[:_MOST]:
         ticket = ticket_text(code, score.ticket.round, score.ticket.arm)
         found.append(f"Scored: a pull of {ticket} failed and counts as {score.score:g}: {score.reason}")

@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.report.text_format import counted, percent, plain_name
 from shortlist.report.worker_text import worker_words
 from shortlist.result import Result
+from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, far_first_answers
 from shortlist.session.state import Correction, RunState
 
 _FEW = 5  # findings of one kind that are listed individually
@@ -33,7 +34,7 @@ def findings_of(result: Result, history: RunState | None = None) -> tuple[Findin
     found += [Finding(True, note.removeprefix("Warning: ")) for note in result.notes]
     if history is not None:
         found += _waiting(history) + _conflicts(history) + _repeats(history)
-        found += _withdrawn(history) + _corrected(history)
+        found += _withdrawn(history) + _corrected(history) + _far(history)
         found += _drift(history) or _variation(history)
         found += _suspended(history)
     found += _thin(result)
@@ -106,14 +107,22 @@ def _repeats(history: RunState) -> list[Finding]:
 def _withdrawn(history: RunState) -> list[Finding]:
     """List answers that were taken back."""
     said = [
-        f"{plain_name(history.problem.name(one.arm))} in round {one.round}, {one.mean:g}: "
-        f"{plain_name(one.why, 200)} ({worker_words(one.by)})"
+        f"{one.mean:g} of {plain_name(history.problem.name(one.arm))} in round {one.round}, by "
+        f"{worker_words(one.by)}{', because: ' * bool(one.why)}{plain_name(one.why, 200)}"
         for one in history.withdrawn
     ]
     if not said:
         return []
     what = f"{counted(len(said), 'answer')} withdrawn: {'; '.join(_few(said))}."
     return [Finding(True, f"{what} The guarantee assumes that none was withdrawn because of its value.")]
+
+
+def _far(history: RunState) -> list[Finding]:
+    """Warn about first answers that are far from those of other arms: probably data-entry errors."""
+    said = far_first_answers(history)
+    more = f" And {len(said) - _FEW:,} more." if len(said) > _FEW else ""
+    words = f"{plain_name(' '.join(said[:_FEW]), 1000)}{more} {DATA_ENTRY_QUESTION}"
+    return [Finding(True, words)] if said else []
 
 
 def _corrected(history: RunState) -> list[Finding]:

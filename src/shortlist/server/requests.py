@@ -170,12 +170,20 @@ class Failed(Strict):
 class Tell(Strict):
     """Answers to tickets: all rewards of each, or their mean; in a pilot with the sample variance.
 
-    If `careful`, answers that are far from all earlier ones of their arms are refused as probable data-entry
-    errors.
+    If `careful`, answers that are far from all others are refused as probable data-entry errors, and so are
+    those that differ from recorded ones which can still be withdrawn. If they show that a recorded answer is
+    far from all others, they are refused, unless its ticket is among those `confirmed`.
     """
 
     worker: Name
     careful: bool = False
+    confirmed: Annotated[
+        list[Annotated[str, Field(max_length=MOST_LETTERS)]],
+        Field(
+            max_length=_MOST_ARMS,
+            description="Tickets whose recorded answers are right, although they are far from all others.",
+        ),
+    ] = []
     answers: Annotated[list[Annotated[Any, _as(_ANSWER)]], Field(max_length=_MOST_ARMS)]
     scored: Annotated[list[Failed], Field(max_length=_MOST_ARMS)] = []
     again: Annotated[

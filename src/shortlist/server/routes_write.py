@@ -286,7 +286,9 @@ def _told(told: Tell, session: Session) -> dict[str, Any]:
     entries = entries_of(told.answers)
     scored = [_scored(session, one) for one in told.scored]
     again = [ticket_numbers(Entry("again", ticket), session.code) for ticket in told.again]
-    return _taken(session, entries, told.worker, scored=scored, again=again, careful=told.careful)
+    confirmed = [ticket_numbers(Entry("confirmed", ticket), session.code) for ticket in told.confirmed]
+    about = {"careful": told.careful, "confirmed": confirmed}
+    return _taken(session, entries, told.worker, scored=scored, again=again, **about)
 
 
 def _sheet_told(data: bytes, worker: str, careful: bool, session: Session) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
         facts = run_summary(log) | {
             key: status[key] for key in status if key not in ("run", "state", "question")
         }
-        for part in ("conflicts", "scored", "repeats"):
+        for part in ("conflicts", "withdrawn", "scored", "repeats"):
             facts[f"n_{part}"], facts[part] = len(status[part]), status[part][-_MOST_LISTED:]
         for score in facts["scored"]:
             score["reason"] = shortened(score["reason"], _LONGEST)

@@ -80,6 +80,12 @@ def is_recorded(history: RunState, given: Answers) -> BoolArray:
     return ~is_new & (~is_other | is_refused)
 
 
+def is_in_conflict(history: RunState, given: Answers) -> BoolArray:
+    """Return which answers differ from the recorded answer to their ticket."""
+    round = history.find(given.tickets.round)
+    return _compared(round, round.places(given.tickets.arms), given)[1]
+
+
 def _compared(round: Round, places: IntArray, given: Answers) -> tuple[BoolArray, BoolArray]:
     """Return which answers are the first of their ticket, and which differ from the first."""
     means, variances = given.means, given.variances

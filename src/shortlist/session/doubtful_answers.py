@@ -4,13 +4,15 @@ If variances are known, an answer is compared with the earlier ones of its arm. 
 what the run has shown so far: the rewards beside it, the earlier ones of its arm, and other arms.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.session.answers import Answers
 from shortlist.session.feeding import FedRows, same_as_other_label
-from shortlist.session.state import RunState
-from shortlist.tickets import Tickets
+from shortlist.session.state import Round, RunState
+from shortlist.tickets import Ticket, Tickets
 
 DATA_ENTRY_QUESTION = "Is this a data-entry error?"
 _FAR = 6.0  # standard errors; a right answer is that far off once in five hundred million
@@ -147,7 +149,7 @@ def doubt_about_answers(history: RunState, given: Answers) -> str:
             return f"{ticket.name}: {found}"
     if problem.items is not None:
         return ""
-    pulls, sums, freedom, squares = _seen(history)
+    pulls, sums, freedom, squares = _seen(history, history.rounds)
     variances = given.variances[new]
     far_variance = _far_variance(tickets, variances, freedom.copy(), squares.copy())
     fresh = np.flatnonzero(pulls[tickets.arms] == 0)
@@ -155,11 +157,7 @@ def doubt_about_answers(history: RunState, given: Answers) -> str:
     everything = np.full(problem.n, np.nan)
     everything[tickets.arms] = means
     everything[pulls > 0] = sums[pulls > 0] / pulls[pulls > 0]
-    with np.errstate(invalid="ignore"):
-        usual = (
-            float(np.nanmedian(np.where(freedom > 0, squares / freedom, np.nan))) if freedom.any() else 0.0
-        )
-    middle, width = _usual_means(everything[~np.isnan(everything)], float(np.sqrt(usual)))
+    middle, width = _usual_means(everything[~np.isnan(everything)], _usual_scale(freedom, squares))
     for ticket, mean in zip(tickets, means.tolist(), strict=True):
         if pulls[ticket.arm]:
             found = _far_from_own(
@@ -179,11 +177,87 @@ def doubt_about_answers(history: RunState, given: Answers) -> str:
     return far_variance
 
 
-def _seen(history: RunState) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+def doubts_about_earlier(history: RunState, given: Answers) -> list[tuple[Ticket, str]]:
+    """Return recorded answers of this round that new ones show to be far from all others, with the reasons.
+
+    The first answers of a round cannot be compared with anything. So they are compared when others arrive,
+    and all once more when new answers complete the round, since none can be withdrawn after that.
+    """
+    round, problem = history.round, history.problem
+    places = round.places(given.tickets.arms)
+    is_new = ~round.is_told[places]
+    if problem.knows_variances or problem.is_bounded or not is_new.any():
+        return []
+    known = _far_of_round(history, round, round.means, round.spreads)
+    if is_new.sum() == round.n_missing:
+        known = {}
+    means, spreads = round.means.copy(), None if round.spreads is None else round.spreads.copy()
+    means[places[is_new]] = given.means[is_new]
+    if spreads is not None:
+        spreads[places[is_new]] = given.variances[is_new]
+    far = _far_of_round(history, round, means, spreads)
+    return [
+        (round.tickets[place], found)
+        for place, found in far.items()
+        if round.is_told[place] and place not in known
+    ]
+
+
+def far_first_answers(history: RunState) -> list[str]:
+    """Return a sentence about each recorded answer of the first round that is far from all others."""
+    first = history.rounds[0]
+    if history.problem.knows_variances or history.problem.is_bounded or first.is_replaced:
+        return []
+    return list(_far_of_round(history, first, first.means, first.spreads).values())
+
+
+def _far_of_round(
+    history: RunState, round: Round, means: FloatArray, spreads: FloatArray | None
+) -> dict[int, str]:
+    """Return a sentence about each answer of a round that is far from those of other arms, by position.
+
+    Only the first answers of arms are compared. The means and sample variances are NaN without an answer.
+    """
+    if history.problem.items is not None:
+        return {}
+    pulls, sums, freedom, squares = _seen(history, history.rounds[: round.number])
+    there = np.flatnonzero(~np.isnan(means))
+    tickets = round.tickets.take(there)
+    variances = np.full(len(there), np.nan) if spreads is None else spreads[there]
+    found: dict[int, str] = {}
+    if _far_variance(tickets, variances, freedom.copy(), squares.copy()):
+        place = int(np.nanargmax(variances))
+        others = float(np.nanmax(np.delete(variances, place)))
+        found[int(there[place])] = (
+            f"{tickets[place].name} has the sample variance {variances[place]:g}, far above those of other "
+            f"arms, which are {others:g} or less."
+        )
+    _add_squares(freedom, squares, tickets, variances)
+    everything = np.full(history.problem.n, np.nan)
+    everything[tickets.arms] = means[there]
+    everything[pulls > 0] = sums[pulls > 0] / pulls[pulls > 0]
+    everything = everything[~np.isnan(everything)]
+    middle, width = _usual_means(everything, _usual_scale(freedom, squares))
+    is_far = (pulls[tickets.arms] == 0) & (np.abs(means[there] - middle) > width)
+    for place in np.flatnonzero(is_far).tolist():
+        found[int(there[place])] = (
+            f"{tickets[place].name} has the mean {means[there[place]]:g}, far from those of "
+            f"{len(everything) - 1:,} other arms (median {middle:g})."
+        )
+    return dict(sorted(found.items()))
+
+
+def _usual_scale(freedom: IntArray, squares: FloatArray) -> float:
+    """Return the root of the median of the arms' sample variances; 0 if none is known."""
+    known = freedom > 0
+    return float(np.sqrt(np.median(squares[known] / freedom[known]))) if known.any() else 0.0
+
+
+def _seen(history: RunState, rounds: Sequence[Round]) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
     """Return, by arm, how many rewards were told, and their sum; degrees of freedom, and sums of squares."""
     n = history.problem.n
     pulls, sums, freedom, squares = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n)
-    for round in history.rounds:
+    for round in rounds:
         places = np.flatnonzero(round.is_told)
         tickets = round.tickets.take(places)
         pulls[tickets.arms] += tickets.counts

@@ -234,7 +234,8 @@ class RunState:
     settings
         The measurement settings; None if no driver has started.
     conflicts, scored
-        Refused second answers, and scored failures, of answered tickets.
+        Refused second answers, and scored failures, of answered tickets. If the first answer was withdrawn,
+        the second is no longer one.
     repeats
         Second answers that are in the log although the first ones count; they are ignored.
     n_partial
@@ -562,6 +563,7 @@ class RunState:
         round.withdraw(place)
         self._n_told -= int(round.tickets.counts[place].sum())
         self.scored = [one for one in self.scored if (one.ticket.round, one.ticket.arm) != _key(withdrawn)]
+        self.conflicts = [one for one in self.conflicts if (one.round, one.arm) != _key(withdrawn)]
         self.withdrawn.append(withdrawn)
 
     def _ask_instead(self, problem: Problem) -> None:

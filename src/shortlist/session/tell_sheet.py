@@ -11,9 +11,13 @@ from shortlist.errors import InvalidAnswers, MeasurementFailed
 from shortlist.escaping import is_name
 from shortlist.measure import Call, Summary, check_answer, summary_of
 from shortlist.measure.shared_items import ids_of
-from shortlist.session.answer_events import is_recorded
+from shortlist.session.answer_events import is_in_conflict, is_recorded
 from shortlist.session.answers import Answers, check_rounding, check_variances
-from shortlist.session.doubtful_answers import DATA_ENTRY_QUESTION, doubt_about_answers
+from shortlist.session.doubtful_answers import (
+    DATA_ENTRY_QUESTION,
+    doubt_about_answers,
+    doubts_about_earlier,
+)
 from shortlist.session.session import Session
 from shortlist.session.sheet_format import Entry, read_sheet, ticket_text
 from shortlist.store import Conflict, MemoryStore, Scored, Store, Told, copy_run
@@ -247,6 +251,8 @@ def tell_sheet(
     scored: Sequence[Scored] = (),
     again: Sequence[tuple[int, int]] = (),
     careful: bool = False,
+    confirmed: Sequence[tuple[int, int]] = (),
+    withdraw: Callable[[str], str] | None = None,
 ) -> Taken:
     """Tell a session the answers of a sheet, which may cover several rounds.
 
@@ -265,7 +271,13 @@ def tell_sheet(
     again
         Rounds and arms of tickets that were measured, or tried, more than once.
     careful
-        Whether to refuse answers of the current round that are far from all others.
+        Whether to refuse answers of the current round that are far from all others, or differ from recorded
+        ones that can still be withdrawn; and all answers, if they show that a recorded one is far from all
+        others.
+    confirmed
+        Rounds and arms of recorded answers that are right although they are far from all others.
+    withdraw
+        Returns the command that withdraws the answer to a ticket, if messages may name commands.
 
     Raises
     ------
@@ -283,7 +295,7 @@ def tell_sheet(
         else:
             list(sheet.answers(session))
         if careful:
-            _refuse_doubtful(session, sheet)
+            _refuse_doubtful(session, sheet, confirmed, withdraw)
     except InvalidAnswers as error:
         raise InvalidAnswers(f"{error} Nothing was added.") from None
     try:
@@ -325,18 +337,58 @@ def run_with_code(store: Store, code: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _refuse_doubtful(session: Session, sheet: Sheet) -> None:
-    """Refuse new answers of this round that are far from all others."""
-    round = session.history.round
-    own = sheet.rounds.get(round.number)
-    for given in Sheet({round.number: own} if own else {}).answers(session):
-        if found := doubt_about_answers(session.history, given):
-            names = {session.problem.name(arm): entry.where for arm, entry in (own or {}).items()}
+def _refuse_doubtful(
+    session: Session,
+    sheet: Sheet,
+    confirmed: Sequence[tuple[int, int]],
+    withdraw: Callable[[str], str] | None,
+) -> None:
+    """Refuse answers of this round that are probably wrong, or show that a recorded one probably is."""
+    history = session.history
+    own = sheet.rounds.get(history.round.number, {})
+    insist = "repeat the command with --yes" if withdraw else "send it without `careful`"
+    for given in Sheet({history.round.number: own} if own else {}).answers(session):
+        for place in np.flatnonzero(is_in_conflict(history, given)).tolist():
+            _refuse_conflict(session, given, place, own, withdraw)
+        if found := doubt_about_answers(history, given):
+            names = {session.problem.name(arm): entry.where for arm, entry in own.items()}
             about = max((name for name in names if found.startswith(f"{name}: ")), key=len)
-            raise InvalidAnswers(
-                f"{names[about]}: {found} {DATA_ENTRY_QUESTION} If it is right, "
-                "repeat the command with --yes."
-            )
+            raise InvalidAnswers(f"{names[about]}: {found} {DATA_ENTRY_QUESTION} If it is right, {insist}.")
+        for earlier, found in doubts_about_earlier(history, given):
+            if (earlier.round, earlier.arm) in confirmed:
+                continue
+            text = ticket_text(session.code, earlier.round, earlier.arm)
+            if withdraw is None:
+                todo = f"withdraw ticket {text}; if it is right, list the ticket in `confirmed`."
+            else:
+                todo = f"`{withdraw(text)}`; if it is right, repeat the command with --yes."
+            raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} If it is wrong: {todo}")
+
+
+def _refuse_conflict(
+    session: Session,
+    given: Answers,
+    place: int,
+    entries: dict[int, Entry],
+    withdraw: Callable[[str], str] | None,
+) -> None:
+    """Refuse an answer that differs from the recorded one, which can still be withdrawn."""
+    round, ticket = session.history.round, given.tickets[place]
+    where = int(round.places(np.array([ticket.arm]))[0])
+    kept, new = float(round.means[where]), float(given.means[place])
+    what = ""
+    if kept == new and round.spreads is not None:
+        what, kept, new = "the variance ", float(round.spreads[where]), float(given.variances[place])
+    text = ticket_text(session.code, ticket.round, ticket.arm)
+    said = f"{entries[ticket.arm].where}: {ticket.name} has {what}{kept:.15g}, "
+    if withdraw is None:
+        said += f"and this answer is {new:.15g}. To correct it, withdraw ticket {text}, then send this again."
+    else:
+        said += (
+            f"the file says {new:.15g}. To correct it: `{withdraw(text)}`, then tell this file again. To "
+            f"keep {kept:.15g}, repeat the command with --yes."
+        )
+    raise InvalidAnswers(said)
 
 
 def _refuse_stray(sheet: Sheet, scored: Sequence[Scored]) -> None:

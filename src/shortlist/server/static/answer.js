@@ -1,6 +1,7 @@
 /** The form for answers by hand: take tickets, enter results, send them. */
 import { show } from "./bind.js";
 import { Following, Refused, persist, talk } from "./connection.js";
+import { offerWithdrawal } from "./correct.js";
 import { keep, kept } from "./drafts.js";
 import { counted, moment, name, sentence } from "./forms.js";
 import { whenSubmitted } from "./frame.js";
@@ -14,9 +15,13 @@ const room = `tickets.${main.dataset.code}`; // local storage key for the ticket
 const MOST_TAKEN = 10; // tickets, unless a number is entered
 const FEW_PULLS = 30; // of a ticket whose rewards are easily entered one by one
 const LONGEST_REASON = 80; // in a summary
+const EARLIER = /^(.*) (has the .*?), far .* withdraw ticket (\S+); if it is right, list the ticket/s; // a recorded answer is doubted
 /** @type {Card[]} */
 let cards = [];
 let isLimited = false; // whether a number of tickets was entered
+/** @type {Set<string>} */
+const confirmed = new Set(); // tickets whose recorded answers were doubted, and are right
+let earlier = ""; // the ticket of a recorded answer that is doubted: nothing is sent until that is settled
 let doubtedTable = ""; // a table that the server doubted: sent again only if its box is ticked
 
 function start() {
@@ -37,7 +42,46 @@ function start() {
   whenSubmitted(get("answers"), doing(send));
   if (get("feed")) whenSubmitted(get("feed"), doing(feed));
   for (const key of ["sheet", "label"]) get(key)?.addEventListener("input", () => doubtTable(""));
+  offerWithdrawal(get("earlier").querySelector(".correction"), {
+    path,
+    ticket: () => earlier,
+    by: worker,
+    say: (words) => tell("earlier-said", words, true),
+    then: () => {
+      doubtEarlier("");
+      return take("The recorded answer was withdrawn. Enter the right one, and send all.");
+    },
+  });
+  get("earlier-right").addEventListener("change", count);
   deal(kept(room, { tickets: [] }));
+}
+
+const worker = () => get("worker").value.trim();
+
+/** Show that a recorded answer is doubted; with an empty message, no longer. @param {string} message */
+function doubtEarlier(message) {
+  const [, arm, what, ticket] = EARLIER.exec(message) ?? ["", "", "", ""];
+  earlier = ticket;
+  get("earlier").hidden = !ticket;
+  get("earlier-right").checked = false;
+  get("earlier").querySelector(".correction").hidden = !ticket;
+  const reason = message.replace(/ If it is wrong: .*/s, "");
+  tell("earlier-said", ticket && `${reason} That is the recorded answer: withdraw it, or tick the box.`, true);
+  get("earlier-words").textContent = `${name(arm, 40)} ${what.split(",")[0]}: that is right`;
+}
+
+/** A recorded answer was withdrawn: its card takes another one. */
+function reopened() {
+  const left = cards.filter((card) => !card.isDone);
+  keep(room, { ...kept(room, {}), tickets: left.map((card) => card.ticket) });
+  choose(kept("entered") ?? usual());
+}
+
+/** Get the new state of the run after an answer was withdrawn here. @param {Card} card */
+async function withdrawn(card) {
+  reopened();
+  update(await persist(() => talk(`${path}.json`)));
+  focus(card);
 }
 
 /** Scroll what is focused to a place above the bar, not behind it. */
@@ -119,7 +163,7 @@ async function release() {
 function deal(asked) {
   const shown = new Map(cards.filter((card) => !card.isDone).map((card) => [card.ticket.ticket, card]));
   cards = asked.tickets.map(
-    (/** @type {any} */ ticket) => shown.get(ticket.ticket) ?? new Card(ticket, () => count()),
+    (/** @type {any} */ ticket) => shown.get(ticket.ticket) ?? new Card(ticket, () => count(), { path, by: worker, then: withdrawn }),
   );
   get("tickets").replaceChildren(...cards.map((card) => card.element));
   get("answers").hidden = !cards.length;
@@ -154,6 +198,8 @@ function count() {
 }
 
 async function send() {
+  if (earlier && get("earlier-right").checked) confirmed.add(earlier);
+  doubtEarlier("");
   const held = cards.filter((card) => card.isHeld);
   const ready = sendable();
   if (!ready.length) {
@@ -161,7 +207,7 @@ async function send() {
     return focus(held[0]);
   }
   tell("sent-said", "Sending …");
-  for (const card of ready) card.say("Sending …", "");
+  for (const card of ready) card.sending();
   const sums = { taken: 0, known: 0, conflicting: 0 };
   for (const card of ready.filter((card) => card.unclear)) card.refuse(card.unclear);
   const clear = ready.filter((card) => !card.unclear);
@@ -171,16 +217,27 @@ async function send() {
   for (const told of replies) {
     for (const key of /** @type {const} */ (["taken", "known", "conflicting"])) sums[key] += told[key];
   }
-  const wrong = ready.filter((card) => !card.isDone);
+  const unsent = earlier ? clear.filter((card) => !card.isDone && !card.why) : [];
+  for (const card of unsent) card.say("", "");
+  const wrong = ready.filter((card) => !card.isDone && !unsent.includes(card));
   const left = cards.filter((card) => !card.isDone);
   keep(room, left.length ? { ...kept(room, {}), tickets: left.map((card) => card.ticket) } : null);
   count();
   const isDone = replies.some((told) => told.is_done);
   const n_open = left.length - wrong.length - held.length;
   const said = [summary(sums, wrong, n_open, isDone), isDone ? "" : holding(held)].filter(Boolean).join(" ");
+  if (unsent.length) return asking(unsent.length);
   tell("sent-said", said, wrong.length + held.length > 0);
   focus(wrong[0] ?? held[0]);
   if (!left.length && !isDone && !sums.conflicting) await take(said);
+}
+
+/** Say that answers were not sent, since a recorded one is doubted. @param {number} n */
+function asking(n) {
+  tell("sent-said", `${counted(n, "answer")} not sent: see above.`, true);
+  clearBar();
+  get("earlier").scrollIntoView({ block: "nearest" });
+  get("earlier-right").focus({ preventScroll: true });
 }
 
 /** Send answers in one request, without those that are refused; return the response, or null if none was recorded.
@@ -190,11 +247,15 @@ async function record(some, careful) {
   while (some.length) {
     const answers = some.map((wish) => wish.answer);
     try {
-      const told = await persist(() => talk(`${path}/tell`, { worker, answers, careful }));
+      const told = await persist(() => talk(`${path}/tell`, { worker, answers, careful, confirmed: [...confirmed] }));
       for (const { card } of some) card.finish(told);
       return told;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      if (EARLIER.test(error.message)) {
+        doubtEarlier(error.message);
+        return null;
+      }
       const wrong = refused(some.map((wish) => wish.card), error.message);
       for (const { card, answer } of some) if (wrong.includes(card)) card.refuse(error.message, answer);
       some = some.filter((wish) => !wrong.includes(wish.card));
@@ -277,6 +338,7 @@ function update(facts) {
   if (!get("take")) return;
   if (!isLimited) get("limit").value = String(Math.max(1, Math.min(facts.n_open, MOST_TAKEN)));
   get("answers").classList.toggle("ended", facts.is_done);
+  if (cards.filter((card) => card.follow(facts)).length) reopened();
   if (facts.is_done) keep(room, null);
 }
 

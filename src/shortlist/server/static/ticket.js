@@ -1,17 +1,20 @@
 /** A ticket as a card: the request, the input fields, and the outcome. */
+import { offerWithdrawal } from "./correct.js";
 import { keep, kept } from "./drafts.js";
 import { counted, name, sentence } from "./forms.js";
 import { isUnclear, number, rewards, thousands } from "./parse.js";
 
 const FIELDS = ["mean", "variance", "rewards"];
 export const SLIP = /data-entry error/;
+const CONFLICT = / To correct it, withdraw ticket \S+, then send this again\./;
 const FAR = /^the (mean|reward) (\S+) /; // what is doubted, after the name of the arm
 
 /** @typedef {{ticket: string, name: string, pulls: number, needs_variances: boolean, items?: string[], seeds?: number[]}} Ticket */
 
 export class Card {
-  /** @param {Ticket} ticket @param {() => void} onInput */
-  constructor(ticket, onInput) {
+  /** @param {Ticket} ticket @param {() => void} onInput
+   * @param {{path: string, by: () => string, then: (card: Card) => any}} withdrawal */
+  constructor(ticket, onInput, withdrawal) {
     const pattern = /** @type {HTMLTemplateElement} */ (document.getElementById("ticket"));
     this.element = /** @type {HTMLElement} */ (pattern.content.firstElementChild?.cloneNode(true));
     this.ticket = ticket;
@@ -30,12 +33,28 @@ export class Card {
     this.find(".right").id = `${ticket.ticket}-right`;
     this.find(".right").setAttribute("aria-describedby", `${ticket.ticket}-result`);
     this.find(".right").addEventListener("change", onInput);
+    this.withdrawals = 0; // that the server has named
+    offerWithdrawal(this.find(".correction"), {
+      ...withdrawal,
+      ticket: () => ticket.ticket,
+      say: (words) => this.say(words, "error"),
+      then: () => {
+        this.reopen("The recorded answer was withdrawn. Enter the right one, and send it.");
+        return withdrawal.then(this);
+      },
+    });
+    this.find(".correct").addEventListener("click", () => this.correct());
     this.read();
   }
 
   /** @param {string} selector @returns {any} */
   find(selector) {
     return this.element.querySelector(selector);
+  }
+
+  /** The round of the ticket. */
+  get round() {
+    return Number(/-r(\d+)-a/.exec(this.ticket.ticket)?.[1]);
   }
 
   get room() {
@@ -158,15 +177,28 @@ export class Card {
     return why.startsWith(`${this.ticket.name}: `) ? why.slice(this.ticket.name.length + 2) : why;
   }
 
+  /** What the server said about another answer that was recorded. @param {string} words */
+  conflict(words) {
+    return words.replace(CONFLICT, "").trim().replace(`${this.ticket.name} has `, "The recorded answer is ");
+  }
+
+  /** Show that the answer is on its way. */
+  sending() {
+    this.why = "";
+    this.say("Sending …", "");
+  }
+
   /** Show why an answer was refused. @param {string} message @param {any} [sent] */
   refuse(message, sent = this.answer) {
     this.trust();
     const isSame = JSON.stringify(this.answer) === JSON.stringify(sent); // not edited while it was sent
     const advice = isSame ? " If it is right, tick the box and send it again." : "";
     const words = message.replace(/^entry \d+: /, "").replace(/ Nothing was added\.$/, "");
-    this.why = words.replace(/ If it is right, repeat the command with --yes\./, advice).replaceAll("`", "");
+    const isConflict = CONFLICT.test(words);
+    this.why = isConflict ? this.conflict(words) : words.replace(/ If it is right, send it without `careful`\./, advice).replaceAll("`", "");
     if (isSame && SLIP.test(message)) this.doubt(JSON.stringify(sent), this.why);
     this.say(this.why, "error");
+    this.find(".correction").hidden = !isConflict;
     if (this.unclear) this.find(".read").textContent = ""; // it says the same
   }
 
@@ -182,6 +214,38 @@ export class Card {
     this.element.classList.add("done");
     for (const key of FIELDS) this.find(`.${key}`).readOnly = true;
     this.find(".read").textContent = "";
+    this.find(".correction").hidden = true;
+    this.find(".correct").hidden = told.is_done || told.round !== this.round;
+  }
+
+  /** Ask why a recorded answer is wrong. */
+  correct() {
+    this.find(".correct").hidden = true;
+    this.find(".correction").hidden = false;
+    this.find(".why").focus();
+  }
+
+  /** Take an answer again after the recorded one was withdrawn. @param {string} words */
+  reopen(words) {
+    this.isDone = false;
+    this.element.classList.remove("done");
+    for (const key of FIELDS) this.find(`.${key}`).readOnly = false;
+    for (const part of [".correct", ".correction"]) this.find(part).hidden = true;
+    this.say(words, "");
+    this.read();
+  }
+
+  /** Follow the run: a recorded answer may be withdrawn elsewhere, and cannot be once its round is decided.
+   * Return whether the card takes an answer again. @param {any} facts */
+  follow(facts) {
+    const own = facts.withdrawn.filter((/** @type {any} */ one) => one.ticket === this.ticket.ticket);
+    const isBack = this.isDone && own.length > this.withdrawals;
+    this.withdrawals = own.length;
+    if (isBack) this.reopen(`The recorded answer was withdrawn: ${own.at(-1).why} Enter it again.`);
+    if (facts.is_done || facts.round !== this.round) {
+      for (const part of [".correct", ".correction"]) this.find(part).hidden = true;
+    }
+    return isBack;
   }
 
   /** @param {string} words @param {string} kind */
