@@ -198,6 +198,12 @@ def test_the_words_give_the_figures() -> None:
     assert usual.startswith("The usual number of pulls is an estimate")
     assert why == planned.why
     assert planned.why.startswith("race adapts")
+    coins = str(sl.plan(sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bernoulli()))).split("\n")[1]
+    assert ") for means near 0.5, at most" in coins
+    assert coins.endswith("For other means, such as 0.04: plan.usual_at(rate=0.04).")
+    high = str(sl.plan(sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bounded(2, 3)))).split("\n")[1]
+    assert ") for means near 2.5, at most" in high
+    assert "0.04" not in high
     assert f"{planned.best.worst_case_pulls:,} pulls" in planned.why
     assert f"at least {bound_of(problem()).words} pulls on average" in planned.why
 

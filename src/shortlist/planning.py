@@ -98,6 +98,10 @@ class UsualCost:
         The strategies that take too long to simulate.
     skipped
         Why nothing was simulated; empty if something was.
+    rate
+        For rewards of 0 or 1, or within bounds: about the mean of its arms; otherwise None.
+    has_own_rate
+        Whether this mean was given, and is not the middle of the bounds.
     """
 
     instance: str
@@ -105,6 +109,8 @@ class UsualCost:
     pulls: Mapping[str, UsualPulls]
     left_out: tuple[str, ...] = ()
     skipped: str = ""
+    rate: float | None = None
+    has_own_rate: bool = False
 
     @property
     def choices(self) -> dict[str, UsualPulls]:
@@ -283,7 +289,10 @@ class Plan:
         return f"Plan({found}, lower_bound={None if bound is None else round(bound.pulls)})"
 
     def __str__(self) -> str:
-        """Return the question, the answer with its usual cost, where that comes from, and why."""
+        """Return the question, the answer with its usual cost, where that comes from, and why.
+
+        The usual cost is that of `usual`. For other means, see `usual_at`.
+        """
         text, usual = import_module("shortlist.report.result_text"), self.usual
         lines = (self.problem.words, text.plan_answer(self, usual), text.usual_words(usual), self.why)
         return "\n".join(filter(None, lines))
@@ -292,9 +301,13 @@ class Plan:
 def plan(problem: Problem, budget: int | None = None, *, vary: str = "epsilon") -> Plan:
     """Return the guarantees and worst cases of all strategies for a problem, and the lower bound.
 
+    `print` shows the recommended strategy and the pulls that it usually takes. For rewards of 0 or 1 this is
+    for means near 0.5, where rewards vary most. Means near 0.04 take far fewer:
+    ``plan(problem).usual_at(rate=0.04)`` estimates how many.
+
     With a budget, the plan answers the reverse question: it is the plan of the sharpest problem that this
-    many pulls can certify. Its `problem` contains the number found, and its best strategy stays within the
-    budget.
+    many pulls certify whatever the rewards are. Its `problem` contains the number found, and its best
+    strategy stays within the budget.
 
     Parameters
     ----------

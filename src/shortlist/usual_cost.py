@@ -79,7 +79,8 @@ def usual_cost(
             left_out.append(name)
         else:
             pulls[name] = found
-    return UsualCost(words, n_runs, pulls, tuple(left_out))
+    around = _middle(problem, rate) if problem.is_bounded else None
+    return UsualCost(words, n_runs, pulls, tuple(left_out), rate=around, has_own_rate=rate is not None)
 
 
 def _usual_share(problem: Problem, rate: float | None, effort: float) -> UsualCost:
@@ -160,12 +161,19 @@ def _reference(problem: Problem, rate: float | None, scale: float | None) -> tup
         noise = f", standard deviation {_scale(problem, scale):g}" if not problem.knows_variances else ""
         return slippage(problem).means, f"{ahead}; Gaussian rewards{noise}"
     low, high = problem.bounds or (0.0, 1.0)
-    middle = (low + high) / 2 if rate is None else checks.real_number(rate, "rate")
-    if not low <= middle <= high:
-        raise InvalidProblem(f"`rate` is {rate}; it must lie between {low:g} and {high:g}.")
+    middle = _middle(problem, rate)
     means = _around(problem, middle)
     values = "rewards of 0 or 1" if problem.is_binary else f"rewards of {low:g} or {high:g}"
     return means, f"{ahead}; {values}, around {middle:g}"
+
+
+def _middle(problem: Problem, rate: float | None) -> float:
+    """Return the mean that arms have about: the rate or, by default, the middle of the bounds."""
+    low, high = problem.bounds or (0.0, 1.0)
+    middle = (low + high) / 2 if rate is None else checks.real_number(rate, "rate")
+    if not low <= middle <= high:
+        raise InvalidProblem(f"`rate` is {rate}; it must lie between {low:g} and {high:g}.")
+    return middle
 
 
 def _around(problem: Problem, middle: float) -> FloatArray:

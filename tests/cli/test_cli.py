@@ -185,7 +185,13 @@ def test_plan_estimates_the_usual_pulls(run: InProcess) -> None:
     (row,) = (line.split() for line in said.split("usual pulls")[1].splitlines() if line.startswith("race "))
     assert row[:2] == ["race", f"{race.median:,}"]
     low, median, high = (f"{float(f'{pulls:.2g}'):,.0f}" for pulls in (race.low, race.median, race.high))
-    assert f"race: usually about {median} pulls ({low} to {high}), at most" in " ".join(said.split())
+    words = " ".join(said.split())
+    assert f"race: usually about {median} pulls ({low} to {high}) for means near 0.1, at most" in words
+    assert "--rate" not in words
+    assert "if all arms get equally many, it usually takes more" in words
+    plain = " ".join(run(*coins).out.split())
+    assert "for means near 0.5, at most" in plain
+    assert "rounds. For other means, such as 0.04: --rate 0.04. With probability" in plain
     where = (
         f"12 simulated runs, with 10 % and 90 % quantiles in brackets. Simulated question: {usual.instance}."
     )
@@ -246,10 +252,19 @@ def test_plan_answers_the_reverse_question(run: InProcess, tmp_path: Path, vary:
     file.write_text(f"[problem]\nm = 2\nepsilon = 0.5\ndelta = 0.05\nscales = {[1.0, 2.0, 0.5] * 4}\n")
     done = run("plan", str(file), "--budget", "5000", "--vary", vary)
     assert done.status == 0
-    assert f"With 5,000 pulls the {found} {vary} that can be certified is" in done.out
+    assert f"With 5,000 pulls the {found} {vary} certified in any case is" in done.out
+    assert "Usually a smaller one is." not in done.out, "the recommended strategy takes all of them"
     data = json.loads(run("plan", str(file), "--budget", "5000", "--vary", vary, "--json").out)
     assert (data["budget"], data["vary"]) == (5000, vary)
     assert data["strategies"][0]["worst_case_pulls"] <= 5000
+
+
+def test_a_budget_usually_certifies_more_than_in_any_case(run: InProcess) -> None:
+    coins = ("plan", "--instance", "equal", "-n", "4", "-m", "1", "--rewards", "bernoulli", "--no-usual")
+    said = run(*coins, "--budget", "42000").out
+    assert said.startswith("With 42,000 pulls the smallest epsilon certified in any case is 0.0")
+    assert "Usually a smaller one is." in said
+    assert "Usually a" not in run(*coins, "--budget", "420000", "--vary", "delta").out
 
 
 def test_a_budget_too_small_to_certify_anything_ends_with_status_3(run: InProcess) -> None:

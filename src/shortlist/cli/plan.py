@@ -65,8 +65,8 @@ def command(
     same for every strategy, the largest number as a multiple of the lower bound ("x bound"), and the maximum
     number of rounds. The lower bound holds for every algorithm under worst-case means; for rewards within
     bounds none is proved. Nothing is measured, so FILE needs no [measure] section. --budget asks the reverse
-    question: what can this many pulls certify? The exit status is 3 if the budget is too small to certify
-    anything.
+    question: what do this many pulls certify, whatever the rewards are? The exit status is 3 if the budget is
+    too small to certify anything.
 
     The usual pulls are estimated. A few runs are simulated on a reference instance: the m best arms lie just
     over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate; arms in
@@ -81,6 +81,7 @@ def command(
     """
     from shortlist.planning import plan as planned
     from shortlist.report.result_text import plan_text
+    from shortlist.strategies import strategy_named
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
@@ -106,7 +107,9 @@ def command(
     if budget is not None:
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
-        click.echo(f"With {budget:,} pulls the {which} {vary} that can be certified is {value}.")
+        certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
+        adapts = vary == "epsilon" and strategy_named(found.best.strategy).usual_share < 1
+        click.echo(f"{certain} Usually a smaller one is." if adapts else certain)
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found, usual))
 

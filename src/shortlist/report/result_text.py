@@ -103,12 +103,14 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
 
 def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
     """Return a plan as text: the recommended strategy with its cost, why, and a table of all strategies."""
-    parts: list[RenderableType] = [Text(plan_answer(plan, usual), style="bold"), *_promised(plan), Text()]
+    parts: list[RenderableType] = [
+        Text(plan_answer(plan, usual, "--rate 0.04"), style="bold"),
+        *_promised(plan),
+        Text(),
+    ]
     parts.append(_strategies(plan, usual))
     if usual is not None and (said := usual_words(usual)):
-        is_other = plan.problem.is_bounded and not plan.problem.has_pool and "around" in usual.instance
-        hint = " For other means, such as rates near 4 %, use --rate 0.04." if is_other else ""
-        parts.append(Text(f"{said}{hint}", style="dim"))
+        parts.append(Text(said, style="dim"))
     reasons: dict[str, list[str]] = {}
     for row in plan.rows:
         if not row.is_certified:
@@ -125,8 +127,10 @@ def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
     return Group(*parts, Text(f"Why this one: {plan.why}"), *_divided(plan))
 
 
-def plan_answer(plan: Plan, usual: UsualCost | None = None) -> str:
-    """Return the recommended strategy and its cost, as a sentence."""
+def plan_answer(
+    plan: Plan, usual: UsualCost | None = None, other_rate: str = "plan.usual_at(rate=0.04)"
+) -> str:
+    """Return the recommended strategy and its cost, for which means, and how to ask for other ones."""
     best, what = plan.best, "score" if plan.problem.has_pool else "pull"
     found = None if usual is None else usual.pulls.get(best.strategy)
     most, rounds = best.worst_case_pulls, best.rounds
@@ -138,10 +142,15 @@ def plan_answer(plan: Plan, usual: UsualCost | None = None) -> str:
     said = []
     if found is not None:
         low, median, high = (large(float(f"{one:.2g}")) for one in (found.low, found.median, found.high))
-        said.append(f"usually about {median} {what}s ({low} to {high})")
+        near = "" if usual is None or usual.rate is None else f" for means near {usual.rate:g}"
+        said.append(f"usually about {median} {what}s ({low} to {high}){near}")
     unit = f" {what}s" if found is None else ""
     said.append("no limit known in advance" if most is None else f"at most {large(most)}{unit}")
-    return f"{best.strategy}: {', '.join(said)}{',' * bool(in_rounds)}{in_rounds}."
+    answer = f"{best.strategy}: {', '.join(said)}{',' * bool(in_rounds)}{in_rounds}."
+    is_rate = plan.problem.bounds is not None and plan.problem.bounds[0] <= 0.04 <= plan.problem.bounds[1]
+    if found is None or usual is None or usual.rate is None or usual.has_own_rate or not is_rate:
+        return answer
+    return f"{answer} For other means, such as 0.04: {other_rate}."
 
 
 def _strategies(plan: Plan, usual: UsualCost | None) -> Table:
@@ -181,6 +190,8 @@ def usual_words(usual: UsualCost) -> str:
         f"The usual number of pulls is an estimate: the median of {usual.replications} simulated runs, with "
         f"10 % and 90 % quantiles in brackets. Simulated question: {usual.instance}."
     )
+    if usual.rate is not None:
+        said += " Pulls go where they help most; if all arms get equally many, it usually takes more."
     if usual.left_out:
         said += f" Not simulated, as it would take too long: {', '.join(usual.left_out)}."
     return said
