@@ -180,6 +180,12 @@ class Result:
         )
 
     @property
+    def ending(self) -> str:
+        """Why the run ended, or why its rewards void the guarantee, as a sentence."""
+        is_void = self.stop is Stop.UNPROVED and self.certificate is not None and self.certificate.is_void
+        return self.certificate.why_nothing if is_void and self.certificate else self.stop.value
+
+    @property
     def so_far(self) -> str:
         """What is certified although the strategy has not ended, as a sentence; empty if it has."""
         if self.certificate is None or self.stop in {Stop.CERTIFIED, Stop.UNPROVED}:
@@ -240,7 +246,7 @@ class Result:
     def require_guarantee(self) -> Guarantee:
         """Return the guarantee; raise NoGuarantee if there is none."""
         if self.guarantee is None:
-            raise NoGuarantee(f"this result has no guarantee. {self.stop.value}")
+            raise NoGuarantee(f"this result has no guarantee. {self.ending}")
         return self.guarantee
 
     def to_dict(self) -> dict[str, Any]:
@@ -295,7 +301,7 @@ class Result:
         lines = [
             f"Selected {len(self.indices)} of {self.problem.n} "
             f"{'arm' if self.problem.n == 1 else 'arms'}: {names or 'none yet'}",
-            self.stop.value if self.guarantee is None else str(self.guarantee),
+            self.ending if self.guarantee is None else str(self.guarantee),
             self.so_far,
             self.effort,
             self.reissued,

@@ -285,6 +285,8 @@ class Timings:
     def sentence(self) -> str:
         """What is certified, in words."""
         problem, certificate = self.result.problem, self.result.certificate
+        if certificate is not None and certificate.is_void:
+            return certificate.why_nothing
         if certificate is None or certificate.guarantee is None or math.isinf(self.within):
             return "Nothing is certified yet."
         sure = f"With probability at least {100 * (1 - problem.delta):.10g} %,"
@@ -382,7 +384,7 @@ class Timings:
             self.warmup, f"after {self.warmup:,} warm-up runs of each"
         )
         lines = [*_table(self.rows), "", self.sentence]
-        if not self.is_certified:
+        if not self.is_certified and result.stop is not Stop.UNPROVED:
             asked = _percent_up(math.expm1(result.problem.epsilon))
             lines.append(f"Asked: {asked}, but {_LIMITS.get(result.stop, 'the run was interrupted')}.")
         if result.certificate is not None and result.certificate.guarantee is not None:

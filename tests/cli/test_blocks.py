@@ -203,3 +203,28 @@ def test_a_table_is_certified_for_the_goal() -> None:
     found = sl.certify(problem, scores=-table_of())
     assert found.is_answer
     assert found.selected == ("arm-2",)
+
+
+def test_equal_differences_are_not_certified_anywhere(call: Calls, caplog: pytest.LogCaptureFixture) -> None:
+    """A program that ignores the seed: the run ends, and no command says that its answer is certified."""
+    call.write("reward.py", "import sys\nfor line in sys.stdin:\n    print(float(sys.argv[1]))\n")
+    measured = '[measure]\nkind = "command"\ncommand = ["python", "reward.py", "{arm}"]\n'
+    call.write("equal.toml", f"{QUESTION}\n{measured}")
+    done = call("run", "equal.toml", "--name", "equal")
+    assert done.status == 3
+    assert "Nothing is guaranteed:" in done.words
+    assert "differ by exactly the same amount in all 50 blocks." in done.words
+    assert "With probability" not in done.words
+    assert "in all 10 blocks. Equal differences usually mean" in caplog.text
+    again = call("run", "equal.toml", "--name", "equal")
+    assert again.status == 3
+    assert "result read from shortlist.db. If the program changed, run with --name NEW" in again.words
+    assert call("list", "--json").data[0]["state"] == "unproved"
+    status = call("status", "equal", "--json").data
+    assert status["state"] == "unproved"
+    assert status["result"]["guarantee"] is None
+    assert status["certificate"]["is_void"]
+    report = call("report", "equal").words
+    assert "equal: not proved. 1 of 3 arms selected, but without proof." in report
+    assert "Nothing is guaranteed:" in report
+    assert "provided that" not in report

@@ -1,6 +1,7 @@
 """Every example of the page on problem files is read, and measures."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def test_there_are_examples() -> None:
         "sites.csv",
         "score.py",
         "simulate.sh",
+        "blocks.sh",
         "scores.csv",
         "log.csv",
         "judge.py",
@@ -60,6 +62,13 @@ def test_the_program_can_be_run_to_the_end(folder: Path) -> None:
     (folder / "question.toml").write_text(PROBLEM + text)
     found = read_problem_file(folder / "question.toml")
     assert sl.select(found.source, found.problem).selected == ("south",)  # the least deep
+
+
+def test_the_program_that_reads_seeds_draws_other_numbers_for_each(folder: Path) -> None:
+    done = subprocess.run(
+        ["./blocks.sh", "30"], cwd=folder, input="1\n2\n3\n", text=True, capture_output=True, check=True
+    )
+    assert len(set(done.stdout.split())) == 3
 
 
 def test_every_entry_is_described_and_no_other() -> None:

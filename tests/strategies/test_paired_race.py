@@ -1,5 +1,6 @@
 """The paired race: right whenever one looks, and a function of the rewards alone."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import shortlist as sl
 from shortlist.arrays import FloatArray
 from shortlist.certificates.paired_t import log_evidence
+from shortlist.errors import NoGuarantee
 from shortlist.report.run_warnings import findings_of
 from shortlist.strategies import paired_race, strategy_for
 from shortlist.strategies.paired_race import Ended, Open
@@ -143,25 +145,54 @@ def test_smaller_is_better_if_asked() -> None:
     assert rules.name == run.strategy
 
 
-def test_equal_differences_prove_little() -> None:
-    """Gaussian differences are never equal; a rare large one may be still to come."""
+def test_equal_differences_prove_nothing() -> None:
+    """Gaussian differences are never equal: the run ends as before, but nothing is guaranteed."""
     state = end(question(2), np.zeros((2, 100)))
     assert state.seen.min() >= paired_race.EQUAL
     found = paired_race.certified(Ended(state.incumbents, state))
-    assert found.epsilon == 0
-    assert "differ by exactly the same amount in all" in found.notes[0]
+    assert found.is_void
+    assert found.guarantee is None
+    assert math.isinf(found.epsilon)
+    assert "differ by exactly the same amount in all" in found.sentence
 
 
-def test_a_result_from_equal_differences_has_a_warning() -> None:
-    """Differences that vary have none, even if some of them are equal."""
+def test_a_result_from_equal_differences_has_no_guarantee() -> None:
+    """Differences that vary have one, even if some of them are equal."""
     result = sl.select(lambda arm, blocks: [float(arm)] * len(blocks), question(2), seed=0)
     assert result.selected == ("arm-1",)
-    assert "Warning: arm-1 and arm-0 differ" in str(result)
-    assert any("differ by exactly" in finding.words for finding in findings_of(result))
+    assert result.guarantee is None
+    assert not result.is_answer
+    assert result.stop is sl.Stop.UNPROVED
+    assert "Nothing is guaranteed: arm-1 and arm-0 differ by exactly the same amount" in str(result)
+    assert any("cached or badly seeded" in finding.words for finding in findings_of(result))
+    with pytest.raises(NoGuarantee, match="differ by exactly"):
+        result.require_guarantee()
     result = sl.select(
         lambda arm, blocks: [3.0 * arm + (block % 5) * arm for block in blocks], question(2), seed=0
     )
+    assert result.guarantee is not None
     assert not result.notes
+
+
+def test_differences_that_are_equal_but_for_rounding_errors_prove_nothing() -> None:
+    """A common disturbance of each block leaves rounding errors, which look like tiny noise."""
+    result = sl.select(
+        lambda arm, blocks: [0.013 * arm + 3.7 * math.sin(block) for block in blocks], question(3), seed=0
+    )
+    assert result.arms.pulls.max() < paired_race.EQUAL
+    assert result.guarantee is None
+    assert "differ by exactly the same amount" in str(result)
+
+
+def test_equal_differences_are_reported_before_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    sl.select(lambda arm, blocks: [float(arm)] * len(blocks), question(2), seed=0)
+    assert [record.getMessage()[:48] for record in caplog.records] == [
+        "Warning: arm-1 and arm-0 differ by exactly the sa"[:48]
+    ]
+    assert f"in all {paired_race.DOUBTFUL} blocks" in caplog.text
+    caplog.clear()
+    sl.select(lambda arm, blocks: [arm + (block % 5) * arm / 9 for block in blocks], question(2), seed=0)
+    assert not caplog.records
 
 
 def test_numbers_that_overflow_settle_nothing() -> None:

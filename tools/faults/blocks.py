@@ -83,14 +83,44 @@ FAULTS = (
     Fault(
         "blocks: no warning about equal differences",
         _STRATEGY,
-        "is_equal = (known.seen >= EQUAL) & (known.variances == 0)",
-        "is_equal = (known.seen >= 10 * EQUAL) & (known.variances == 0)",
+        "is_equal &= (known.seen >= DOUBTFUL) |",
+        "is_equal &= (known.seen >= 10 * DOUBTFUL) |",
     ),
     Fault(
         "blocks: a warning about differences that vary",
         _STRATEGY,
-        "is_equal = (known.seen >= EQUAL) & (known.variances == 0)",
+        "is_equal = np.sqrt(known.variances) <= _ROUNDING * np.maximum(sizes, sizes[arm])",
         "is_equal = known.seen >= 0",
+    ),
+    Fault(
+        "blocks: differences that are equal but for rounding errors are taken for Gaussian ones",
+        _STRATEGY,
+        "is_equal = np.sqrt(known.variances) <= _ROUNDING * np.maximum(sizes, sizes[arm])",
+        "is_equal = known.variances == 0",
+    ),
+    Fault(
+        "blocks: equal differences do not void what is certified",
+        _STRATEGY,
+        "    if why_void:\n        return Certificate.of_nothing(problem, why_void, notes, is_void=True)\n",
+        "",
+    ),
+    Fault(
+        "blocks: the result of a run with equal differences keeps its guarantee",
+        "session/state.py",
+        "if is_final and not certified.is_void else None",
+        "if is_final else None",
+    ),
+    Fault(
+        "blocks: lists call a run with equal differences certified",
+        "session/run_progress.py",
+        "if is_final and anytime is not None and anytime.may_be_void:",
+        "if False:",
+    ),
+    Fault(
+        "blocks: equal differences are not reported before the end",
+        "execution/drive.py",
+        "checked_until = session.asked.round + _EARLY",
+        "checked_until = 0",
     ),
     Fault(
         "blocks: differences are squared before a common level is taken off",

@@ -55,6 +55,8 @@ class Certificate:
         Why nothing is certified, as a sentence; otherwise empty.
     notes
         What else the results show, as sentences.
+    is_void
+        Whether nothing is guaranteed, even at the end, because the results contradict what the proof assumes.
     """
 
     problem: Problem
@@ -65,14 +67,20 @@ class Certificate:
     guarantee: Guarantee | None
     why_nothing: str = ""
     notes: tuple[str, ...] = ()
+    is_void: bool = False
 
     @classmethod
     def of_nothing(
-        cls, problem: Problem, why: str = "Nothing is certified yet.", notes: tuple[str, ...] = ()
+        cls,
+        problem: Problem,
+        why: str = "Nothing is certified yet.",
+        notes: tuple[str, ...] = (),
+        *,
+        is_void: bool = False,
     ) -> Certificate:
         """Return the certificate of nothing."""
         nothing = np.empty(0, dtype=np.int64)
-        return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why, notes)
+        return cls(problem, nothing, math.inf, np.empty(0), (OPEN,) * problem.n, None, why, notes, is_void)
 
     @classmethod
     def of_all(cls, problem: Problem, promise: Guarantee) -> Certificate:
@@ -106,7 +114,7 @@ class Certificate:
         epsilon is infinite, nothing is certified.
         """
         if np.isinf(epsilons).any():
-            return cls.of_nothing(problem)
+            return cls.of_nothing(problem, notes=notes)
         epsilon = float(epsilons.max())
         statuses = np.where(is_out, OUT, OPEN)
         statuses[selected] = np.where(epsilons <= problem.epsilon, IN, OPEN)
@@ -155,6 +163,7 @@ class Certificate:
             "sentence": self.sentence,
             "assumption": None if self.guarantee is None else self.guarantee.assumption,
             "notes": list(self.notes),
+            "is_void": self.is_void,
             "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},
         }
 

@@ -18,7 +18,8 @@ def command(where: str, as_json: bool) -> None:
     ended run is certified, screened (by a strategy that only narrows down the arms) or unproved. The command
     reads every log to its end and checks it for damage, so a long list of large runs takes a while. Unlike
     `shortlist replay`, it does not recompute the decisions. Exceptions are runs started by another version of
-    Shortlist, and runs that may have ended although their log does not say so.
+    Shortlist, runs that may have ended although their log does not say so, and ended runs of paired-race:
+    equal rewards may void their guarantee.
 
     \b
       shortlist list

@@ -247,11 +247,24 @@ def _kept(session: "DrivenSession", where: str) -> str:
     if session.is_private:
         return "This run is not saved."
     if session.is_done and session.ended_at is not None and session.n_pulls:
-        return f"Finished on {day(session.ended_at)}; result read from {shown(where)}."
+        said = f"Finished on {day(session.ended_at)}; result read from {shown(where)}."
+        return f"{said} {_ANEW}" if _is_warned_of(session) else said
     if session.n_made:
         pulls = counted(session.n_made, "pull")
         return f"Run {session.name} resumes after {pulls}; saved in {shown(where)}."
     return f"Run {session.name} is saved in {shown(where)}."
+
+
+_ANEW = "If the program changed, run with --name NEW to begin anew."
+
+
+def _is_warned_of(session: "DrivenSession") -> bool:
+    """Return whether the result has a warning."""
+    from shortlist.report.run_warnings import findings_of
+    from shortlist.session import Session
+
+    history = session.history if isinstance(session, Session) else None
+    return any(finding.is_warning for finding in findings_of(session.result, history))
 
 
 @contextmanager

@@ -89,9 +89,11 @@ def _certificate(
         return None
     indices, epsilon = np.array(data["indices"], dtype=np.int64), data["epsilon"]
     if own is None or not len(indices):
-        return Certificate.of_nothing(problem, data["sentence"])
+        is_void = data.get("is_void", False)
+        return Certificate.of_nothing(problem, data["sentence"], tuple(data["notes"]), is_void=is_void)
     own = replace(own, assumption=data["assumption"])
     if epsilon is None:
         return Certificate.at_end(problem, indices, own)
     promise = replace(own, epsilon=epsilon)
-    return Certificate(problem, indices, epsilon, np.array(data["epsilons"]), statuses, promise)
+    notes = tuple(data["notes"])
+    return Certificate(problem, indices, epsilon, np.array(data["epsilons"]), statuses, promise, notes=notes)

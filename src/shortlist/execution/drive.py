@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import sys
 import time
@@ -50,6 +51,9 @@ Workers: TypeAlias = Executor | Processes | ClusterLike | str | None
 """Types of the `executor` argument."""
 
 S = TypeVar("S", bound=DrivenSession)
+
+_LOG = logging.getLogger("shortlist")
+_EARLY = 12  # rounds after which assumptions are checked while the run goes on; the result tells it anyway
 
 
 def select(
@@ -315,7 +319,10 @@ def drive(
         n_stops = session.n_stops
         interrupt.is_ordered = lambda: session.n_stops > n_stops
         interrupt.due = math.inf if deadline is None else started + deadline
+        checked_until = session.asked.round + _EARLY
         while len(session.asked):
+            if 0 < session.asked.round < checked_until and _has_warned(session):
+                checked_until = 0
             if budget is not None:
                 job.patiently(partial(session.keep_within, budget))
             round = session.asked.round
@@ -329,6 +336,16 @@ def drive(
                 job.patiently(partial(wait_for_others, session, interrupt, news))
         job.end()
     return session.result
+
+
+def _has_warned(session: DrivenSession) -> bool:
+    """Print what contradicts the assumptions of the proof, if anything does; return whether that is so."""
+    if not isinstance(session, Session) or not (anytime := session.history.rules.anytime):
+        return False
+    if not anytime.may_be_void or not (found := session.certified).notes:
+        return False
+    _LOG.warning(" ".join([found.why_nothing] * found.is_void + [*found.notes]))
+    return True
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class Report:
     state
         One of: certified, screened, unproved, suspended, stopped (by a budget, a deadline or a person), open.
     promise
-        What the strategy guarantees once it has ended; None if nothing is proved for it.
+        What the strategy guarantees once it has ended; None if nothing is proved for it, or rewards void it.
     cap
         The maximum number of pulls of the strategy; None if unknown.
     rivals
@@ -197,6 +197,8 @@ def _state(result: Result) -> str:
 def _promise(result: Result) -> Guarantee | None:
     if result.guarantee is not None:
         return result.guarantee
+    if result.certificate is not None and result.certificate.is_void:
+        return None
     promise = strategy_for(result.strategy, result.problem).guarantee(result.problem)
     return promise and assuming_no_choice(promise, result.n_reissued)
 

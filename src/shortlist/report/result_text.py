@@ -34,11 +34,9 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
     if result.guarantee is None and result.certified_epsilon < math.inf:
         parts += [Text(result.so_far, style="green"), Text(result.stop.value, style="yellow")]
     elif result.guarantee is None:
-        parts.append(
-            Text(
-                "No guarantee. " + " ".join(filter(None, [result.stop.value, result.so_far])), style="yellow"
-            )
-        )
+        is_void = result.certificate is not None and result.certificate.is_void
+        why_none = ("" if is_void else "No guarantee.", result.ending, result.so_far)
+        parts.append(Text(" ".join(filter(None, why_none)), style="yellow"))
     else:
         said = " ".join(filter(None, (result.guarantee.sentence, closer(result))))
         parts.append(Text(said, style="green"))

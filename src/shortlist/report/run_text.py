@@ -30,19 +30,19 @@ _MOST_ROWS = 20
 
 def state_of(history: RunState) -> str:
     """Return the state of a run: open, suspended, certified, screened or unproved."""
-    return _state(history.began, history.is_final, history.suspended is not None)
+    return _state(history.began, history.is_final, history.suspended is not None, history.is_void)
 
 
 def progress_state(run: RunProgress) -> str:
     """Return the state of a run from its progress, as `state_of` does."""
-    return _state(run.began, run.is_final, run.is_suspended)
+    return _state(run.began, run.is_final, run.is_suspended, run.is_void)
 
 
-def _state(began: Began, is_final: bool, is_suspended: bool) -> str:
+def _state(began: Began, is_final: bool, is_suspended: bool, is_void: bool) -> str:
     if not is_final:
         return "suspended" if is_suspended else "open"
     promise = strategy_for(began.strategy, began.problem).guarantee(began.problem)
-    if promise is None:
+    if promise is None or is_void:
         return "unproved"
     return "certified" if promise.answers(began.problem) else "screened"
 

@@ -66,6 +66,8 @@ def certificate(report: Report) -> str:
         return " ".join(filter(None, (f"{result.guarantee.sentence}{less}", closer(result))))
     if report.is_partly_certified and result.certificate is not None:
         return f"{result.certificate.sentence} {status_words(result.certificate)}"
+    if result.certificate is not None and result.certificate.is_void:
+        return result.certificate.why_nothing
     if report.is_finished or promise is None:
         return "This selection has no guarantee: no proof covers this strategy. Use another one."
     if strategy_for(result.strategy, result.problem).anytime is not None:

@@ -2,7 +2,8 @@
 
 Every record is read and checked against its checksum, so damage is found. Records that a list does not need
 are not decoded: in a finished round, every ticket was answered. Decisions are recomputed if the log leaves
-something open, and for runs that another version started, since that version may have decided differently.
+something open, for runs that another version started, since that version may have decided differently, and
+for ended runs whose rewards may void the guarantee.
 """
 
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from shortlist.store.chain import Row, record
 from shortlist.store.codec import decoded
 from shortlist.store.events import own_version
 from shortlist.store.sql import SqlStore
+from shortlist.strategies import strategy_for
 
 _FEW = 50  # records kept in memory while reading, to avoid reading them again
 _UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
@@ -38,6 +40,8 @@ class RunProgress:
     is_final, is_suspended
         Whether the run has ended by its own rule; and whether a driver stopped early and no answer arrived
         since.
+    is_void
+        Whether the run has ended, and its rewards contradict what the proof assumes.
     began_at, changed_at, ended_at
         As in `RunLog`.
     """
@@ -48,6 +52,7 @@ class RunProgress:
     n_rounds: int
     is_final: bool
     is_suspended: bool
+    is_void: bool
     began_at: float | None
     changed_at: float | None
     ended_at: float | None
@@ -79,7 +84,7 @@ def progress_of_log(log: RunLog) -> RunProgress:
     history = log.history
     return RunProgress(
         *(log.run, history.began, history.n_pulls + history.n_fed, history.n_rounds),
-        *(history.is_final, history.suspended is not None),
+        *(history.is_final, history.suspended is not None, history.is_void),
         *(log.began_at, log.changed_at, log.ended_at),
     )
 
@@ -121,13 +126,17 @@ def _read(run: str, rows: Iterable[Row]) -> RunProgress | None:
     if began is None or asked is None:
         return None
     is_final = ended_at is not None
+    anytime = strategy_for(began.strategy, began.problem).anytime
+    if is_final and anytime is not None and anytime.may_be_void:
+        return None
     is_told = np.ones(len(asked.arms), dtype=bool) if is_final else _told(asked, answers)
     if is_told is None or (is_told.all() and not is_final):
         return None  # a complete round may have been the last
     pulls[asked.arms[is_told]] += asked.counts[is_told]
     n_pulls = int(pulls.sum()) + _n_beyond(pulls, parts)
     n_rounds = asked.round + is_final
-    return RunProgress(run, began, n_pulls, n_rounds, is_final, is_suspended, began_at, changed_at, ended_at)
+    state = is_final, is_suspended, False
+    return RunProgress(run, began, n_pulls, n_rounds, *state, began_at, changed_at, ended_at)
 
 
 def _n_beyond(pulls: IntArray, parts: Iterable[bytes]) -> int:

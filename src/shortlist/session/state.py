@@ -788,6 +788,12 @@ class RunState:
         return found
 
     @property
+    def is_void(self) -> bool:
+        """Whether the run has ended, and its rewards contradict what the proof assumes."""
+        anytime = self.rules.anytime
+        return self.is_final and anytime is not None and anytime.may_be_void and self.certified.is_void
+
+    @property
     def drift(self) -> str:
         """A sentence if means of fed results change between blocks, or labels; otherwise empty."""
         arms = np.array([arm for _, arm in self.fed], dtype=np.int64)
@@ -820,7 +826,7 @@ class RunState:
     def result(self) -> Result:
         """The result so far."""
         is_final, n_reissued, certified = self.is_final, self.n_reissued, self.certified
-        promise = self.rules.guarantee(self.problem) if is_final else None
+        promise = self.rules.guarantee(self.problem) if is_final and not certified.is_void else None
         for assumption in self._assumptions:
             promise = promise and promise.provided(assumption)
         stop = Stop.OPEN if len(self.round.tickets) else Stop.ITEMS  # a population may need more of them

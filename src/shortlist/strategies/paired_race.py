@@ -51,6 +51,10 @@ LEAP = 0.7  # a batch brings arms to this share of the blocks that they are expe
 FURTHEST = 1.5  # but to no more than this multiple of the blocks that they have seen; at least to a mark
 EXTRA = 1.0  # what the lower bound of one-sided evidence costs, in its logarithm
 EQUAL = 50  # differences that are all equal count only from so many on: Gaussian ones never are
+DOUBTFUL = 10  # equal differences are worth a warning
+_ROUNDING = (
+    8 * np.finfo(np.float64).eps
+)  # differences of rewards of size 1 may vary by this if they are equal
 _AT_ONCE = 1 << 20  # numbers in working arrays
 _MARKS = marks(MOST_ITEMS)
 
@@ -385,30 +389,40 @@ def certificate_of_pairs(state: Open, means: FloatArray, promise: Guarantee) -> 
     is_answer = not open_pairs(state).any()
     own = np.minimum(own, problem.epsilon) if is_answer else own  # it is rounded up
     is_out = np.all(~open_pairs(state), axis=0)
+    why_void, notes = _equal_differences(state)
+    if why_void:
+        return Certificate.of_nothing(problem, why_void, notes, is_void=True)
     return Certificate.of_epsilons(
-        problem,
-        state.incumbents,
-        own,
-        is_out=is_out,
-        merits=means,
-        promise=promise,
-        notes=_equal_differences(state),
+        problem, state.incumbents, own, is_out=is_out, merits=means, promise=promise, notes=notes
     )
 
 
-def _equal_differences(state: Open) -> tuple[str, ...]:
-    """Return a warning if all differences of a pair are equal, enough of them to count (section 41)."""
+def _equal_differences(state: Open) -> tuple[str, tuple[str, ...]]:
+    """Return why nothing is guaranteed, if equal differences settle a pair; and a warning about such a pair.
+
+    Differences that are equal apart from rounding errors are not Gaussian (section 41).
+    """
+    sizes = np.abs(state.scores).max(axis=1, initial=0.0)
+    found = []
     for arm in state.incumbents.tolist():
         known = state.pairs[arm]
-        is_equal = (known.seen >= EQUAL) & (known.variances == 0)
-        for other in state.outsiders[is_equal[state.outsiders]].tolist():
-            pair = f"{state.problem.name(arm)} and {state.problem.name(other)}"
-            return (
-                f"Warning: {pair} differ by exactly the same amount in all {known.seen[other]:,} blocks. "
-                f"Gaussian differences never do, so the guarantee does not cover them. Check that rewards "
-                f"depend on the seed of the block, and that they are not rounded.",
-            )
-    return ()
+        is_equal = np.sqrt(known.variances) <= _ROUNDING * np.maximum(sizes, sizes[arm])
+        is_equal &= (known.seen >= DOUBTFUL) | ((known.seen > 1) & np.isfinite(known.epsilons))
+        found += [(known, arm, other) for other in state.outsiders[is_equal[state.outsiders]].tolist()]
+    if not found:
+        return "", ()
+    known, arm, other = max(found, key=lambda one: math.isfinite(one[0].epsilons[one[2]]))
+    first, second = state.problem.name(arm), state.problem.name(other)
+    what = "blocks" if state.problem.has_blocks else "pulls"
+    said = f"{first} and {second} differ by exactly the same amount in all {known.seen[other]:,} {what}"
+    check = (
+        f"Equal differences usually mean that rewards are cached or badly seeded. Check that rewards depend "
+        f"on the seed, and that they are not rounded. If {first} and {second} are the same, remove one of "
+        f"them."
+    )
+    if math.isinf(known.epsilons[other]):
+        return "", (f"Warning: {said}. {check}",)
+    return f"Nothing is guaranteed: {said}. Gaussian differences never do.", (f"Warning: {check}",)
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
@@ -451,7 +465,7 @@ PAIRED_RACE = lanes.strategy(
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
     unfit=unfit,
-    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow, may_be_void=True),  # type: ignore[arg-type]
     likely_ends=likely_ends,
     estimates=lambda state: estimates(state.last if isinstance(state, Ended) else state),
 )

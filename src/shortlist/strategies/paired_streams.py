@@ -107,6 +107,6 @@ PAIRED_STREAMS = lanes.strategy(
     guarantee=guarantee,
     worst_case_pulls=lambda _: None,
     n_rounds=lambda _: None,
-    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
+    anytime=Anytime(certified, refuse_added, narrow, may_be_void=True),  # type: ignore[arg-type]
     needs_variances=True,
 )

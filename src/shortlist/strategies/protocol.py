@@ -108,6 +108,8 @@ class Anytime(Generic[S]):
     within
         ``within(state, cost)`` returns the state that asks for a smaller batch, if the present one costs more
         than that and a smaller one does not; otherwise the same state. None if there are no smaller batches.
+    may_be_void
+        Whether rewards can contradict what the proof assumes, so that the certificate is void.
     """
 
     certificate: Callable[[S], Certificate]
@@ -115,6 +117,7 @@ class Anytime(Generic[S]):
     narrow: Callable[[S, float], S]
     by_block: bool = False
     within: Callable[[S, float], S] | None = None
+    may_be_void: bool = False
 
 
 def refuse_added(*_: object) -> Any:
