@@ -35,8 +35,6 @@ MEASURED_IN_BLOCKS = (
 ALL_BLOCKS = "the table has the first blocks of each arm, in the order of measuring, without any left out"
 """What is assumed of a table of blocks that was measured elsewhere."""
 
-_RARE = 0.01  # how rarely means may differ by so much, for a note
-_EXPECTED = 5.0  # successes and failures in a block, for the chi-square law to hold
 _ROUNDING = 1e-6  # of a number of successes computed from a mean
 
 
@@ -209,43 +207,6 @@ def certify_rows(problem: Problem, totals: Totals, blocks: Sequence[str]) -> Cer
     sums = problem.shares(problem.merits(totals.means)) * totals.counts
     found = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
     return certificate_of_blocks(problem, found).provided(MEASURED_IN_BLOCKS)
-
-
-def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by_block: bool) -> str:
-    """Return a sentence if means of an arm vary between blocks by more than chance explains; else nothing.
-
-    A chi-square test of homogeneity for each arm. Rewards within bounds vary at most as those of 0 or 1 do.
-    """
-    from scipy.special import gammaincc  # noqa: PLC0415
-
-    if not problem.is_bounded or not len(totals.arms):
-        return ""
-    sums = problem.shares(problem.merits(totals.means)) * totals.counts
-    rows = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
-    found = []
-    for arm, (counts, hits) in enumerate(zip(rows.counts.T, rows.sums.T, strict=True)):
-        share = hits.sum() / max(counts.sum(), 1)
-        is_large = counts * min(share, 1 - share) >= _EXPECTED
-        freedom = int(is_large.sum()) - 1
-        if freedom < 1:
-            continue
-        size, own = counts[is_large], hits[is_large]
-        share = own.sum() / size.sum()
-        squares = float(((own - size * share) ** 2 / (size * share * (1 - share))).sum())
-        found.append((float(gammaincc(freedom / 2, squares / 2)), arm))
-    p_value, arm = min(found, default=(1.0, 0))
-    if not found or p_value * len(found) >= _RARE:
-        return ""
-    said = (
-        f"The mean of {problem.name(arm)} changes between blocks by more than chance explains (chi-square "
-        f"test, p = {p_value:.1g})."
-    )
-    if is_by_block:
-        return f"{said} Arms are compared within blocks, so this does no harm."
-    return (
-        f"{said} What is certified may then be wrong. To compare arms within days, begin another run with "
-        f"the strategy block-race: see docs/ab-test.md."
-    )
 
 
 def _certified_in_blocks(problem: Problem, given: ArrayLike, seed: int | None) -> Certificate:

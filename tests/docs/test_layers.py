@@ -26,6 +26,7 @@ LAYERS = [
     "result",
     "measure",
     "totals",
+    "drift",
     "session",
     "execution",
     "files",

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import shortlist as sl
+from shortlist.drift import drift_note
 from shortlist.errors import InvalidAnswers, InvalidProblem
 from shortlist.report.model import report_of_run
 from shortlist.report.report_text import report_lines
@@ -18,7 +19,7 @@ from shortlist.session.doubtful_answers import doubt_about_rows
 from shortlist.session.feeding import rows_of_sheet
 from shortlist.store import MemoryStore
 from shortlist.strategies import names, strategy_for, strategy_named
-from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, certify, drift_note
+from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, certify
 
 NAMES = ["A", "B", "C"]
 VARIANTS = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=NAMES, rewards=sl.Bernoulli())

@@ -173,19 +173,19 @@ FAULTS = (
     ),
     Fault(
         "drift: every arm has a chance of its own to be noted",
-        "totals.py",
+        "drift.py",
         "p_value * len(found) >= _RARE",
         "p_value >= _RARE",
     ),
     Fault(
         "drift: blocks with hardly any successes are tested",
-        "totals.py",
+        "drift.py",
         "counts * min(share, 1 - share) >= _EXPECTED",
         "counts > 0",
     ),
     Fault(
         "drift: the variance of failures is left out",
-        "totals.py",
+        "drift.py",
         "(size * share * (1 - share))",
         "(size * share)",
     ),

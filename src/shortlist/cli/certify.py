@@ -182,7 +182,8 @@ def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...]
 
     import numpy as np
 
-    from shortlist.totals import Totals, certify, certify_rows, drift_note
+    from shortlist.drift import drift_note
+    from shortlist.totals import Totals, certify, certify_rows
 
     rows = Totals.of(
         problem,

@@ -15,6 +15,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats, is_increasing
 from shortlist.certificates import Certificate
+from shortlist.drift import drift_note
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
@@ -44,7 +45,7 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
-from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, drift_note
+from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals
 
 NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
