@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.exits import CERTIFIED, SHORT
+from shortlist.cli.exits import status_of_answer
 from shortlist.cli.options import json_option, result_file_options
 from shortlist.cli.output import print_json, show_plain
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed
@@ -128,7 +128,7 @@ def command(
             show_plain(status_words(found))
         if found.guarantee is not None and n_blocks:
             show_plain(blocks_words(n_blocks))
-    sys.exit(CERTIFIED if found.is_answer else SHORT)
+    sys.exit(status_of_answer(found.is_answer))
 
 
 def _certified_table(given: "TableOptions", asked: dict[str, Any], seed: int | None) -> Any:

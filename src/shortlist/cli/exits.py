@@ -23,3 +23,8 @@ def status_of(error: ShortlistError) -> int:
     if isinstance(error, MeasurementFailed | StoreTrouble):
         return TROUBLE
     return SHORT if isinstance(error, NoGuarantee) else WRONG
+
+
+def status_of_answer(is_certified: bool) -> int:
+    """Return the exit status of a command that ends with an answer."""
+    return CERTIFIED if is_certified else SHORT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shortlist.cli.exits import CERTIFIED, SHORT
+from shortlist.cli.exits import status_of_answer
 from shortlist.cli.options import Number, Span, is_given, json_option, reissue_option, store_option
 from shortlist.cli.output import print_json, say, show, show_plain
 from shortlist.cli.remote import on_server, server_options, server_reporting
@@ -177,7 +177,7 @@ def command(
     if result.stop.name in LIMITS and not session.is_private:
         option, words = LIMITS[result.stop.name]
         say(f"To resume{words}:\n  {this_command(option)}")
-    sys.exit(CERTIFIED if result.is_answer else SHORT)
+    sys.exit(status_of_answer(result.is_answer))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shortlist.cli.exits import CERTIFIED, INTERRUPTED, SHORT
+from shortlist.cli.exits import INTERRUPTED, status_of_answer
 from shortlist.cli.options import Share, Span, json_option
 from shortlist.cli.output import print_json, say, show_plain, write_whole
 from shortlist.cli.resuming import LIMITS, naming_another_run, saying_how_to_go_on, this_command
@@ -123,7 +123,7 @@ def command(
         say(f"To resume{words}:\n  {this_command(option)}")
     if is_interrupted:
         sys.exit(INTERRUPTED)
-    sys.exit(CERTIFIED if found.is_certified else SHORT)
+    sys.exit(status_of_answer(found.is_certified))
 
 
 def _show(found: "Timings", as_json: bool, export: Path | None) -> None:
