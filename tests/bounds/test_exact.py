@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import shortlist as sl
 from shortlist.bounds import exact
 from shortlist.bounds.classes import Classes
-from shortlist.bounds.dual import best_product_value, product_value, uniform_value
 from shortlist.bounds.exact import Optimum, compositions, exact_dual, exact_value
+from shortlist.bounds.paper_bound import best_product_value, product_value, uniform_value
 from tests.bounds.brute import (
     classes,
     conic_dual,

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 
 from shortlist.arrays import FloatArray
 from shortlist.bounds.classes import Classes
-from shortlist.bounds.dual import left_out
+from shortlist.bounds.paper_bound import left_out
 from tests.bounds.brute import classes, one_class
 
 

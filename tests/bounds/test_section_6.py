@@ -7,7 +7,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.bounds.dual import left_out, three_values
+from shortlist.bounds.paper_bound import left_out, three_values
 from tests.bounds.brute import (
     classes,
     conic_primal,

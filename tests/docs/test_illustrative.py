@@ -17,8 +17,8 @@ import pytest
 
 import shortlist as sl
 from shortlist.bounds.classes import Classes
-from shortlist.bounds.dual import best_product_value, pulls_per_value
 from shortlist.bounds.exact import exact_value
+from shortlist.bounds.paper_bound import best_product_value, pulls_per_value
 from shortlist.bounds.swap import swaps
 from shortlist.instances import illustrative_classes
 from shortlist.plot.illustrative_numbers import DELTA, KS, Row, lower, meeting, row, screening

@@ -419,7 +419,7 @@ FAULTS = (
     ),
     Fault(
         "costs: lower bounds are those of free pulls",
-        "bounds/lower.py",
+        "bounds/largest.py",
         "variances=problem.variances * (costs / unit)",
         "variances=problem.variances",
     ),

@@ -1,10 +1,11 @@
 """Lower bounds: the paper's worst-case complexity, and the number of pulls that every algorithm needs.
 
-The individual bounds are in `null`, `swap`, `dual` (based on `two_point`), `exact` and, to check it,
-`primal`. The bound for a given instance is in `characteristic` (based on `alternatives`).
+The largest of all bounds is found in `largest`. The individual ones are in `null`, `swap`, `paper_bound`
+(based on `two_point`), `exact` and, to check it, `primal`. The bound for a given instance is in
+`characteristic` (based on `alternatives`).
 """
 
 from shortlist.bounds.complexity import Complexity, complexity
-from shortlist.bounds.lower import LowerBound, Terms, lower_bound
+from shortlist.bounds.largest import LowerBound, Terms, lower_bound
 
 __all__ = ["Complexity", "LowerBound", "Terms", "complexity", "lower_bound"]

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds.classes import Classes, sums_after
-from shortlist.bounds.dual import pulls_per_value
+from shortlist.bounds.paper_bound import pulls_per_value
 from shortlist.bounds.two_point import margin
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem

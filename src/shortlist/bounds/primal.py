@@ -15,7 +15,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from scipy.sparse import csr_matrix
 
 from shortlist.arrays import FloatArray
-from shortlist.bounds.dual import pulls_per_value
+from shortlist.bounds.paper_bound import pulls_per_value
 from shortlist.bounds.two_point import constant
 from shortlist.errors import InvalidProblem
 from shortlist.problem import Problem

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shortlist.bounds.classes import Classes
-from shortlist.bounds.dual import best_product_value, product_value, pulls_per_value, uniform_value
 from shortlist.bounds.exact import exact_value
+from shortlist.bounds.paper_bound import best_product_value, product_value, pulls_per_value, uniform_value
 from tests.bounds.brute import (
     classes,
     dual_objective,

@@ -144,9 +144,9 @@ def _least_cost(problem: Problem) -> LowerBound:
 @lru_cache(maxsize=8)  # following a run computes the bound of one problem many times
 def _found(problem: Problem) -> LowerBound:
     # scipy is slow to import, and a bound is not always needed
-    from shortlist.bounds.dual import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
     from shortlist.bounds.exact import exact_value  # noqa: PLC0415
     from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls  # noqa: PLC0415
+    from shortlist.bounds.paper_bound import best_product_value, pulls_per_value, three_values  # noqa: PLC0415
     from shortlist.bounds.swap import swaps  # noqa: PLC0415
 
     n, delta = problem.n, problem.delta

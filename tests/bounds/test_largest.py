@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.bounds.classes import Classes
-from shortlist.bounds.dual import best_product_value, three_values
 from shortlist.bounds.exact import exact_dual
 from shortlist.bounds.null import null_instance, shifted_null_instance, whole_pulls
+from shortlist.bounds.paper_bound import best_product_value, three_values
 from shortlist.bounds.swap import swaps
 from tests.bounds.brute import classes, random_variances
 from tests.questions import bound_of
