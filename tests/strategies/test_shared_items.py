@@ -13,10 +13,11 @@ import shortlist as sl
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.certificates.shared_items import BETS, Controls, Hypothesis, grown, single_steps
-from shortlist.strategies import item_forecasts, shared_items, strategy_for
+from shortlist.strategies import item_evidence, item_forecasts, shared_items, strategy_for
 from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
+from shortlist.strategies.marks import marks
 from shortlist.strategies.protocol import Moments
-from shortlist.strategies.shared_items import certified, marks, narrow
+from shortlist.strategies.shared_items import certified, narrow
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +95,7 @@ TABLES = [
 @pytest.fixture
 def short_marks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A decision after every item."""
-    monkeypatch.setattr(shared_items, "FIRST", 1)
+    monkeypatch.setattr("shortlist.strategies.marks.FIRST", 1)
     monkeypatch.setattr(item_forecasts, "LEAST", 1)
     marks.cache_clear()
     yield
@@ -313,7 +314,7 @@ def test_what_is_certified_at_any_moment_is_false_with_probability_delta_at_most
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run counts as an error if any certificate on its way is false, for its own epsilon or the answer."""
-    monkeypatch.setattr(shared_items, "FIRST", 3)
+    monkeypatch.setattr("shortlist.strategies.marks.FIRST", 3)
     monkeypatch.setattr(item_forecasts, "LEAST", 3)
     marks.cache_clear()
     table, m, epsilon = TRAPS[name]
@@ -412,7 +413,7 @@ def test_a_pair_is_settled_by_both_kinds_of_evidence_only_at_the_same_item() -> 
         seen=np.array([9, 8, 9]),
         latest=np.full(3, limits.single - 0.7),
     )
-    found = shared_items._settled_by_both(first, pairs, singles, np.arange(3))
+    found = item_evidence._settled_by_both(first, pairs, singles, np.arange(3))
     assert found.is_settled.tolist() == [True, False, False]  # exp(-.6) + exp(-.7) > 1 > exp(-.8) + exp(-.7)
 
 
@@ -427,11 +428,11 @@ def test_single_evidence_is_about_the_worst_incumbent_and_begins_again_with_anot
     assert state.singles is not None
     assert state.singles.total == 20 + 1  # the next total above that of arm 1
     others = [2, 3]
-    fresh = shared_items._single(state, Singles.none(21.0, 4), np.array(others))
+    fresh = item_evidence._single(state, Singles.none(21.0, 4), np.array(others))
     assert state.singles.latest[others] == pytest.approx(fresh.latest[others])
-    before = shared_items._single(state, Singles.none(25.0, 4), np.array(others))
+    before = item_evidence._single(state, Singles.none(25.0, 4), np.array(others))
     assert before.latest[2] > fresh.latest[2] + 1
-    changed = shared_items._with_singles(replace(state, singles=before)).singles
+    changed = item_evidence.with_singles(replace(state, singles=before)).singles
     assert changed is not None
     assert changed.total == 21
     assert changed.latest[others] == pytest.approx(fresh.latest[others])
@@ -561,10 +562,10 @@ def test_the_certified_epsilon_is_settled_and_hardly_less_is_not() -> None:
             continue
         for arm, epsilon in zip(found.indices.tolist(), found.epsilons.tolist(), strict=True):
             n_checked += 1
-            assert not shared_items._is_open_at(state, arm, state.outsiders, epsilon).any()
+            assert not item_evidence.is_open_at(state, arm, state.outsiders, epsilon).any()
             if epsilon > 0:
                 less = epsilon - 2 / 2**12
-                assert shared_items._is_open_at(state, arm, state.outsiders, less).any()
+                assert item_evidence.is_open_at(state, arm, state.outsiders, less).any()
         assert found.epsilon == found.epsilons.max()
     assert n_checked >= 4
 
@@ -591,7 +592,7 @@ def test_what_was_certified_for_earlier_incumbents_is_not_lost() -> None:
                     if state.is_full[[one, arm]].all() and state.sums[one] < state.sums[arm]
                 ]
                 assert any(
-                    not shared_items._is_open_at(
+                    not item_evidence.is_open_at(
                         state, one, np.setdiff1d([*rests, arm], [one]), epsilon
                     ).any()
                     for one in (arm, *worse)
@@ -617,7 +618,7 @@ def test_at_the_end_the_epsilon_that_was_asked_for_is_certified() -> None:
 def test_a_certificate_with_more_digits_than_it_prints_is_still_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shared_items, "_BISECTIONS", 0)
+    monkeypatch.setattr(item_evidence, "_BISECTIONS", 0)
     table = difficult(5, 200, 1, spread=3.0)
     *_, last = states(question(table, 1, 0.1234567, 0.2), table, np.arange(200))
     found = certified(last)
@@ -644,7 +645,7 @@ def test_narrowing_gives_the_evidence_of_a_run_with_the_smaller_epsilon(n_rounds
     while not isinstance(state, Ended):
         for arm in state.incumbents.tolist():
             fresh = Pairs.none(8)
-            expected = shared_items._paired(state, state.hypothesis, arm, state.outsiders, fresh)
+            expected = item_evidence._paired(state, state.hypothesis, arm, state.outsiders, fresh)
             others = state.outsiders[~state.pairs[arm].is_settled[state.outsiders]]
             assert state.pairs[arm].latest[others] == pytest.approx(expected.latest[others])
             assert not expected.is_settled[others].any()

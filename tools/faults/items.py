@@ -4,6 +4,7 @@ from tools.faults.fault import Fault
 
 _EVIDENCE = "certificates/shared_items.py"
 _STRATEGY = "strategies/shared_items.py"
+_SETTLED = "strategies/item_evidence.py"
 
 FAULTS = (
     Fault(
@@ -218,55 +219,55 @@ FAULTS = (
     ),
     Fault(
         "items: whole rows are compared the wrong way round",
-        _STRATEGY,
+        _SETTLED,
         "state.sums[both] - state.sums[arm] <= hypothesis.allowed + TINY",
         "state.sums[arm] - state.sums[both] <= hypothesis.allowed + TINY",
     ),
     Fault(
         "items: differences of a pair with the wrong sign",
-        _STRATEGY,
+        _SETTLED,
         "differences = state.scores[arm, start:end] - state.scores[chunk, start:end]",
         "differences = state.scores[chunk, start:end] - state.scores[arm, start:end]",
     ),
     Fault(
         "items: a pair is compared beyond its common prefix",
-        _STRATEGY,
+        _SETTLED,
         "ends = np.minimum(state.seen[arm], state.seen[others])",
         "ends = np.maximum(state.seen[arm], state.seen[others])",
     ),
     Fault(
         "items: the last item settles nothing",
-        _STRATEGY,
+        _SETTLED,
         "(trace >= state.thresholds.paired).any(axis=1) | is_refuted(",
         "(trace >= state.thresholds.paired).any(axis=1) & is_refuted(",
     ),
     Fault(
         "items: single evidence against the best incumbent",
-        _STRATEGY,
+        _SETTLED,
         "total = float(state.sums[full].min()) + state.hypothesis.excess",
         "total = float(state.sums[full].max()) + state.hypothesis.excess",
     ),
     Fault(
         "items: single evidence goes on with another total",
-        _STRATEGY,
+        _SETTLED,
         "if known is None or known.total != total:",
         "if known is None:",
     ),
     Fault(
         "items: a single arm is refuted without the items left",
-        _STRATEGY,
+        _SETTLED,
         "state.sums[chunk] + (n_items - end) < total - TINY",
         "state.sums[chunk] < total - TINY",
     ),
     Fault(
         "items: evidence of both kinds at different items is added",
-        _STRATEGY,
+        _SETTLED,
         "is_level & (np.logaddexp(paired, single) >= 0)",
         "(np.logaddexp(paired, single) >= 0)",
     ),
     Fault(
         "items: both kinds of evidence are multiplied",
-        _STRATEGY,
+        _SETTLED,
         "is_level & (np.logaddexp(paired, single) >= 0)",
         "is_level & (paired + single >= -0.9)",
     ),
@@ -290,19 +291,19 @@ FAULTS = (
     ),
     Fault(
         "items: certified epsilons are not those of all others",
-        _STRATEGY,
+        _SETTLED,
         "        if is_open.any():\n            low, others",
         "        if is_open.all():\n            low, others",
     ),
     Fault(
         "items: epsilons are certified at the lower end",
-        _STRATEGY,
+        _SETTLED,
         "    return min(rounded_up(high), state.problem.epsilon) if is_settled else rounded_up(high)",
         "    return min(rounded_up(low), state.problem.epsilon) if is_settled else rounded_up(low)",
     ),
     Fault(
         "items: the answer has more digits than its certificate",
-        _STRATEGY,
+        _SETTLED,
         "return min(rounded_up(high), state.problem.epsilon) if is_settled else rounded_up(high)",
         "return rounded_up(high)",
     ),

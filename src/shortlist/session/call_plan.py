@@ -29,7 +29,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, order_of
 from shortlist.checks import whole_number
 from shortlist.measure import Calls, pooled
 from shortlist.problem import Problem
-from shortlist.strategies.shared_items import marks
+from shortlist.strategies.marks import marks
 from shortlist.tickets import Tickets
 
 TURNS = 8

@@ -44,8 +44,9 @@ from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_rat
 from shortlist.items import MOST_ITEMS, Blocks
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
+from shortlist.strategies.earlier_incumbents import remembered
+from shortlist.strategies.marks import marks
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, refuse_added
-from shortlist.strategies.shared_items import marks, remembered
 
 LEAP = 0.7  # a batch brings arms to this share of the blocks that they are expected to need,
 FURTHEST = 1.5  # but to no more than this multiple of the blocks that they have seen; at least to a mark

@@ -19,8 +19,8 @@ Decisions are made when all arms of a batch have reached their *marks*, fixed po
 So they depend on the seed and the scores alone, not on who measured what when. One call of `tell`:
 
 1. The m arms that look best are the *incumbents*. Means are compared on the same items.
-2. `_with_pairs` and `_with_singles` add the new scores to the evidence that no outsider is better than an
-   incumbent by more than epsilon (`certificates/shared_items.py`). If every pair is settled, the run ends.
+2. `with_pairs` and `with_singles` (`item_evidence.py`) add the new scores to the evidence that no outsider is
+   better than an incumbent by more than epsilon. If every pair is settled, the run ends.
 3. Of each open pair, the arm that has seen fewer items goes on to its next mark. Or, where that is expected
    to cost less in the end, all incumbents are measured on all items and join the *panel*: their scores then
    help to predict those of outsiders on later items (`item_forecasts.py`).
@@ -32,50 +32,34 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.certificate import rounded_up
 from shortlist.certificates.guarantee import values_words
-from shortlist.certificates.shared_items import (
-    BETS,
-    TINY,
-    Controls,
-    Hypothesis,
-    Thresholds,
-    grown,
-    is_refuted,
-    pair_steps,
-    single_steps,
-)
+from shortlist.certificates.shared_items import Controls, Hypothesis, Thresholds
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
+from shortlist.strategies.earlier_incumbents import remembered
+from shortlist.strategies.item_evidence import (
+    chunks,
+    is_open_at,
+    open_pairs,
+    smallest_epsilon,
+    with_pairs,
+    with_singles,
+)
 from shortlist.strategies.item_forecasts import fewest_items, forecast_ends, joining_pays
-from shortlist.strategies.item_state import Ended, Open, Pairs, Singles
+from shortlist.strategies.item_state import Ended, Open
+from shortlist.strategies.marks import marks
 from shortlist.strategies.protocol import Anytime, Batch, Moments, refuse_added
 
-FIRST = 8  # items before the first decision
-GROWTH = 0.06  # marks grow by this share
 LEAP = 0.7  # a batch brings arms to this share of the items that they are expected to need,
 FURTHEST = 1.5  # but to no more than this multiple of the items that they have seen; at least to a mark
 RIDGE = 12.0  # predictions are shrunk as if by so many more items, unrelated to any arm
-_AT_ONCE = 1 << 22  # numbers in working arrays
-_BISECTIONS = 12  # for certified epsilons
 _ROUNDING = 1e-9  # sums of scores differ by more than rounding
-_EARLIER = 8  # sets of earlier incumbents for which more may be certified than for the present ones
-
-
-@lru_cache(maxsize=64)
-def marks(n_items: int) -> IntArray:
-    """Return the positions at which decisions are made, from 0 to the number of items."""
-    found = [0, min(FIRST, n_items)]
-    while found[-1] < n_items:
-        found.append(min(n_items, math.ceil(found[-1] * (1 + GROWTH))))
-    return np.array(found)
 
 
 def init(problem: Problem) -> Open | Ended:
@@ -165,7 +149,7 @@ def _extended_controls(state: Open, scores: FloatArray, seen: IntArray) -> Contr
         rows = state.scores[panel]
         before = rows[:, :start] - rows[:, :start].mean(axis=1, keepdims=True)
         gram = before @ before.T + RIDGE * np.eye(len(panel)) / 4
-        for arms in _chunks(group, state.n_items - start):
+        for arms in chunks(group, state.n_items - start):
             own = scores[arms, :start]
             weights = np.linalg.solve(gram, before @ (own - own.mean(axis=1, keepdims=True)).T).T
             found = Controls.of(weights @ rows[:, start:], end - start)
@@ -173,16 +157,10 @@ def _extended_controls(state: Open, scores: FloatArray, seen: IntArray) -> Contr
     return Controls(shortfall, reach)
 
 
-def _chunks(arms: IntArray, n_items: int) -> list[IntArray]:
-    """Return arms in groups small enough for working arrays with so many items and all bets."""
-    size = max(1, _AT_ONCE // max(1, n_items * len(BETS)))
-    return [arms[start : start + size] for start in range(0, len(arms), size)]
-
-
 def _decided(state: Open) -> Open | Ended:
     """Return the state with its next batch, or the end."""
     state = _with_incumbents(state)
-    state = _with_singles(_with_pairs(state))
+    state = with_singles(with_pairs(state))
     is_open = open_pairs(state)
     if not is_open.any():
         return Ended(state.incumbents, state)
@@ -195,13 +173,6 @@ def _with_incumbents(state: Open) -> Open:
     """Return the state with the arms that look best now; earlier ones are remembered for certificates."""
     chosen = _incumbents(state)
     return replace(state, incumbents=chosen, earlier=remembered(state.earlier, state.incumbents, chosen))
-
-
-def remembered(earlier: tuple[IntArray, ...], before: IntArray, chosen: IntArray) -> tuple[IntArray, ...]:
-    """Return the sets of earlier incumbents, the latest first, once `chosen` follow those before."""
-    if not len(before) or np.array_equal(chosen, before):
-        return earlier
-    return (before, *(one for one in earlier if not np.array_equal(one, chosen)))[:_EARLIER]
 
 
 def _incumbents(state: Open) -> IntArray:
@@ -226,101 +197,6 @@ def estimates(state: Open) -> FloatArray:
     if is_full.any() and top < state.n_items:
         exact = exact + (state.scores[is_full, :top].mean(axis=1) - exact[is_full]).mean()
     return np.where(is_full, exact, found)
-
-
-def _with_pairs(state: Open) -> Open:
-    """Return the state with paired evidence of incumbents and outsiders up to their common prefixes."""
-    pairs, outsiders = dict(state.pairs), state.outsiders
-    for arm in state.incumbents.tolist():
-        pairs[arm] = _paired(state, state.hypothesis, arm, outsiders, state.pairs_of(arm))
-    return replace(state, pairs=pairs)
-
-
-def _paired(state: Open, hypothesis: Hypothesis, arm: int, others: IntArray, known: Pairs) -> Pairs:
-    """Return the evidence about an incumbent and other arms, up to their common prefixes."""
-    found = known.copy()
-    if math.isfinite(hypothesis.n_items) and state.is_full[arm]:
-        both = others[state.is_full[others]]  # compared exactly
-        found.is_settled[both] |= state.sums[both] - state.sums[arm] <= hypothesis.allowed + TINY
-        others = np.setdiff1d(others, both)
-    others = others[~found.is_settled[others]]
-    ends = np.minimum(state.seen[arm], state.seen[others])
-    for start, end in np.unique(np.stack([found.seen[others], ends]), axis=1).T.tolist():
-        if start >= end:
-            continue
-        group = others[(found.seen[others] == start) & (ends == end)]
-        for chunk in _chunks(group, end - start):
-            differences = state.scores[arm, start:end] - state.scores[chunk, start:end]
-            steps = pair_steps(hypothesis, differences, found.sums[chunk], start)
-            found.logs[chunk], trace = grown(found.logs[chunk], steps)
-            found.sums[chunk] += differences.sum(axis=1)
-            found.latest[chunk] = trace[:, -1]
-            found.is_settled[chunk] = (trace >= state.thresholds.paired).any(axis=1) | is_refuted(
-                hypothesis, found.sums[chunk], end
-            )
-            found.seen[chunk] = end
-    return found
-
-
-def _with_singles(state: Open) -> Open:
-    """Return the state with single evidence, if some incumbents were measured on all items."""
-    full = state.incumbents[state.is_full[state.incumbents]]
-    if state.problem.target == "population" or not len(full):
-        return replace(state, singles=None)
-    total = float(state.sums[full].min()) + state.hypothesis.excess
-    known = state.singles
-    if known is None or known.total != total:
-        known = Singles.none(total, state.problem.n)
-    others = state.outsiders[~state.is_full[state.outsiders]]
-    singles = _single(state, known, others)
-    pairs = dict(state.pairs)
-    for arm in full.tolist():
-        pairs[arm] = _settled_by_both(state, pairs[arm], singles, others)
-    return replace(state, singles=singles, pairs=pairs)
-
-
-def _single(state: Open, known: Singles, others: IntArray) -> Singles:
-    """Return the single evidence about other arms up to their prefixes."""
-    n_items, total = state.n_items, known.total
-    seen, logs, latest = known.seen.copy(), known.logs.copy(), known.latest.copy()
-    is_settled = known.is_settled.copy()
-    others = others[~is_settled[others]]
-    for start, end in np.unique(np.stack([seen[others], state.seen[others]]), axis=1).T.tolist():
-        if start >= end:
-            continue
-        group = others[(seen[others] == start) & (state.seen[others] == end)]
-        for chunk in _chunks(group, end - start):
-            scores, before = state.scores[chunk, start:end], state.scores[chunk, :start].sum(axis=1)
-            controls = Controls.none(scores.shape)
-            if state.controls is not None:
-                own = (array[chunk, start:end] for array in (state.controls.shortfall, state.controls.reach))
-                controls = Controls(*own)
-            steps = single_steps(n_items, total, scores, before, start, controls)
-            logs[chunk], trace = grown(logs[chunk], steps)
-            latest[chunk] = trace[:, -1]
-            is_settled[chunk] = (trace >= state.thresholds.single).any(axis=1)
-            is_settled[chunk] |= state.sums[chunk] + (n_items - end) < total - TINY
-            seen[chunk] = end
-    return Singles(total, seen, logs, latest, is_settled)
-
-
-def _settled_by_both(state: Open, pairs: Pairs, singles: Singles, others: IntArray) -> Pairs:
-    """Return the pairs of an incumbent that was measured on all items, settled by either or both."""
-    found = pairs.copy()
-    is_level = found.seen[others] == singles.seen[others]
-    paired = found.latest[others] - state.thresholds.paired
-    single = singles.latest[others] - state.thresholds.single
-    is_enough = is_level & (np.logaddexp(paired, single) >= 0)
-    found.is_settled[others] |= singles.is_settled[others] | is_enough
-    return found
-
-
-def open_pairs(state: Open, chosen: IntArray | None = None) -> BoolArray:
-    """Return which pairs are open; rows are incumbents, or other chosen arms, columns all arms."""
-    chosen = state.incumbents if chosen is None else chosen
-    is_open = np.array([~state.pairs_of(arm).is_settled for arm in chosen.tolist()])
-    is_open[:, chosen] = False
-    return is_open
 
 
 def _joined(state: Open) -> Open:
@@ -407,9 +283,9 @@ def _certified_for(state: Open, chosen: IntArray, below: float = math.inf) -> Ce
     problem, promise = state.problem, guarantee(state.problem)
     others = all_but(problem.n, chosen)
     nothing = Certificate.of_nothing(problem)
-    if below < math.inf and any(_is_open_at(state, arm, others, below).any() for arm in chosen.tolist()):
+    if below < math.inf and any(is_open_at(state, arm, others, below).any() for arm in chosen.tolist()):
         return nothing
-    own = np.array([_smallest_epsilon(state, arm, others) for arm in chosen.tolist()])
+    own = np.array([smallest_epsilon(state, arm, others) for arm in chosen.tolist()])
     if own.max() >= problem.width:
         return nothing
     is_out = np.all(~open_pairs(state, chosen), axis=0)
@@ -453,36 +329,7 @@ def certificate_of_prefixes(problem: Problem, scores: FloatArray, seen: IntArray
     shares = np.where(np.arange(scores.shape[1]) < seen[:, None], problem.shares(problem.merits(scores)), 0.0)
     state = replace(cast("Open", state), scores=shares, seen=seen, sums=shares.sum(axis=1))
     state = replace(state, incumbents=_incumbents(state))
-    return certified(_with_singles(_with_pairs(state)))
-
-
-def _smallest_epsilon(state: Open, arm: int, others: IntArray) -> float:
-    """Return the smallest epsilon, to some digits, with which an arm is settled with others."""
-    is_settled = bool(state.pairs_of(arm).is_settled[others].all())
-    low, high = 0.0, state.problem.epsilon if is_settled else state.problem.width
-    others = others[_is_open_at(state, arm, others, low)]
-    for _ in range(_BISECTIONS if len(others) else 0):
-        middle = (low + high) / 2
-        is_open = _is_open_at(state, arm, others, middle)
-        if is_open.any():
-            low, others = middle, others[is_open]
-        else:
-            high = middle
-    if not len(others):
-        return 0.0
-    return min(rounded_up(high), state.problem.epsilon) if is_settled else rounded_up(high)
-
-
-def _is_open_at(state: Open, arm: int, others: IntArray, epsilon: float) -> BoolArray:
-    """Return which outsiders would be open if the question had this epsilon from the beginning."""
-    hypothesis = Hypothesis.of(state.problem, epsilon)
-    found = _paired(state, hypothesis, arm, others, Pairs.none(state.problem.n))
-    part = others[~found.is_settled[others] & ~state.is_full[others]]
-    if state.is_full[arm] and math.isfinite(hypothesis.n_items) and len(part):
-        total = float(state.sums[arm]) + hypothesis.excess
-        singles = _single(state, Singles.none(total, state.problem.n), part)
-        found = _settled_by_both(state, found, singles, part)
-    return ~found.is_settled[others]
+    return certified(with_singles(with_pairs(state)))
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
@@ -494,7 +341,7 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
         return _decided(fresh)
     if not len(last.incumbents):  # the first batch is awaited
         return fresh
-    return _with_singles(_with_pairs(fresh))
+    return with_singles(with_pairs(fresh))
 
 
 def guarantee(problem: Problem) -> Guarantee:

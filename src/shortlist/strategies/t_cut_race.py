@@ -39,9 +39,9 @@ from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
 from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
+from shortlist.strategies.earlier_incumbents import remembered
 from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, refuse_added
-from shortlist.strategies.shared_items import remembered
 
 UPPER = 0.7  # the share of delta for upper limits
 FIRST = 6  # pulls of the first batch, at least
