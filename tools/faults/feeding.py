@@ -263,7 +263,7 @@ FAULTS = (
     ),
     Fault(
         "withdrawal: an answer of a decided round is taken back",
-        "session/feeding.py",
+        "session/run_changes.py",
         "    if round != history.round.number:\n",
         "    if False:\n",
     ),
@@ -491,7 +491,7 @@ FAULTS = (
     ),
     Fault(
         "narrowing: recorded before it is tried",
-        "session/feeding.py",
+        "session/run_changes.py",
         "    history.copy().take(events)\n    return events",
         "    return events",
     ),

@@ -417,13 +417,13 @@ FAULTS = (
     ),
     Fault(
         "budgets: a round that was begun is made smaller",
-        "session/feeding.py",
+        "session/run_changes.py",
         "is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0",
         "is_begun = history.n_partial > 0 or history.n_ahead > 0",
     ),
     Fault(
         "budgets: a smaller round loses scores that were measured ahead",
-        "session/feeding.py",
+        "session/run_changes.py",
         "is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0",
         "is_begun = round.is_given_out",
     ),

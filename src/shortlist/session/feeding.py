@@ -1,4 +1,4 @@
-"""What people do by hand beyond answering tickets: feed results measured elsewhere, take an answer back."""
+"""Results that were measured elsewhere: their rows, and the events that add them to a run or remove them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,9 @@ from shortlist.checks import shortened
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.problem import MOST_PULLS, Problem
 from shortlist.session.result_sheet import read_results
+from shortlist.session.run_changes import checked_by_trial
 from shortlist.session.state import FedRow, RunState, fed_rows
-from shortlist.store import Event, Fed, Limited, Narrowed, Withdrawn
+from shortlist.store import Event, Fed
 from shortlist.totals import Totals
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
         places = np.flatnonzero(is_new & (np.array(rows.blocks) == block))
         if len(places):
             events.append(_event(rows, places, block))
-    return _checked_by_trial(history, events)
+    return checked_by_trial(history, events)
 
 
 def _event(rows: FedRows, places: IntArray, block: str) -> Fed:
@@ -231,7 +232,7 @@ def rows_taken_back(history: RunState, label: str, why: str, by: str) -> list[Ev
     counts = nothing.astype(np.int64)
     labels = (label,) * len(arms)
     fed = Fed(np.array(arms, dtype=np.int64), counts, nothing, None, labels, "", by, why)
-    return _checked_by_trial(history, [fed])
+    return checked_by_trial(history, [fed])
 
 
 def same_as_other_label(history: RunState, rows: FedRows) -> tuple[str, str]:
@@ -309,51 +310,3 @@ def counted_rows(before: Sequence[tuple[str, int]], rows: FedRows, events: Seque
     keys = [key for event in fed for key in zip(event.labels, event.arms.tolist(), strict=True)]
     corrected = sum(key in known for key in keys)
     return FedCount(len(keys) - corrected, len(rows.labels) - len(keys), corrected)
-
-
-def narrowing(history: RunState, epsilon: float) -> list[Event]:
-    """Return the event with which a run goes on with a smaller epsilon; none if it cannot, or has it."""
-    if history.rules.anytime is None or epsilon >= history.problem.epsilon:
-        return []
-    return _checked_by_trial(history, [Narrowed(epsilon)])
-
-
-def limiting(history: RunState, budget: float) -> list[Event]:
-    """Return the event with which a smaller round takes the place of one that a budget does not pay for.
-
-    None if that is not possible, somebody may have measured a part of it, or scores were measured ahead.
-    """
-    anytime, round = history.rules.anytime, history.round
-    is_begun = round.is_given_out or history.n_partial > 0 or history.n_ahead > 0
-    if anytime is None or anytime.within is None or history.is_final or is_begun:
-        return []
-    left = budget - history.cost_made
-    return [Limited(left)] if anytime.within(history.state, left) is not history.state else []
-
-
-def _checked_by_trial(history: RunState, events: list[Event]) -> list[Event]:
-    """Return events; raise InvalidProblem if a run could not go on after them."""
-    history.copy().take(events)
-    return events
-
-
-def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> list[Event]:
-    """Return the event that takes the answer to a ticket back.
-
-    Raises
-    ------
-    NotAsked
-        If there is no such answer, or its round was decided already.
-    """
-    asked = history.find(round)
-    place = asked.places(np.array([arm]))
-    name = history.problem.name(arm)
-    if round != history.round.number:
-        raise NotAsked(
-            f"round {round} was decided with the answer for {name}, so it cannot be withdrawn. To correct "
-            f"it, begin another run with the same file and strategy. Export this run, correct the answer, "
-            f"and tell the file to the new run: `shortlist docs by-hand` lists the steps."
-        )
-    if not asked.is_told[place].all():
-        raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")
-    return [Withdrawn(round, arm, float(asked.means[place][0]), why, by)]

@@ -35,16 +35,14 @@ from shortlist.session.feeding import (
     counted_rows,
     events_for_rows,
     in_blocks,
-    limiting,
-    narrowing,
     refuse_feeding,
     rows_taken_back,
     texts_of,
-    withdrawal,
 )
 from shortlist.session.lease_rules import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
+from shortlist.session.run_changes import limiting, narrowing, withdrawal
 from shortlist.session.settings import arrangement, checked_settings, declaration
 from shortlist.session.state import REPRODUCIBLE, RunState, part_of
 from shortlist.session.worker_names import HERE, checked_worker, own_name
