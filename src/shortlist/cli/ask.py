@@ -67,7 +67,7 @@ def command(
     Exit status: 0 tickets were printed, or the run has ended; 2 no such run; 3 all tickets of this round are
     leased to other workers; 4 the store failed.
     """
-    from shortlist.report.payloads import asked_dict, ended_dict
+    from shortlist.report.worker_json import asked_dict, ended_dict
     from shortlist.session import Session
 
     if (as_csv or output is not None) and as_json:
@@ -153,8 +153,8 @@ def _to_fill_in(tickets: "Tickets") -> str:
 
 def _say(session: "Session", tickets: "Tickets", worker: str, output: Path | None, *, err: bool) -> None:
     """Print who holds the tickets and what to do next, or why there are none."""
-    from shortlist.report.payloads import first_expiry
     from shortlist.report.text_format import counted, moment
+    from shortlist.report.worker_json import first_expiry
     from shortlist.report.worker_text import waiting_words
     from shortlist.session.lease_rules import awaited
 

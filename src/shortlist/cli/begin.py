@@ -84,8 +84,8 @@ def command(
       shortlist feed landing-page monday.csv
     """
     from shortlist.files.problem_file import is_measured, read_problem, read_reissue
-    from shortlist.report.payloads import begun_dict
     from shortlist.report.text_format import counted
+    from shortlist.report.worker_json import begun_dict
     from shortlist.session import Session
     from shortlist.session.feeding import can_be_fed
 

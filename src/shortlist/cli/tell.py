@@ -69,7 +69,7 @@ def command(
 
     Exit status: 0 the answers were added, 2 FILE or the command line is wrong, 4 the store failed.
     """
-    from shortlist.report.payloads import ended_dict, told_dict
+    from shortlist.report.worker_json import ended_dict, told_dict
     from shortlist.session import Session
     from shortlist.session.sheet_format import read_sheet
     from shortlist.session.tell_sheet import run_with_code, tell_sheet

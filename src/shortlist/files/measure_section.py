@@ -12,7 +12,7 @@ from shortlist.arrays import FloatArray, IntArray
 from shortlist.checks import whole_number
 from shortlist.errors import InvalidProblem
 from shortlist.execution.retries import Retries
-from shortlist.files.arms_file import squares
+from shortlist.files.declared_noise import squares
 from shortlist.items import Items
 from shortlist.measure import (
     CommandSource,

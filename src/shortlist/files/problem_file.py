@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.execution.retries import Retries
-from shortlist.files.arms_file import declared_variances, n_arms, refuse_noise
+from shortlist.files.declared_noise import declared_variances, n_arms, refuse_noise
 from shortlist.files.items_section import ITEM_KEYS, items_of, items_section
 from shortlist.files.measure_section import (
     REISSUE,

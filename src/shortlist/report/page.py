@@ -6,9 +6,9 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from shortlist.report import text_format as markup
+from shortlist.report.arm_counts_figure import rounds_figure, spread_figures
 from shortlist.report.arms_figure import arms_figure
 from shortlist.report.bounds_figure import bounds_figure
-from shortlist.report.charts import rounds_figure, spread_figures
 from shortlist.report.citations import bibtex
 from shortlist.report.figure import table
 from shortlist.report.model import Report

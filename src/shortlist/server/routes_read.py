@@ -19,8 +19,8 @@ from shortlist.files.items_section import items_entries
 from shortlist.planning import plan
 from shortlist.problem import Problem
 from shortlist.report.export import export_dict, sheet_of_answers
-from shortlist.report.payloads import holders
 from shortlist.report.text_format import iso
+from shortlist.report.worker_json import holders
 from shortlist.run_urls import run_of
 from shortlist.server import responses
 from shortlist.server.app import AppContext

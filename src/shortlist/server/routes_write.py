@@ -11,8 +11,8 @@ from pydantic import AfterValidator
 
 from shortlist.errors import InvalidAnswers, InvalidProblem, NotAsked
 from shortlist.measure import Summaries
-from shortlist.report.payloads import asked_dict, begun_dict, told_dict
 from shortlist.report.run_text import fed_dict, fed_lines
+from shortlist.report.worker_json import asked_dict, begun_dict, told_dict
 from shortlist.run_urls import path_of, run_of
 from shortlist.server.app import AppContext
 from shortlist.server.requests import (

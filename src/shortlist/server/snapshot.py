@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.report.arm_counts_figure import rounds_figure
 from shortlist.report.arms_figure import arms_figure, left_words, unpulled_words
-from shortlist.report.charts import rounds_figure
 from shortlist.report.model import Report, report_of_history
 from shortlist.report.origin import resuming
 from shortlist.report.progress import duration

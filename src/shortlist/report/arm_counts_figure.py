@@ -1,4 +1,4 @@
-"""Figures that count arms: by round, by mean and by number of pulls."""
+"""Figures that count arms: a column for each round, and histograms of means and pulls if arms are many."""
 
 import math
 from collections.abc import Callable

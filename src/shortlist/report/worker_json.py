@@ -1,4 +1,4 @@
-"""JSON payloads exchanged between a run and its workers."""
+"""What begin, ask and tell answer to workers as JSON, on the command line and over HTTP."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ def first_expiry(session: Session, tickets: Tickets) -> float:
 
 
 def begun_dict(session: Session) -> dict[str, Any]:
-    """Return the payload for a run that was created, or existed already."""
+    """Return the answer for a run that was created, or existed already."""
     return {
         "run": session.name,
         "code": session.code,
@@ -35,7 +35,7 @@ def begun_dict(session: Session) -> dict[str, Any]:
 
 
 def asked_dict(session: Session, tickets: Tickets, worker: str) -> dict[str, Any]:
-    """Return the payload with a worker's tickets; if there are none, with the workers to wait for."""
+    """Return the answer with a worker's tickets; if there are none, with the workers to wait for."""
     others = [] if len(tickets) else awaited(session.history.round, session.log.now(), worker)
     return {
         "run": session.name,
@@ -56,7 +56,7 @@ def holders(found: Iterable[Holding]) -> list[dict[str, Any]]:
 
 
 def told_dict(session: Session, told: Taken) -> dict[str, Any]:
-    """Return the payload that says which answers were added, and the progress of the run."""
+    """Return which answers were added, and the progress of the run."""
     round = session.history.round
     return {
         "run": session.name,
