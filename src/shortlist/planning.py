@@ -84,12 +84,12 @@ class UsualPulls:
 
 @dataclass(frozen=True, eq=False)
 class UsualCost:
-    """The pulls that strategies usually take: an estimate from a few simulated runs on a reference instance.
+    """The pulls that strategies usually take: an estimate from a few runs of a simulated question.
 
     Attributes
     ----------
     instance
-        The reference instance, in words.
+        The simulated question, in words.
     replications
         The number of runs of each strategy.
     pulls
@@ -198,8 +198,8 @@ class Plan:
     ) -> UsualCost:
         """Return the pulls that strategies usually take: an estimate, unlike the worst case.
 
-        A few runs are simulated on a reference instance: the m best arms lie just over epsilon ahead of all
-        others. That takes about a second; with more than 1,000 arms (500 if rewards are within
+        A few runs are simulated. In the simulated question, the m best arms lie just over epsilon ahead of
+        all others. The simulation takes about a second; with more than 1,000 arms (500 if rewards are within
         bounds) nothing is simulated.
 
         Parameters

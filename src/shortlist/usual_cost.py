@@ -1,4 +1,4 @@
-"""The usual cost of strategies: their pulls in a few simulated runs on a reference instance."""
+"""The usual cost of strategies: their pulls in a few runs of a simulated question."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -150,7 +150,7 @@ def _weight(problem: Problem) -> int:
 
 
 def _reference(problem: Problem, rate: float | None, scale: float | None) -> tuple[FloatArray, str]:
-    """Return the true means of the reference instance, and the instance in words."""
+    """Return the true means of the simulated question, and the question in words."""
     if rate is not None and not problem.is_bounded:
         raise InvalidProblem("`rate` is for rewards of 0 or 1, or within bounds; omit it for others.")
     if scale is not None and problem.knows_variances:

@@ -258,7 +258,7 @@ def test_a_sheet_in_conflict_is_refused_while_the_first_answer_can_be_withdrawn(
     late = trial.tell([rows[0] | {"mean": 0.25}])
     assert late.status == 0
     assert "the first is kept, since its round was decided." in late.err
-    assert "`shortlist docs by-hand` says under Conflicts how to correct it." in late.err
+    assert "To correct a first answer, see Conflicts in `shortlist docs by-hand`." in late.err
 
 
 def test_a_conflict_with_an_answer_that_was_withdrawn_is_none(trial: Calls) -> None:

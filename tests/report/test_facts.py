@@ -138,7 +138,7 @@ def test_means_that_vary_as_stated_are_no_finding() -> None:
 
 def test_noise_beyond_the_stated_is_found() -> None:
     (words,) = variation(2.0)
-    assert words.startswith("The means of the same arm vary from batch to batch ")
+    assert words.startswith("From batch to batch, the means of an arm vary ")
     assert "times as much as the stated variances allow. Either they are too small" in words
     (words,) = variation(1.0, drift=0.5)
     assert "rewards drift" in words
@@ -146,7 +146,7 @@ def test_noise_beyond_the_stated_is_found() -> None:
 
 def test_noise_far_below_the_stated_is_a_hint() -> None:
     (words,) = variation(0.2)
-    assert words.endswith("If smaller ones are true, stating them saves pulls.")
+    assert words.endswith("If smaller variances are valid, state them to save pulls.")
 
 
 def coins(drift: float = 0.0) -> Report:

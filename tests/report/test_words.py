@@ -129,13 +129,13 @@ def test_a_certificate_names_arms_of_each_kind() -> None:
         for count in (1, 100, 100_000)
     ]
     assert words == [
-        "For epsilon 0.1: in (certified): none; open (undecided): C, A, B; out (can be discarded): none.",
-        "For epsilon 0.1: in (certified): none; open (undecided): C, A; out (can be discarded): B.",
-        "For epsilon 0.1: in (certified): C; open (undecided): none; out (can be discarded): A, B.",
+        "For epsilon 0.1: in (certified): none; open (undecided): C, A, B; out (can be dropped): none.",
+        "For epsilon 0.1: in (certified): none; open (undecided): C, A; out (can be dropped): B.",
+        "For epsilon 0.1: in (certified): C; open (undecided): none; out (can be dropped): A, B.",
     ]
     many = sl.Problem(m=6, epsilon=0.1, delta=0.05, variances=[1.0] * 14, names=list("ABCDEFGHIJKLMN"))
     found = sl.certify(many, counts=[100_000] * 14, means=[*range(14)])
     assert status_words(found) == (
         "For epsilon 0.1: in (certified): N, M, L, K, J, I; open (undecided): none; "
-        "out (can be discarded): A, B, C, D, E, and 3 more."
+        "out (can be dropped): A, B, C, D, E, and 3 more."
     )

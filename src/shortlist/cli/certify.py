@@ -62,9 +62,9 @@ def command(
     refused. Leave out a row of totals. With means, say how large rewards can be, with --bounds, or how much
     they vary, with --variance.
 
-    The answer names the m arms that are best as far as can be proved, and to within which epsilon. It does
-    not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon and
-    delta before you look, and put in everything that was measured.
+    The answer names the m arms that are best as far as can be proved, and the epsilon that is certified. It
+    does not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon
+    and delta before you look, and put in everything that was measured.
 
     Rates are assumed to be constant. If they change from day to day, give every row its block: in a column
     `block`, or in a column `day` and with --within-blocks. Arms are then compared within blocks, and all of

@@ -68,10 +68,10 @@ def command(
     question: what do this many pulls certify, whatever the rewards are? The exit status is 3 if the budget is
     too small to certify anything.
 
-    The usual pulls are estimated. A few runs are simulated on a reference instance: the m best arms lie just
-    over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate; arms in
-    blocks as if they were independent, or with a --correlation. With more than 1,000 arms, or 500 if rewards
-    are within bounds, nothing is simulated.
+    The usual pulls are estimated from a few simulated runs. In the simulated question, the m best arms lie
+    just over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate;
+    arms in blocks as if they were independent, or with a --correlation. With more than 1,000 arms, or 500 if
+    rewards are within bounds, nothing is simulated.
 
     \b
       shortlist plan examples/drilling.toml
@@ -109,7 +109,7 @@ def command(
         which = "largest" if vary == "m" else "smallest"
         certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
         adapts = vary == "epsilon" and strategy_named(found.best.strategy).usual_share < 1
-        click.echo(f"{certain} Usually a smaller one is." if adapts else certain)
+        click.echo(f"{certain} A run usually certifies a smaller one." if adapts else certain)
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found, usual))
 

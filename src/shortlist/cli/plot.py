@@ -43,7 +43,7 @@ _OPTIONS = {"where": "--store", "n": "--arms", "m": "-m", "names": "--strategy"}
     help="How far below the m-th best is good enough. Default: 0.1 (figure `epsilon`: 0.5).",
 )
 @click.option(
-    "--delta", type=float, help="Accepted probability of failure. Default: 0.05 (figure `epsilon`: 0.1)."
+    "--delta", type=float, help="Accepted failure probability. Default: 0.05 (figure `epsilon`: 0.1)."
 )
 @click.option(
     "--strategy", "names", multiple=True, help="May be repeated. Default: those relevant to the figure."

@@ -40,7 +40,7 @@ def instance_options(command: Callable[..., None]) -> Callable[..., None]:
             "--delta",
             default=0.05,
             show_default=True,
-            help="For the instance: accepted probability of failure.",
+            help="For the instance: accepted failure probability.",
         ),
         click.option("--seed", default=0, show_default=True, help="Seed of the random numbers."),
     ]

@@ -121,7 +121,8 @@ def command(
       shortlist run examples/drilling.toml --server http://127.0.0.1:8765
 
     If a run stops early, it says what is certified by then. With a smaller epsilon in FILE it goes on from
-    where it is. Both need a strategy that certifies something before its end, as the default ones do.
+    where it is. Early certificates and a smaller epsilon both need a strategy that certifies something before
+    its end, as the default ones do.
 
     Exit status: 0 the answer is certified, 2 the problem is invalid or differs from that of the stored run,
     3 the budget, the deadline or `shortlist stop` ended it first, or the answer is not proved, 4 a

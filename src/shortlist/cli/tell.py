@@ -59,7 +59,7 @@ def command(
     answer told earlier in the same round is as far from the others.
 
     Telling the same answer again is harmless. If a ticket has another answer, FILE is refused as long as
-    `shortlist withdraw` can take that answer back. With --yes, and if its round was decided, the first answer
+    `shortlist withdraw` can withdraw that answer. With --yes, and if its round was decided, the first answer
     is kept, and the new one is recorded as a conflict. Late answers are accepted. Answers from standard input
     are not checked for data-entry errors and conflicts, since programs write them.
 
@@ -165,4 +165,4 @@ def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:
     if len(conflicts) > _MOST_CONFLICTS:
         click.echo(f"Warning: and {len(conflicts) - _MOST_CONFLICTS:,} more.", err=True)
     if any(one.round < now for one in conflicts):
-        say("If a first answer was wrong: `shortlist docs by-hand` says under Conflicts how to correct it.")
+        say("To correct a first answer, see Conflicts in `shortlist docs by-hand`.")

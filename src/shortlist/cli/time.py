@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     default=0.02,
     show_default=True,
     type=Share(min=0),
-    help="By which share, 0.02 or 2%, a selected command may be slower than the fastest (the m-th fastest).",
+    help="How much slower than the fastest (m-th fastest) a selected command may be: 0.02 or 2%.",
 )
 @click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")
 @click.option(

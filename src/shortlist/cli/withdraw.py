@@ -1,4 +1,4 @@
-"""``shortlist withdraw``: take an answer back, on the record."""
+"""``shortlist withdraw``: withdraw an answer, on the record."""
 
 import click
 
@@ -16,10 +16,11 @@ from shortlist.errors import InvalidProblem
 @store_option
 @json_option("the ticket")
 def command(run: str, ticket: str | None, label: str | None, why: str, where: str, as_json: bool) -> None:
-    """Take the answer to TICKET of RUN back, so that it can be measured and told again.
+    """Withdraw the answer to TICKET of RUN, so that it can be measured and told again.
 
-    That is possible until its round is decided, which happens when the last ticket of the round is answered.
-    With --label instead of TICKET, all rows that were fed under that label are taken back, at any time.
+    An answer can be withdrawn until its round is decided, which happens when the last ticket of the round is
+    answered. With --label instead of TICKET, all rows that were fed under that label are withdrawn, which is
+    possible at any time.
 
     This is for data-entry errors, and for measurements that went wrong; never because a value is not what you
     hoped for. The log keeps everything, and the report lists what was withdrawn.

@@ -78,7 +78,7 @@ class Estimate:
     usual_pulls, usual_cost
         The usual number of pulls, and their cost if pulls have costs; None if unknown.
     instance
-        The reference instance of the simulated runs, in words; empty if nothing was simulated.
+        The simulated question, in words; empty if nothing was simulated.
     seconds_per_pull
         The average duration of a pull; None if none succeeded.
     workers

@@ -81,7 +81,7 @@ def select(
 
     The result depends on the problem, the strategy, the seed, `pulls_per_call`, `turns` and the measurement,
     and on nothing else: it is bit for bit the same with any executor and any number of workers. There is one
-    exception: on shared items and in blocks, workers that would wait measure ahead. Pulls that are then not
+    exception: on shared items and in blocks, idle workers measure ahead. Pulls that are then not
     needed are counted in `n_pulls`, and given as `n_ahead`; selection and certificate stay the same.
 
     Parameters
@@ -140,7 +140,7 @@ def select(
     on_failure
         What to do with a call that failed at every attempt: "suspend" raises MeasurementFailed; a number
         counts as its reward. With a number, every call is for one pull, since pulls that fail together would
-        not be independent. For the same reason a failure of a whole block of a vectorised function is not
+        not be independent. For the same reason a failure of a whole chunk of a vectorised function is not
         scored. Scored calls are listed in ``session.scored``, and the result gives their number. The
         guarantee then counts the score of a failed pull as its reward, and the stated variances must hold
         with these rewards included. The score is fixed before the first reward of a run, and must lie within
@@ -253,7 +253,7 @@ def drive(
         If a call failed at every attempt; a `WorkersLost` if it killed its worker.
     ChangedRun
         If earlier rewards of this run were measured with other `pulls_per_call`, other `turns`, another
-        block of a vectorised function, another score for failures, or another `about`.
+        `block` of a vectorised function, another score for failures, or another `about`.
     """
     if concurrency is not None or is_async(measure):
         with calls_at_once(measure, concurrency, executor) as (plain, threads):

@@ -28,13 +28,13 @@ _WHOLE_ROUND = 1 << 40  # more calls than any round has
 
 @dataclass(frozen=True)
 class VectorisedSource:
-    """A Python function as a source of rewards, called once per block of calls."""
+    """A Python function as a source of rewards, called once per chunk of calls."""
 
     function: MeasureMany
     together: int = 4096
 
     def answers(self, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return the function's results for a block of calls."""
+        """Return the function's results for a chunk of calls."""
         block = Calls.of(calls)
         answer = self.function(block.arms.copy(), block.counts.copy(), seeded(block[0]))
         return _answers(answer, block.counts)
@@ -65,7 +65,7 @@ def vectorised(function: MeasureMany, block: int | None = 4096) -> VectorisedSou
         are reduced to means and sample variances there, and only these are copied.
     block
         The maximum number of arms per call of the function. Rewards depend on it, as they do on the seed.
-        None for one call per round, however many arms it has: so a GPU is used best. Workers share blocks;
+        None for one call per round, however many arms it has: so a GPU is used best. Workers share chunks;
         so with None one worker measures the whole round, and a budget pays for whole rounds only.
 
     Notes

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LABELS = {
     "n": "number of arms, n",
     "m": "arms to select, m",
-    "delta": "accepted probability of failure, delta",
+    "delta": "accepted failure probability, delta",
 }
 
 

@@ -238,8 +238,8 @@ def fed_lines(history: RunState) -> list[str]:
         waiting = (
             f"These results do not count yet, because tickets of round {round.number} had already been given "
             f"out. They count when that round is complete: {round.n_missing:,} of "
-            f"{counted(len(round.tickets), 'ticket')} are still open. If nobody will measure them, return "
-            f"them with `shortlist release`."
+            f"{counted(len(round.tickets), 'ticket')} are still open. If nobody will measure them, give "
+            f"them back with `shortlist release`."
         )
         return [waiting, found.sentence]
     drift = [history.drift] if history.drift else []

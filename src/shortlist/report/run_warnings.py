@@ -86,8 +86,8 @@ def _conflicts(history: RunState) -> list[Finding]:
         Finding(
             True,
             f"{len(conflicts):,} {one} an earlier one, which is kept: {'; '.join(said + more)}. Find out "
-            f"why a ticket was measured twice: the guarantee assumes that which answer arrived first does "
-            f"not depend on its value.",
+            f"why a ticket was measured twice: the guarantee assumes that the value of an answer does not "
+            f"affect which one arrives first.",
         )
     ]
 
@@ -105,7 +105,7 @@ def _repeats(history: RunState) -> list[Finding]:
 
 
 def _withdrawn(history: RunState) -> list[Finding]:
-    """List answers that were taken back."""
+    """List answers that were withdrawn."""
     said = [
         f"{one.mean:g} of {plain_name(history.problem.name(one.arm))} in round {one.round}, by "
         f"{worker_words(one.by)}{', because: ' * bool(one.why)}{plain_name(one.why, 200)}"
@@ -204,7 +204,7 @@ def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
     from scipy.special import gammainc, gammaincc  # noqa: PLC0415
 
     ratio = squares / freedom
-    said = f"The means of the same arm vary from batch to batch {ratio:.2g} times as much"
+    said = f"From batch to batch, the means of an arm vary {ratio:.2g} times as much"
     if ratio < _NOTHING:
         return [
             Finding(
@@ -226,7 +226,8 @@ def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
             )
         ]
     if not is_bounded and ratio < _LESS and gammainc(freedom / 2, squares / 2) < _RARE:
-        words = f"{said} as the stated variances allow. If smaller ones are true, stating them saves pulls."
+        words = f"{said} as the stated variances allow."
+        words += " If smaller variances are valid, state them to save pulls."
         return [Finding(False, words)]
     return []
 

@@ -84,7 +84,7 @@ def status_words(certificate: Certificate) -> str:
     problem, statuses = certificate.problem, certificate.statuses
     best = dict.fromkeys(certificate.indices.tolist())
     parts = []
-    for status, word in ((IN, "in (certified)"), (OPEN, "open (undecided)"), (OUT, "out (can be discarded)")):
+    for status, word in ((IN, "in (certified)"), (OPEN, "open (undecided)"), (OUT, "out (can be dropped)")):
         others = (arm for arm, one in enumerate(statuses) if one == status and arm not in best)
         own = chain((arm for arm in best if statuses[arm] == status), others)
         n_named = n_shown(statuses.count(status), MOST_NAMED)

@@ -60,7 +60,7 @@ class Asked(Strict):
     epsilon: Annotated[Any, _as(_NUMBER | {"minimum": 0}, "How far below the m-th best is good enough.")]
     delta: Annotated[
         Any,
-        _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted probability of failure."),
+        _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted failure probability."),
     ]
     variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
     costs: Annotated[Any, _as(_NUMBERS, "The cost of a pull of each arm; 1 unless given.")] = None
@@ -271,7 +271,7 @@ class StopWish(Strict):
 
 
 class Withdraw(Strict):
-    """The ticket whose answer is taken back, why, and by whom."""
+    """The ticket whose answer is withdrawn, why, and by whom."""
 
     ticket: Annotated[str, Field(min_length=1, max_length=100)]
     why: Annotated[str, Field(min_length=1, max_length=200)]

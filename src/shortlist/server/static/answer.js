@@ -156,7 +156,7 @@ async function release() {
   await persist(() => talk(`${path}/release`, { worker }));
   deal({ tickets: [] });
   const rest = "Your entries are kept in case you take the same tickets again.";
-  tell("take-said", `Your tickets were released. ${rest}`);
+  tell("take-said", `Your tickets were given back. ${rest}`);
 }
 
 /** Show tickets, and save them on the device. @param {any} asked */
