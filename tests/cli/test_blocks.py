@@ -207,8 +207,7 @@ def test_a_table_is_certified_for_the_goal() -> None:
 
 def test_equal_differences_are_not_certified_anywhere(call: Calls, caplog: pytest.LogCaptureFixture) -> None:
     """A program that ignores the seed: the run ends, and no command says that its answer is certified."""
-    call.write("reward.py", "import sys\nfor line in sys.stdin:\n    print(float(sys.argv[1]))\n")
-    measured = '[measure]\nkind = "command"\ncommand = ["python", "reward.py", "{arm}"]\n'
+    measured = '[measure]\nkind = "command"\ncommand = ["awk", "{ print {arm} }"]\n'
     call.write("equal.toml", f"{QUESTION}\n{measured}")
     done = call("run", "equal.toml", "--name", "equal")
     assert done.status == 3

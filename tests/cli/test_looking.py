@@ -156,7 +156,7 @@ def test_status_shows_what_was_scored_and_conflicts_in_part(runs: Calls) -> None
     append("trial", *(Scored(ticket, 0.0, "too dark") for _ in range(7)))
     runs.tell([rows[0] | {"mean": 0.5}])
     for value in range(7):
-        runs.tell([rows[0] | {"mean": value / 10}])
+        runs.tell([rows[0] | {"mean": value / 10}], "--yes")
     words = runs("status", "trial").words
     assert words.count("Scored: a pull of") == 5
     assert "failed and counts as 0: too dark" in words

@@ -1214,6 +1214,50 @@ def test_a_recorded_answer_that_is_right_although_far_is_confirmed(serving: Serv
     expect(spot(page, "#sent-said")).to_contain_text("5 added.")
 
 
+def test_late_news_of_a_withdrawal_does_not_open_a_card_again(serving: Serving, tab: OpenRun) -> None:
+    """The next answer may be sent before the page hears of the withdrawal that it asked for itself."""
+    page = lab(serving, tab, "late")
+    ticket = spot(page, ".ticket").first
+    other = {"ticket": ticket.locator(".code").inner_text(), "mean": 43.0, "variance": 4.0}
+    serving.post("/runs/late/tell", worker="Bob", answers=[other])
+    enter(page, 0, "34")
+    page.click("#send")
+    expect(ticket.locator(".result")).to_have_text("The recorded answer is 43, and this answer is 34.")
+    held: list[Any] = []
+    page.route("**/runs/late.json", lambda route: held.append(route))  # noqa: PLW0108
+    ticket.get_by_label("Why is the recorded answer wrong?").fill("digits swapped")
+    ticket.get_by_role("button", name="Withdraw it").click()
+    expect(ticket.locator(".result")).to_contain_text("was withdrawn. Enter the right one")
+    page.click("#send")
+    expect(ticket).to_contain_text("✓ Recorded.")
+    with page.expect_response("**/runs/late.json"):
+        for request in held:
+            request.continue_()
+    page.wait_for_timeout(100)
+    expect(ticket).to_contain_text("✓ Recorded.")
+
+
+def test_an_earlier_withdrawal_does_not_open_a_new_card(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 6}
+    serving.post("/runs", name="earlier", question=question)
+    code = serving.post("/runs/earlier/ask", worker="Bob")["tickets"][0]["ticket"]
+    serving.post(
+        "/runs/earlier/tell", worker="Bob", answers=[{"ticket": code, "mean": 43.0, "variance": 4.0}]
+    )
+    serving.post("/runs/earlier/withdraw", ticket=code, why="digits swapped", by="Bob")
+    page = tab(f"{serving.url}/runs/earlier/answer", PHONE, own=True)
+    page.fill("#worker", "Bob")
+    page.click("#take [type=submit]")
+    ticket = spot(page, ".ticket").first
+    expect(ticket.locator(".code")).to_have_text(code)
+    page.check("input[value=mean]")
+    enter(page, 0, "34")
+    page.click("#send")
+    expect(ticket).to_contain_text("✓ Recorded.")
+    page.wait_for_timeout(800)  # the news of this answer names the earlier withdrawal, too
+    expect(ticket).to_contain_text("✓ Recorded.")
+
+
 def test_a_recorded_card_is_corrected_while_its_round_is_open(serving: Serving, tab: OpenRun) -> None:
     page = lab(serving, tab, "correct")
     for place, mean in enumerate(("40", "48")):

@@ -4,6 +4,18 @@ from tools.faults.fault import Fault
 
 FAULTS = (
     Fault(
+        "form: late news of a withdrawal opens a card again",
+        "server/static/ticket.js",
+        "        this.withdrawals += 1; //",
+        "        //",
+    ),
+    Fault(
+        "form: a withdrawal before a ticket was taken opens its card again",
+        "server/static/answer.js",
+        "  if (latest) card.follow(latest);",
+        "",
+    ),
+    Fault(
         "form: the next table has the label of the one before",
         "server/static/answer.js",
         'for (const key of ["sheet", "label"]) get(key).value',

@@ -22,6 +22,8 @@ let isLimited = false; // whether a number of tickets was entered
 /** @type {Set<string>} */
 const confirmed = new Set(); // tickets whose recorded answers were doubted, and are right
 let earlier = ""; // the ticket of a recorded answer that is doubted: nothing is sent until that is settled
+/** @type {any} */
+let latest = null; // data of the run, as last shown
 let doubtedTable = ""; // a table that the server doubted: sent again only if its box is ticked
 
 function start() {
@@ -159,12 +161,17 @@ async function release() {
   tell("take-said", `Your tickets were given back. ${rest}`);
 }
 
+/** A card for a ticket. @param {any} ticket */
+function made(ticket) {
+  const card = new Card(ticket, () => count(), { path, by: worker, then: withdrawn });
+  if (latest) card.follow(latest); // what was withdrawn before is no news
+  return card;
+}
+
 /** Show tickets, and save them on the device. @param {any} asked */
 function deal(asked) {
   const shown = new Map(cards.filter((card) => !card.isDone).map((card) => [card.ticket.ticket, card]));
-  cards = asked.tickets.map(
-    (/** @type {any} */ ticket) => shown.get(ticket.ticket) ?? new Card(ticket, () => count(), { path, by: worker, then: withdrawn }),
-  );
+  cards = asked.tickets.map((/** @type {any} */ ticket) => shown.get(ticket.ticket) ?? made(ticket));
   get("tickets").replaceChildren(...cards.map((card) => card.element));
   get("answers").hidden = !cards.length;
   const until = asked.until ? `Leased to you until ${moment(asked.until)}` : "";
@@ -330,6 +337,7 @@ function refusal(wrong) {
 
 /** Show new data of the run, from the point of view of the worker here. @param {any} facts */
 function update(facts) {
+  latest = facts;
   const worker = get("worker")?.value.trim();
   const held = facts.holders.find((/** @type {any} */ one) => one.worker === worker)?.n_tickets ?? 0;
   const others = facts.next.startsWith("measure: ") ? `; ${facts.next.slice("measure: ".length)}` : "";

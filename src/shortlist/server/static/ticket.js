@@ -33,12 +33,13 @@ export class Card {
     this.find(".right").id = `${ticket.ticket}-right`;
     this.find(".right").setAttribute("aria-describedby", `${ticket.ticket}-result`);
     this.find(".right").addEventListener("change", onInput);
-    this.withdrawals = 0; // that the server has named
+    this.withdrawals = 0; // that are known here
     offerWithdrawal(this.find(".correction"), {
       ...withdrawal,
       ticket: () => ticket.ticket,
       say: (words) => this.say(words, "error"),
       then: () => {
+        this.withdrawals += 1; // news of it may come after the next answer was sent
         this.reopen("The recorded answer was withdrawn. Enter the right one, and send it.");
         return withdrawal.then(this);
       },
@@ -240,7 +241,7 @@ export class Card {
   follow(facts) {
     const own = facts.withdrawn.filter((/** @type {any} */ one) => one.ticket === this.ticket.ticket);
     const isBack = this.isDone && own.length > this.withdrawals;
-    this.withdrawals = own.length;
+    this.withdrawals = Math.max(this.withdrawals, own.length);
     if (isBack) this.reopen(`The recorded answer was withdrawn: ${own.at(-1).why} Enter it again.`);
     if (facts.is_done || facts.round !== this.round) {
       for (const part of [".correct", ".correction"]) this.find(part).hidden = true;
