@@ -234,6 +234,15 @@ def test_plan_with_a_budget_says_if_the_strategy_cannot_be_fed(run: InProcess, t
     assert "feed" not in run("plan", str(file), "--budget", "9000", "--no-usual").out
 
 
+def test_a_budget_for_a_whole_table_can_be_planned_and_a_smaller_one_says_what_to_do(run: InProcess) -> None:
+    whole = run("plan", "examples/best-model.toml", "--budget", "50000", "--no-usual")
+    assert whole.status == 0
+    assert "shared-items: at most 41,860 scores" in whole.out
+    less = run("plan", "examples/best-model.toml", "--budget", "800")
+    assert less.status == 3
+    assert "`shortlist run` with --budget 800" in less.err
+
+
 def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -> None:
     file = tmp_path / "coins.toml"
     file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n')

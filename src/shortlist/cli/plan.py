@@ -83,7 +83,7 @@ def command(
     """
     from shortlist.planning import plan as planned
     from shortlist.report.result_text import plan_text
-    from shortlist.strategies import strategy_named
+    from shortlist.strategies import strategy_for
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
@@ -106,11 +106,11 @@ def command(
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
         print_json(found.to_dict() | reverse | {"usual": None if usual is None else usual.to_dict()})
         return
-    if budget is not None:
+    if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
         certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
-        adapts = vary == "epsilon" and strategy_named(found.best.strategy).usual_share < 1
+        adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
         click.echo(f"{certain} A run usually certifies a smaller one." if adapts else certain)
         if said := _not_to_be_fed(file, found):
             click.echo(said)
