@@ -201,6 +201,13 @@ def test_the_words_give_the_figures() -> None:
     coins = str(sl.plan(sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bernoulli()))).split("\n")[1]
     assert ") for means near 0.5, at most" in coins
     assert coins.endswith("For other means, such as 0.04: plan.usual_at(rate=0.04).")
+    unknown = sl.Problem(1, 0.2, 0.05, n=3, rewards=sl.Gaussian())
+    noisy = str(sl.plan(unknown)).split("\n")[1]
+    assert ") if the standard deviation is 0.4 (2 epsilon), no limit known in advance." in noisy
+    assert noisy.endswith("Give yours with plan.usual_at(scale=...).")
+    blocks = str(sl.plan(unknown.changed(items=sl.Blocks()))).split("\n")[1]
+    assert ") if the standard deviation is 0.4 (2 epsilon) and arms are independent, no limit" in blocks
+    assert blocks.endswith("Give yours with plan.usual_at(scale=..., correlation=...).")
     high = str(sl.plan(sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bounded(2, 3)))).split("\n")[1]
     assert ") for means near 2.5, at most" in high
     assert "0.04" not in high

@@ -30,8 +30,8 @@ def test_the_usual_pulls_are_quantiles_of_simulated_runs() -> None:
     rounds = found.pulls["race"].rounds
     assert found.pulls["race"] == sl.planning.UsualPulls(int(low), int(median), int(high), rounds)
     assert (
-        found.instance
-        == "the 2 best arms lie just over epsilon ahead of all others (a hard case); Gaussian rewards"
+        found.instance == "the 2 best arms lie just over epsilon ahead of all others, which are equal "
+        "(nearly tied arms take more); Gaussian rewards"
     )
 
 
@@ -88,6 +88,10 @@ def test_for_unknown_variances_a_standard_deviation_is_assumed() -> None:
     assert planned.usual.instance.endswith("Gaussian rewards, standard deviation 1")
     assert "t-race" in planned.usual.pulls
     assert "wnelim" not in planned.usual.pulls, "it would need a pilot"
+    assert (planned.usual.scale, planned.usual.assumed) == (1.0, ("scale",))
+    assert planned.usual.condition == "if the standard deviation is 1 (2 epsilon)"
+    own = planned.usual_at(scale=3.0)
+    assert (own.condition, own.assumed) == ("if the standard deviation is 3", ())
     assert planned.usual_at(scale=4.0).pulls["t-race"].low > planned.usual.pulls["t-race"].high
 
 
@@ -156,6 +160,10 @@ def test_arms_that_share_conditions_usually_take_fewer_pulls(rewards: sl.Gaussia
     alone, shared = plan.usual_at(), plan.usual_at(correlation=0.8)
     assert alone.instance.endswith("; arms independent of each other")
     assert shared.instance.endswith("; a correlation of 0.8 within blocks")
+    assert alone.condition.endswith("arms are independent")
+    assert shared.condition.endswith("arms have a correlation of 0.8")
+    kind = "rate" if plan.problem.is_bounded else "scale"
+    assert (alone.assumed, shared.assumed) == ((kind, "correlation"), (kind,))
     assert plan.usual_at(correlation=0).pulls == alone.pulls
     if isinstance(rewards, sl.Gaussian):  # differences vary a fifth as much
         assert shared.pulls[name].median < 0.5 * alone.pulls[name].median

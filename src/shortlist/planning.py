@@ -21,6 +21,8 @@ from shortlist.strategies.pilot import size as pilot_size
 from shortlist.strategies.protocol import Strategy
 from shortlist.strategies.t_cut_race import pays as limits_pay
 
+ASSUMED_SCALE = 2.0  # the standard deviation in units of epsilon, of the usual cost for unknown variances
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -100,8 +102,12 @@ class UsualCost:
         Why nothing was simulated; empty if something was.
     rate
         For rewards of 0 or 1, or within bounds: about the mean of its arms; otherwise None.
-    has_own_rate
-        Whether this mean was given, and is not the middle of the bounds.
+    scale
+        For unknown variances: the standard deviation of its arms; otherwise None.
+    correlation
+        With blocks: the correlation of its arms within a block; otherwise None.
+    assumed
+        Which of these three were assumed, because they were not given.
     """
 
     instance: str
@@ -110,7 +116,22 @@ class UsualCost:
     left_out: tuple[str, ...] = ()
     skipped: str = ""
     rate: float | None = None
-    has_own_rate: bool = False
+    scale: float | None = None
+    correlation: float | None = None
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> str:
+        """For which means or noise the usual pulls hold, such as "for means near 0.5"; empty if for any."""
+        conditions = []
+        if self.scale is not None:
+            units = f" ({ASSUMED_SCALE:g} epsilon)" if "scale" in self.assumed else ""
+            conditions.append(f"the standard deviation is {self.scale:g}{units}")
+        if self.correlation is not None:
+            share = f"have a correlation of {self.correlation:g}" if self.correlation else "are independent"
+            conditions.append(f"arms {share}")
+        near = "" if self.rate is None else f"for means near {self.rate:g}"
+        return " ".join(filter(None, (near, f"if {' and '.join(conditions)}" if conditions else "")))
 
     @property
     def choices(self) -> dict[str, UsualPulls]:
@@ -199,8 +220,8 @@ class Plan:
         """Return the pulls that strategies usually take: an estimate, unlike the worst case.
 
         A few runs are simulated. In the simulated question, the m best arms lie just over epsilon ahead of
-        all others. The simulation takes about a second; with more than 1,000 arms (500 if rewards are within
-        bounds) nothing is simulated.
+        all others, which are equal. If several arms nearly tie, a run takes more pulls. The simulation takes
+        about a second; with more than 1,000 arms (500 if rewards are within bounds) nothing is simulated.
 
         Parameters
         ----------
@@ -357,7 +378,7 @@ def _for_items(problem: Problem, budget: int | None) -> Plan:
         whole = f"{problem.n_cells:,} scores" if problem.costs is None else f"{rows[0].worst_case_cost:,.10g}"
         raise NoGuarantee(
             f"with shared items, the result of a budget below {whole} (the whole table) cannot be predicted: "
-            f"it depends on the scores. Run with this budget; the result says what it certifies."
+            f"it depends on the scores. {_with_budget(budget)}"
         )
     return Plan(problem, rows, lower_bound(problem))
 
@@ -367,9 +388,17 @@ def _for_blocks(problem: Problem, budget: int | None) -> Plan:
     if budget is not None:
         raise NoGuarantee(
             "in blocks, the result of a budget cannot be predicted: it depends on how much the differences "
-            "between arms vary. Run with this budget; the result says what it certifies."
+            f"between arms vary. {_with_budget(budget)}"
         )
     return Plan(problem, (row_of(resolve("auto", problem), problem),), lower_bound(problem))
+
+
+def _with_budget(budget: int) -> str:
+    """Return what to do where the result of a budget cannot be planned."""
+    return (
+        f"Measure with this budget, by `select` with budget={budget} or `shortlist run` with --budget "
+        f"{budget}; the result says what it certifies."
+    )
 
 
 def plan_within(problem: Problem, budget: int) -> Plan:

@@ -10,7 +10,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem
 from shortlist.instances import ABOVE, slippage
 from shortlist.measure.simulated import checked_correlation
-from shortlist.planning import Row, UsualCost, UsualPulls
+from shortlist.planning import ASSUMED_SCALE, Row, UsualCost, UsualPulls
 from shortlist.problem import Problem
 from shortlist.rewards import Bounded
 from shortlist.simulation import simulate
@@ -25,7 +25,6 @@ _LEAST_ARMS = 50  # a step with fewer arms takes as long
 _MOST_CELLS, _CELLS_TIMES_RUNS = 1_000_000, 400_000  # the same with shared items
 _MOST_DRAWN = 4_000_000  # pulls of all runs, where each reward is drawn by itself
 _TABLE_SEED = 20  # of the made-up table
-_SCALE = 2.0  # the standard deviation in units of epsilon, if variances are unknown
 
 
 class _TooMuch(Exception):
@@ -79,8 +78,21 @@ def usual_cost(
             left_out.append(name)
         else:
             pulls[name] = found
-    around = _middle(problem, rate) if problem.is_bounded else None
-    return UsualCost(words, n_runs, pulls, tuple(left_out), rate=around, has_own_rate=rate is not None)
+    return UsualCost(words, n_runs, pulls, tuple(left_out), **_conditions(problem, rate, scale, correlation))
+
+
+def _conditions(
+    problem: Problem, rate: float | None, scale: float | None, correlation: float | None
+) -> dict[str, Any]:
+    """Return the rate, scale and correlation of the simulated question, and which of them were assumed."""
+    found, given = {}, {"rate": rate, "scale": scale, "correlation": correlation}
+    if problem.is_bounded:
+        found["rate"] = _middle(problem, rate)
+    elif not problem.knows_variances:
+        found["scale"] = _scale(problem, scale)
+    if problem.has_blocks:
+        found["correlation"] = correlation or 0.0
+    return found | {"assumed": tuple(name for name in found if given[name] is None)}
 
 
 def _usual_share(problem: Problem, rate: float | None, effort: float) -> UsualCost:
@@ -156,7 +168,7 @@ def _reference(problem: Problem, rate: float | None, scale: float | None) -> tup
     if scale is not None and problem.knows_variances:
         raise InvalidProblem("`scale` is only for unknown variances; omit it, since these are known.")
     best = "the best arm lies" if problem.m == 1 else f"the {problem.m:,} best arms lie"
-    ahead = f"{best} just over epsilon ahead of all others (a hard case)"
+    ahead = f"{best} just over epsilon ahead of all others, which are equal (nearly tied arms take more)"
     if not problem.is_bounded:
         noise = f", standard deviation {_scale(problem, scale):g}" if not problem.knows_variances else ""
         return slippage(problem).means, f"{ahead}; Gaussian rewards{noise}"
@@ -187,7 +199,7 @@ def _around(problem: Problem, middle: float) -> FloatArray:
 
 
 def _scale(problem: Problem, scale: float | None) -> float:
-    found = _SCALE * problem.epsilon if scale is None else checks.real_number(scale, "scale")
+    found = ASSUMED_SCALE * problem.epsilon if scale is None else checks.real_number(scale, "scale")
     if not found > 0:
         raise InvalidProblem(f"`scale` is {found}; it must be positive.")
     return found

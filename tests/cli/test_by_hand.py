@@ -819,6 +819,13 @@ def test_what_few_rounds_cost_depends_on_the_standard_deviation(call: Calls) -> 
     noisy, quiet = call("begin", "field.toml"), call("begin", "field.toml", "--scale", "0.5", "--name", "b")
     assert "strategy dudewicz-dalal" in noisy.words
     assert "this run * Medians of" in noisy.words
+    assert "dudewicz-dalal certifies nothing before its end. To look and stop at any time, begin with" in (
+        noisy.words
+    )
+    assert "begin with --strategy paired-race, which usually takes about " in noisy.words
+    assert "Usual cost if the standard deviation is 1 (2 epsilon); give yours with --scale:" in noisy.words
+    assert "Usual cost if the standard deviation is 0.5:" in quiet.words
+    assert "To look and stop" not in quiet.words
     assert "strategy paired-race" in quiet.words
     assert "standard deviation 0.5." in quiet.words
     assert "(*) Certifies nothing before its end." in quiet.words

@@ -206,6 +206,43 @@ def test_plan_estimates_the_usual_pulls(run: InProcess) -> None:
     )
 
 
+def test_plan_says_for_which_noise_the_usual_cost_holds_and_what_a_dash_means(
+    run: InProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "inv.toml"
+    file.write_text('[problem]\nm = 1\nepsilon = 0.2\ndelta = 0.05\nn = 4\nnoise = "gaussian-unknown"\n')
+    plain, own = (
+        " ".join(run("plan", str(file), *options).out.split()) for options in ((), ("--scale", "3"))
+    )
+    assert "if the standard deviation is 0.4 (2 epsilon), no limit known in advance. Give yours with" in plain
+    assert "Give yours with --scale. With probability" in plain
+    assert "if the standard deviation is 3, no limit known in advance. With probability" in own
+    assert "-: not simulated. These strategies are for known variances" in plain
+    coins = run("plan", "--instance", "equal", "-n", "4", "-m", "1", "--rewards", "bernoulli").out
+    assert "not simulated" not in coins
+
+
+def test_plan_with_a_budget_says_if_the_strategy_cannot_be_fed(run: InProcess, tmp_path: Path) -> None:
+    file = tmp_path / "coins.toml"
+    question = '[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n'
+    file.write_text(question)
+    said = run("plan", str(file), "--budget", "9000", "--no-usual").out
+    assert said.splitlines()[1].startswith("short-race cannot take results from `shortlist feed`. For that,")
+    assert "begin with --strategy race, which takes at most " in said
+    assert "feed" not in run("plan", str(file), "--no-usual").out
+    file.write_text(f'{question}[measure]\nkind = "simulated"\nmeans = [0.1, 0.2, 0.3, 0.4]\n')
+    assert "feed" not in run("plan", str(file), "--budget", "9000", "--no-usual").out
+
+
+def test_a_budget_for_a_whole_table_can_be_planned_and_a_smaller_one_says_what_to_do(run: InProcess) -> None:
+    whole = run("plan", "examples/best-model.toml", "--budget", "50000", "--no-usual")
+    assert whole.status == 0
+    assert "shared-items: at most 41,860 scores" in whole.out
+    less = run("plan", "examples/best-model.toml", "--budget", "800")
+    assert less.status == 3
+    assert "`shortlist run` with --budget 800" in less.err
+
+
 def test_plan_says_if_no_lower_bound_is_proved(run: InProcess, tmp_path: Path) -> None:
     file = tmp_path / "coins.toml"
     file.write_text('[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n')

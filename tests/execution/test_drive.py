@@ -125,6 +125,37 @@ def test_a_budget_ends_a_run_that_can_go_on_to_the_same_answer(way: str, fractio
     assert exact(sl.drive(session, measure, **options)) == exact(whole)
 
 
+def test_a_budget_below_the_first_round_is_warned_of_before_anything_is_measured(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Not if results that were fed select arms already, and not without need."""
+    said: list[str] = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        said.append(caplog.text)
+        return rng.normal(arm, 1.0, count)
+
+    question = sl.Problem(1, 0.5, 0.05, n=6, rewards=sl.Gaussian())
+    needed = int(sl.Session(question).asked.counts.sum())
+    short = sl.select(measure, question, budget=needed - 1)
+    assert (len(short.indices), short.n_rounds) == (0, 0)
+    (record,) = caplog.records
+    assert record.message.startswith(f"The budget of {needed - 1} is too small for any selection: the first")
+    assert f"alone takes {needed} pulls." in record.message
+    assert said[0] == caplog.text
+    caplog.clear()
+    sl.select(measure, question, budget=needed)
+    coins = sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bernoulli())
+    fed = sl.Session(coins, "race")
+    fed.feed(["arm-0", "arm-1", "arm-2"], [500] * 3, successes=[50, 100, 200], label="before")
+    sl.drive(fed, sl.simulated_measure(coins, [0.1, 0.2, 0.4]), budget=1)
+    assert not caplog.records
+    dear = sl.Problem(1, 0.5, 0.05, [1.0] * 3, costs=[1.0, 2.0, 3.5])
+    sl.select(measure, dear, "single-stage", budget=2.5)
+    assert "The budget of 2.5 is too small" in caplog.text
+    assert "in the units of `costs`" in caplog.text
+
+
 def test_bundling_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     expected = exact(sl.select(WAYS["vectorised"][0], problem(), "race", pulls_per_call=2))

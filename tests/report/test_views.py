@@ -39,7 +39,7 @@ def test_text_says_what_came_out() -> None:
     assert lines[1].startswith("Selected: prompt G (0.7")
     assert lines[2].startswith("With probability at least 95 %, each of the 3 selected arms")
     assert "1,536 pulls in 28 rounds by race" in lines[3]
-    assert "Worst cases of the paper's algorithms: wnelim 10,600, vmedelim 905,280." in lines[3]
+    assert not any("vmedelim" in line for line in lines)
     stopped = report_lines(samples.failed())
     assert stopped[0] == "furnace: suspended. 837 pulls made, and nothing is certified yet."
     assert stopped[3].startswith("Why it stopped: arm-17 failed four times.")

@@ -68,7 +68,8 @@ def command(
 
     People measure in few rounds rather than in many. So if FILE has no [measure] section, a strategy is
     chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
-    the cost of strategies that take fewer pulls or fewer rounds. If rewards are 0 or 1, or have
+    the cost of strategies that take fewer pulls or fewer rounds. If the strategy certifies nothing before its
+    end, the output says so, and names one that lets you stop at any time. If rewards are 0 or 1, or have
     bounds, the number of rounds is taken into account only with --rounds, since results added with `shortlist
     feed` need the race.
 
@@ -130,6 +131,8 @@ def command(
         show_plain(
             f"Run {session.name} {state}, strategy {session.strategy}; {asks}. Saved in {shown(where)}."
         )
+        if usual is not None and session.is_new and session.history.rules.anytime is None:
+            show_plain(_only_at_the_end(problem, usual, session.strategy))
         if usual is not None and session.is_new and len(usual.choices) > 1:
             show(_choices(problem, usual, session.strategy))
         if not session.is_done:
@@ -162,6 +165,26 @@ def _few_rounds(problem: "Problem", usual: "UsualCost", rounds: int) -> str:
     return min(fit, key=lambda row: row.worst_case_pulls or 0).strategy
 
 
+def _only_at_the_end(problem: "Problem", usual: "UsualCost", chosen: str) -> str:
+    """Return a warning that the strategy certifies nothing before its end, and which one does."""
+    from shortlist.planning import resolve
+    from shortlist.report.text_format import counted
+    from shortlist.strategies import strategy_for
+
+    said = f"{chosen} certifies nothing before its end."
+    fit = [
+        name
+        for name in (resolve("auto", problem), *usual.choices, "race")
+        if strategy_for(name, problem).anytime is not None
+    ]
+    if not fit:
+        return said
+    said += f" To look and stop at any time, begin with --strategy {fit[0]}"
+    if (found := usual.pulls.get(fit[0])) is not None and found.rounds is not None:
+        said += f", which usually takes about {counted(found.rounds, 'round')}"
+    return f"{said}."
+
+
 def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "RenderableType":
     """Return the usual cost of the strategy, and of others with fewer pulls or fewer rounds."""
     from rich.console import Group
@@ -183,8 +206,7 @@ def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "Renderable
             f"  {name}", counted(found.median, "pull"), rounds, how, style="bold" * (name == chosen)
         )
     notes = [f"Medians of {usual.replications} simulated runs: {usual.instance}."]
-    if not problem.knows_variances:
-        notes.append("If you know the standard deviation better, give --scale.")
     if at_end:
         notes.append("(*) Certifies nothing before its end. Strategies without the mark do so at any time.")
-    return Group(Text("Usual cost:"), table, Text(" ".join(notes)))
+    remedy = "; give yours with --scale" if "scale" in usual.assumed else ""
+    return Group(Text(f"Usual cost {usual.condition}".rstrip() + f"{remedy}:"), table, Text(" ".join(notes)))

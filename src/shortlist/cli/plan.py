@@ -11,6 +11,7 @@ from shortlist.cli.questions import question, question_options
 from shortlist.errors import InvalidProblem
 
 if TYPE_CHECKING:
+    from shortlist.planning import Plan
     from shortlist.problem import Problem
 
 
@@ -69,9 +70,10 @@ def command(
     too small to certify anything.
 
     The usual pulls are estimated from a few simulated runs. In the simulated question, the m best arms lie
-    just over epsilon ahead of all others. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate;
-    arms in blocks as if they were independent, or with a --correlation. With more than 1,000 arms, or 500 if
-    rewards are within bounds, nothing is simulated.
+    just over epsilon ahead of all others, which are equal. If several arms nearly tie, a run takes more
+    pulls. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate; rewards of unknown variance with a
+    standard deviation of 2 epsilon, or --scale; arms in blocks as if they were independent, or with a
+    --correlation. With more than 1,000 arms, or 500 if rewards are within bounds, nothing is simulated.
 
     \b
       shortlist plan examples/drilling.toml
@@ -81,7 +83,7 @@ def command(
     """
     from shortlist.planning import plan as planned
     from shortlist.report.result_text import plan_text
-    from shortlist.strategies import strategy_named
+    from shortlist.strategies import strategy_for
 
     if budget is None and is_given("vary"):
         raise InvalidProblem("--vary has no effect without --budget. Give both, or omit --vary.")
@@ -104,14 +106,30 @@ def command(
         reverse = {} if budget is None else {"budget": budget, "vary": vary}
         print_json(found.to_dict() | reverse | {"usual": None if usual is None else usual.to_dict()})
         return
-    if budget is not None:
+    if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
         certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
-        adapts = vary == "epsilon" and strategy_named(found.best.strategy).usual_share < 1
+        adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
         click.echo(f"{certain} A run usually certifies a smaller one." if adapts else certain)
+        if said := _not_to_be_fed(file, found):
+            click.echo(said)
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found, usual))
+
+
+def _not_to_be_fed(file: Path | None, found: "Plan") -> str:
+    """Return that the strategy takes no results of one's own, if FILE leaves the measuring to people."""
+    from shortlist.files.problem_file import is_measured
+    from shortlist.strategies import strategy_for
+
+    best = found.best.strategy
+    if file is None or is_measured(file) or strategy_for(best, found.problem).anytime is not None:
+        return ""
+    if not (race := found["race"]).is_certified:
+        return ""
+    most = f"which takes at most {race.worst_case_pulls:,} pulls for the same"
+    return f"{best} cannot take results from `shortlist feed`. For that, begin with --strategy race, {most}."
 
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":

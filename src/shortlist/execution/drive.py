@@ -320,11 +320,13 @@ def drive(
         interrupt.is_ordered = lambda: session.n_stops > n_stops
         interrupt.due = math.inf if deadline is None else started + deadline
         checked_until = session.asked.round + _EARLY
+        is_compared = False
         while len(session.asked):
             if 0 < session.asked.round < checked_until and _has_warned(session):
                 checked_until = 0
             if budget is not None:
                 job.patiently(partial(session.keep_within, budget))
+                is_compared = is_compared or _is_compared(session, budget)
             round = session.asked.round
             is_enough = job.measure(budget)
             if interrupt.is_wanted and not session.is_done:
@@ -345,6 +347,20 @@ def _has_warned(session: DrivenSession) -> bool:
     if not anytime.may_be_void or not (found := session.certified).notes:
         return False
     _LOG.warning(" ".join([found.why_nothing] * found.is_void + [*found.notes]))
+    return True
+
+
+def _is_compared(session: DrivenSession, budget: float) -> Literal[True]:
+    """Print a warning if a budget does not pay for the first round, without which nothing is selected."""
+    costs, asked = session.problem.costs, session.asked
+    first = asked.counts.sum() if costs is None else costs[asked.arms] @ asked.counts
+    if asked.round == 0 and first > budget and not len(session.result.indices):  # fed results may select
+        unit = "scores" if session.problem.has_pool else "pulls"
+        unit = unit if costs is None else "in the units of `costs`"
+        _LOG.warning(
+            f"The budget of {budget:,.10g} is too small for any selection: the first round alone takes "
+            f"{first:,.10g} {unit}. Allow at least as much; an answer usually takes more."
+        )
     return True
 
 

@@ -10,7 +10,7 @@ from shortlist.report.arms_figure import arms_figure
 from shortlist.report.figure import table
 from shortlist.report.model import report_of_result
 from shortlist.report.page import style, verdict_html
-from shortlist.report.result_text import plan_answer, usual_words
+from shortlist.report.result_text import dash_words, plan_answer, usual_words
 from shortlist.report.text_format import counted, large
 from shortlist.report.verdict import basis, effort, optimality, status_words
 from shortlist.result import Result
@@ -81,7 +81,9 @@ def plan_html(plan: Plan) -> str:
             rows.append([markup.words(row.strategy), *(cell or "–" for cell in cells)])
     headings = ["strategy", "usual pulls", "most pulls", "times the bound", "most rounds"]
     return _fragment(
-        said + table("Strategies and their pulls", headings, rows) + _soft(plan.why, usual_words(usual))
+        said
+        + table("Strategies and their pulls", headings, rows)
+        + _soft(dash_words(plan, usual, "–"), plan.why, usual_words(usual))
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from shortlist.report.citations import bibtex, keys_of
 from shortlist.report.model import Report
 from shortlist.report.provenance_text import question_words, reproduction
-from shortlist.report.text_format import counted, iso, large, mean_words, percent, plain_name, universal
+from shortlist.report.text_format import counted, iso, mean_words, percent, plain_name, universal
 from shortlist.report.verdict import (
     LABELS,
     MOST_NAMED,
@@ -29,7 +29,7 @@ def report_lines(report: Report) -> list[str]:
         _arms(report),
         " ".join(filter(None, [certificate(report), basis(report)])),
         _stop(report),
-        " ".join(filter(None, [effort(report), standing(report), optimality(report), _rivals(report)])),
+        " ".join(filter(None, [effort(report), standing(report), optimality(report)])),
         _health(report),
         _workers(report),
         f"Asked: {question_words(report.result.problem)}. {_times(report)}".rstrip(),
@@ -69,11 +69,6 @@ def _pulls(result: Result, arm: int) -> str:
     if result.problem.known is not None and arm in result.problem.known.arms:
         return "known before"
     return counted(int(result.arms.pulls[arm]), "score" if result.problem.has_pool else "pull")
-
-
-def _rivals(report: Report) -> str:
-    known = [f"{name} {large(pulls)}" for name, pulls in report.rivals.items() if pulls is not None]
-    return f"Worst cases of the paper's algorithms: {', '.join(known)}." if known else ""
 
 
 def _health(report: Report) -> str:

@@ -102,11 +102,13 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
 def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
     """Return a plan as text: the recommended strategy with its cost, why, and a table of all strategies."""
     parts: list[RenderableType] = [
-        Text(plan_answer(plan, usual, "--rate 0.04"), style="bold"),
+        Text(plan_answer(plan, usual, has_options=True), style="bold"),
         *_promised(plan),
         Text(),
     ]
     parts.append(_strategies(plan, usual))
+    if usual is not None and (said := dash_words(plan, usual)):
+        parts.append(Text(said, style="dim"))
     if usual is not None and (said := usual_words(usual)):
         parts.append(Text(said, style="dim"))
     reasons: dict[str, list[str]] = {}
@@ -125,10 +127,11 @@ def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
     return Group(*parts, Text(f"Why this one: {plan.why}"), *_divided(plan))
 
 
-def plan_answer(
-    plan: Plan, usual: UsualCost | None = None, other_rate: str = "plan.usual_at(rate=0.04)"
-) -> str:
-    """Return the recommended strategy and its cost, for which means, and how to ask for other ones."""
+def plan_answer(plan: Plan, usual: UsualCost | None = None, *, has_options: bool = False) -> str:
+    """Return the recommended strategy and its cost, for which means or noise, and how to ask for others.
+
+    That is done with the options of `shortlist plan`, or else in Python.
+    """
     best, what = plan.best, "score" if plan.problem.has_pool else "pull"
     found = None if usual is None else usual.pulls.get(best.strategy)
     most, rounds = best.worst_case_pulls, best.rounds
@@ -140,15 +143,29 @@ def plan_answer(
     said = []
     if found is not None:
         low, median, high = (large(float(f"{one:.2g}")) for one in (found.low, found.median, found.high))
-        near = "" if usual is None or usual.rate is None else f" for means near {usual.rate:g}"
-        said.append(f"usually about {median} {what}s ({low} to {high}){near}")
+        where = usual.condition if usual is not None else ""
+        said.append(f"usually about {median} {what}s ({low} to {high}) {where}".rstrip())
     unit = f" {what}s" if found is None else ""
     said.append("no limit known in advance" if most is None else f"at most {large(most)}{unit}")
     answer = f"{best.strategy}: {', '.join(said)}{',' * bool(in_rounds)}{in_rounds}."
-    is_rate = plan.problem.bounds is not None and plan.problem.bounds[0] <= 0.04 <= plan.problem.bounds[1]
-    if found is None or usual is None or usual.rate is None or usual.has_own_rate or not is_rate:
-        return answer
-    return f"{answer} For other means, such as 0.04: {other_rate}."
+    return answer if found is None or usual is None else answer + _other_conditions(plan, usual, has_options)
+
+
+def _other_conditions(plan: Plan, usual: UsualCost, has_options: bool) -> str:
+    """Return how to ask for the usual pulls under other conditions than the assumed ones."""
+    low, high = plan.problem.bounds or (0.0, 0.0)
+    said, others = "", [name for name in usual.assumed if name != "rate"]
+    if "rate" in usual.assumed and low <= 0.04 <= high:
+        said += f" For other means, such as 0.04: {'--rate 0.04' if has_options else _usual_at('rate=0.04')}."
+    if others:
+        options = " and ".join(f"--{name}" for name in others)
+        call = _usual_at(", ".join(f"{name}=..." for name in others))
+        said += f" Give yours with {options if has_options else call}."
+    return said
+
+
+def _usual_at(given: str) -> str:
+    return f"plan.usual_at({given})"
 
 
 def _strategies(plan: Plan, usual: UsualCost | None) -> Table:
@@ -176,6 +193,22 @@ def _strategies(plan: Plan, usual: UsualCost | None) -> Table:
         style = "bold" if row is plan.best else ""
         table.add_row(row.strategy, *compress(cells, shown), *map(Text, proof), style=style)
     return table
+
+
+def dash_words(plan: Plan, usual: UsualCost, dash: str = "-") -> str:
+    """Return why strategies for known variances have a dash for usual pulls; empty if there are none.
+
+    Those whose simulation would take too long are named in `usual_words`.
+    """
+    if plan.problem.knows_variances or usual.skipped:
+        return ""
+    shown = {row.strategy for row in plan.rows if row.is_certified}
+    if not shown - usual.pulls.keys() - set(usual.left_out):
+        return ""
+    return (
+        f"{dash}: not simulated. These strategies are for known variances: here they need a pilot first, and "
+        f"usually more pulls than {plan.best.strategy}."
+    )
 
 
 def usual_words(usual: UsualCost) -> str:
@@ -216,7 +249,7 @@ def simulations_text(simulations: list[Simulation]) -> RenderableType:
     """Return simulations of one problem by several strategies as a table."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("strategy", no_wrap=True)
-    for heading in ("mean pulls", "most pulls", "errors", "error rate at most"):
+    for heading in ("mean pulls", "most seen", "errors", "error rate at most"):
         table.add_column(heading, justify="right", no_wrap=True)
     first = simulations[0]
     for one in simulations:
