@@ -15,7 +15,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.doctor.timing_notes import assumption_notes, level_notes, outliers
+from shortlist.doctor.timing_notes import contradictions, level_notes, outliers
 from shortlist.measure.result_files.timings import timings_in
 from shortlist.measure.timing import TimingSource
 from shortlist.timings import TimingRun, Timings, _percent_up, duration, timing_problem
@@ -252,6 +252,10 @@ def kinds(notes: Sequence[str]) -> list[str]:
     return [kind for note in notes for word, kind in words.items() if word in note]
 
 
+def assumption_notes(pairs: dict[str, FloatArray], reference: str) -> list[str]:
+    return [one.words for one in contradictions(pairs, reference)]
+
+
 def gaussian(rng: np.random.Generator, n: int, k: int) -> dict[str, FloatArray]:
     times = 0.02 * rng.standard_normal((n + 1, k))
     return {f"p{arm}": times[arm] - times[0] for arm in range(1, n + 1)}
@@ -324,6 +328,57 @@ def test_a_level_that_drifts_is_noted_as_harmless() -> None:
     (note,) = timed(machine, within=1e-4, budget=120).notes
     assert "slower during the run. That cancels out" in note
     assert "faster" in level_notes(-np.linspace(0, 1, 30))[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_grave"),
+    [
+        ("outliers", "outliers", False),
+        ("trend", "trend", True),
+        ("lag", "correlation", True),
+        ("growth", "noise", False),
+    ],
+)
+def test_what_contradicts_the_assumptions_weakens_what_is_said(kind: str, name: str, is_grave: bool) -> None:
+    """Of an answered run only the times are replaced."""
+    whole = timed(Machine([1.0, 1.02], seed=6))
+    assert whole.is_certified
+    assert whole.sentence.startswith("With probability at least 95 %, ")
+    assert whole.to_dict()["contradictions"] == []
+    odd = disturbed(kind, np.random.default_rng(7))
+    found = Timings(whole.result, np.stack([np.zeros(80), odd]))
+    kinds_found = [one.kind for one in found.contradictions]
+    assert name in kinds_found
+    start = "If the times were as assumed, which the notes contradict: with probability at least 95 %, p0 is"
+    assert found.sentence.startswith(start)
+    assert found.sentence in str(found)
+    assert found.is_certified != is_grave
+    assert ("So the answer is not certified. Time again, in a new run." in str(found)) == is_grave
+    data = found.to_dict()
+    assert (data["contradictions"], data["is_certified"]) == (kinds_found, not is_grave)
+    assert data["sentence"] == found.sentence
+    assert not any(word in str(found) for word in ("used up", "interrupted"))
+
+
+def test_percentages_of_notes_have_no_exponent() -> None:
+    assert "became about 110 % slower" in level_notes(np.linspace(0, math.log(2.1), 30))[0]
+    assert "became about 2.1 % slower" in level_notes(np.linspace(0, math.log(1.021), 30))[0]
+    values = np.linspace(0, math.log(14), 30)
+    assert "by about +1,300 %" in contradictions({"b": values}, "a")[0].words
+
+
+def test_medians_in_another_order_than_ratios_are_explained() -> None:
+    """An arm that was dropped in the quick blocks has the best median, and the worst ratio."""
+    result = timed(Machine([1.0, 1.02, 1.1])).result
+    times = np.zeros((3, 35)) + np.linspace(0, 0.5, 35) + [[0.0], [0.02], [0.1]]
+    times[2, 9:] = np.nan
+    found = Timings(result, times)
+    assert [row.name for row in found.rows] == ["p0", "p1", "p2"]
+    assert found.rows[2].median < found.rows[0].median
+    said = "Ratios compare times within the same blocks; medians are of different numbers of blocks"
+    assert str(found).splitlines()[4].startswith(said)
+    times[2, 9:] = times[0, 9:] + 0.1
+    assert "Ratios compare" not in str(Timings(result, times))
 
 
 # --- for real -----------------------------------------------------------------------------------------------

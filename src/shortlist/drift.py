@@ -8,7 +8,11 @@ the problem.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates.block_totals import BlockTotals
 from shortlist.problem import Problem
 from shortlist.totals import Totals
@@ -17,38 +21,155 @@ _RARE = 0.01  # how rarely means may differ by so much, for a note
 _EXPECTED = 5.0  # successes and failures in a block, for the chi-square law to hold
 
 
-def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by_block: bool) -> str:
-    """Return a sentence if means of an arm vary between blocks by more than chance explains; else nothing.
+class Drift(NamedTuple):
+    """What is said of means that change between blocks.
 
-    A chi-square test of homogeneity for each arm. Rewards within bounds vary at most as those of 0 or 1 do.
+    Attributes
+    ----------
+    words
+        Sentences; empty if means do not change by more than chance explains.
+    may_harm
+        Whether what is certified may be wrong for this reason.
     """
-    from scipy.special import gammaincc  # noqa: PLC0415
 
+    words: str = ""
+    may_harm: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+
+class _Row(NamedTuple):
+    """The chi-square test of homogeneity of one arm, over the blocks with enough rewards."""
+
+    arm: int
+    places: IntArray
+    counts: FloatArray
+    hits: FloatArray
+
+    @property
+    def freedom(self) -> int:
+        return len(self.counts) - 1
+
+    @property
+    def deviations(self) -> FloatArray:
+        """By block, how far the sum lies from that expected; squared, they add up to chi-square."""
+        size, own = self.counts, self.hits
+        share = own.sum() / size.sum()
+        found: FloatArray = (own - size * share) / np.sqrt(size * share * (1 - share))
+        return found
+
+    @property
+    def squares(self) -> float:
+        return float((self.deviations**2).sum())
+
+    @property
+    def chance(self) -> float:
+        return _chance(self.squares, self.freedom)
+
+    def without(self, place: int) -> "_Row":
+        """Return the same without one of its blocks."""
+        counts, hits = np.delete(self.counts, place), np.delete(self.hits, place)
+        return _Row(self.arm, np.delete(self.places, place), counts, hits)
+
+
+def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by_block: bool) -> Drift:
+    """Return what to say if means vary between blocks by more than chance explains; else nothing.
+
+    Two tests, each with half of the probability of a false alarm: a chi-square test of homogeneity for each
+    arm, and one for the sum over all arms, which sees what they have in common, such as weekdays. Rewards
+    within bounds vary at most as those of 0 or 1 do.
+    """
     if not problem.is_bounded or not len(totals.arms):
-        return ""
+        return Drift()
     sums = problem.shares(problem.merits(totals.means)) * totals.counts
-    rows = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
+    table = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
+    rows = _tested(table)
+    said, odd = _seen(problem, rows), _odd_one(rows)
+    if not said:
+        return Drift()
+    if odd is not None:
+        said += f" {_odd_words(problem, table, *odd)}"
+    if not is_by_block:
+        return Drift(f"{said} {_ADVICE}", may_harm=True)
+    harmless = "Arms are compared within blocks, so this does no harm."
+    if odd is None:
+        return Drift(f"{said} {harmless}")
+    return Drift(f"{said} If it is right: {harmless[:1].lower()}{harmless[1:]}", may_harm=True)
+
+
+_ADVICE = (
+    "What is certified may then be wrong. To compare arms within days, begin another run with the strategy "
+    "block-race, before you look at its data: see docs/ab-test.md."
+)
+
+
+def _tested(table: BlockTotals) -> list[_Row]:
+    """Return a row for each arm with two or more blocks that are large enough."""
     found = []
-    for arm, (counts, hits) in enumerate(zip(rows.counts.T, rows.sums.T, strict=True)):
+    for arm, (counts, hits) in enumerate(zip(table.counts.T, table.sums.T, strict=True)):
         share = hits.sum() / max(counts.sum(), 1)
         is_large = counts * min(share, 1 - share) >= _EXPECTED
-        freedom = int(is_large.sum()) - 1
-        if freedom < 1:
-            continue
-        size, own = counts[is_large], hits[is_large]
-        share = own.sum() / size.sum()
-        squares = float(((own - size * share) ** 2 / (size * share * (1 - share))).sum())
-        found.append((float(gammaincc(freedom / 2, squares / 2)), arm))
-    p_value, arm = min(found, default=(1.0, 0))
-    if not found or p_value * len(found) >= _RARE:
+        if is_large.sum() > 1 and 0 < hits[is_large].sum() < counts[is_large].sum():
+            found.append(_Row(arm, np.flatnonzero(is_large), counts[is_large], hits[is_large]))
+    return found
+
+
+def _seen(problem: Problem, rows: Sequence[_Row]) -> str:
+    """Return what the more extreme of the two tests says, if one of them says anything."""
+    if not rows:
         return ""
-    said = (
-        f"The mean of {problem.name(arm)} changes between blocks by more than chance explains (chi-square "
-        f"test, p = {p_value:.1g})."
-    )
-    if is_by_block:
-        return f"{said} Arms are compared within blocks, so this does no harm."
-    return (
-        f"{said} What is certified may then be wrong. To compare arms within days, begin another run with "
-        f"the strategy block-race: see docs/ab-test.md."
-    )
+    chance, row = min(((row.chance, row) for row in rows), key=lambda pair: pair[0])
+    together = _all_together(rows)
+    if chance * len(rows) < _RARE / 2:
+        who = f"The mean of {problem.name(row.arm)} changes"
+    elif together < _RARE / 2:
+        who, chance = "The means of all arms, tested together, change", together
+    else:
+        return ""
+    return f"{who} between blocks by more than chance explains (chi-square test, p = {chance:.1g})."
+
+
+def _all_together(rows: Sequence[_Row]) -> float:
+    """Return the chance of so large a sum: chi-squares of independent arms add up, as do their freedoms."""
+    return _chance(sum(row.squares for row in rows), sum(row.freedom for row in rows))
+
+
+def _chance(squares: float, freedom: int) -> float:
+    from scipy.special import gammaincc  # noqa: PLC0415
+
+    return float(gammaincc(freedom / 2, squares / 2)) if freedom else 1.0
+
+
+def _odd_one(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
+    """Return the only row that is to blame and its most extreme block; None if there is more than that.
+
+    Without that block its arm passes the test, and so do all others, alone and together.
+    """
+    worst = min(rows, key=lambda row: row.chance, default=None)
+    if worst is None or len(rows) < 2 or worst.chance * len(rows) >= _RARE / 2:
+        return None
+    place = int(np.argmax(np.abs(worst.deviations)))
+    rest = [row if row.arm != worst.arm else row.without(place) for row in rows]
+    is_quiet = min(row.chance for row in rest) * len(rows) >= _RARE / 2 and _all_together(rest) >= _RARE / 2
+    return (worst, place) if is_quiet else None
+
+
+def _odd_words(problem: Problem, table: BlockTotals, row: _Row, place: int) -> str:
+    """Return which arm is to blame, in which block, and that its numbers may be wrong."""
+    name = problem.name(row.arm)
+    names = [table.names[one] or "the rows without a label" for one in row.places]
+    means = [_mean(problem, share) for share in row.hits / row.counts]
+    if row.freedom == 1:  # of two blocks it cannot be told which one is odd
+        where = f"{means[0]:.3g} in {names[0]}, {means[1]:.3g} in {names[1]}"
+        return f"Only {name} changes so: {where}. This may be a data-entry error: check both rows."
+    rest = row.without(place)
+    usual = _mean(problem, float(rest.hits.sum() / rest.counts.sum()))
+    where = f"in {names[place]}: {means[place]:.3g} there, {usual:.3g} otherwise"
+    return f"Only {name} changes so, {where}. This may be a data-entry error: check that row."
+
+
+def _mean(problem: Problem, share: float) -> float:
+    """Return the mean of which this is the share of the bounds."""
+    low, high = problem.bounds or (0.0, 1.0)
+    return low + share * (high - low) if problem.goal == "maximise" else high - share * (high - low)

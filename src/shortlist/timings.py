@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.doctor.timing_notes import assumption_notes, level_notes
+from shortlist.doctor.timing_notes import Contradiction, contradictions, level_notes
 from shortlist.errors import InvalidProblem
 from shortlist.execution.drive import drive
 from shortlist.items import Blocks
@@ -87,8 +88,9 @@ def time(
     ---------
     With probability at least 1 - delta, each selected arm is at most `within` slower than the m-th fastest,
     in the geometric mean of its times. It is assumed that the logarithms of ratios of times within a block
-    are Gaussian, with one mean and variance for each pair of arms, and that blocks are independent. The notes
-    of the result say if the times contradict that.
+    are Gaussian, with one mean and variance for each pair of arms, and that blocks are independent. If the
+    times contradict that, the sentence of the result says so, and its notes say how; if ratios change during
+    the run or depend on earlier blocks, nothing is certified.
 
     Examples
     --------
@@ -278,18 +280,24 @@ class Timings:
 
     @property
     def is_certified(self) -> bool:
-        """Whether what was asked for is certified."""
-        return self.result.is_answer
+        """Whether what was asked for is certified.
+
+        It is not if the ratios change during the run, or are correlated from block to block: the failure
+        probability may then be many times as large as stated.
+        """
+        return self.result.is_answer and not any(one.is_grave for one in self.contradictions)
 
     @property
     def sentence(self) -> str:
-        """What is certified, in words."""
+        """What is certified, in words; if the times contradict the assumptions, it begins with that."""
         problem, certificate = self.result.problem, self.result.certificate
         if certificate is not None and certificate.is_void:
             return certificate.why_nothing
         if certificate is None or certificate.guarantee is None or math.isinf(self.within):
             return "Nothing is certified yet."
         sure = f"With probability at least {100 * (1 - problem.delta):.10g} %,"
+        if self.contradictions:
+            sure = f"If the times were as assumed, which the notes contradict: w{sure[1:]}"
         names = self.fastest if problem.m == 1 else (f"each of {_listed(self.fastest)}",)
         rank = "fastest" if problem.m == 1 else f"{_ordinal(problem.m)} fastest"
         if not self.within:
@@ -338,32 +346,44 @@ class Timings:
             interval = (math.exp(mean - half), math.exp(mean + half))
         return Timing(name, len(own), median, math.exp(mean), interval)
 
-    @property
-    def notes(self) -> list[str]:
-        """What in the times contradicts the assumptions of the guarantee, or is good to know."""
+    @cached_property
+    def contradictions(self) -> list[Contradiction]:
+        """What in the times contradicts the assumptions of the guarantee."""
         problem, reference = self.result.problem, self._reference
         pairs = {
             problem.name(arm): self.differences(arm)
             for arm in range(problem.n)
             if arm != reference and len(self.log_times[0])
         }
-        level = self.log_times[reference][~np.isnan(self.log_times[reference])]
-        return [*assumption_notes(pairs, problem.name(reference)), *level_notes(level)]
+        return contradictions(pairs, problem.name(reference))
+
+    @property
+    def notes(self) -> list[str]:
+        """What in the times contradicts the assumptions of the guarantee, or is good to know."""
+        level = self.log_times[self._reference]
+        return [*(one.words for one in self.contradictions), *level_notes(level[~np.isnan(level)])]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON; `results` are as in the files of hyperfine."""
+        """Return the result as plain data for JSON; `results` can be read like those of hyperfine."""
         rows = {row.name: row for row in self.rows}
         return {
             "fastest": list(self.fastest),
-            "is_certified": self.is_certified,
-            "sentence": self.sentence,
+            **self.to_checks(),
             "within": None if math.isinf(self.within) else self.within,
             "asked_within": math.expm1(self.result.problem.epsilon),
             "delta": self.result.problem.delta,
             "warmup": self.warmup,
-            "notes": self.notes,
             "results": [self._entry(arm, rows[self.result.problem.name(arm)]) for arm in range(len(rows))],
             "run": self.result.to_dict(),
+        }
+
+    def to_checks(self) -> dict[str, Any]:
+        """Return what is certified, and what contradicts that, as plain data for JSON."""
+        return {
+            "is_certified": self.is_certified,
+            "sentence": self.sentence,
+            "contradictions": [one.kind for one in self.contradictions],
+            "notes": self.notes,
         }
 
     def _entry(self, arm: int, row: Timing) -> dict[str, Any]:
@@ -383,8 +403,10 @@ class Timings:
         warm = {0: "no warm-up runs", 1: "after 1 warm-up run of each"}.get(
             self.warmup, f"after {self.warmup:,} warm-up runs of each"
         )
-        lines = [*_table(self.rows), "", self.sentence]
-        if not self.is_certified and result.stop is not Stop.UNPROVED:
+        lines = [*_table(self.rows), *_legend(self.rows), "", self.sentence]
+        if result.is_answer and not self.is_certified:
+            lines.append("So the answer is not certified. Time again, in a new run.")
+        elif not result.is_answer and result.stop is not Stop.UNPROVED:
             asked = _percent_up(math.expm1(result.problem.epsilon))
             lines.append(f"Asked: {asked}, but {_LIMITS.get(result.stop, 'the run was interrupted')}.")
         if result.certificate is not None and result.certificate.guarantee is not None:
@@ -419,6 +441,16 @@ def _table(rows: Sequence[Timing]) -> list[str]:
         ).rstrip()
         for line in cells
     ]
+
+
+def _legend(rows: Sequence[Timing]) -> list[str]:
+    """Return a line that explains why medians are in another order than ratios, if they are."""
+    medians = [row.median for row in rows if math.isfinite(row.ratio)]
+    if medians == sorted(medians):
+        return []
+    same = len({row.n_runs for row in rows}) == 1
+    which = "of all runs" if same else "of different numbers of blocks"
+    return [f"Ratios compare times within the same blocks; medians are {which}, so their order may differ."]
 
 
 def duration(seconds: float) -> str:

@@ -134,8 +134,8 @@ def certify(
         The number of rewards of each arm, in the order of the problem's arms; 0 is allowed. If means may
         change between blocks, such as days: a list with one such row per block, and the same for `means` or
         `successes`. Arms are then compared within blocks, for rewards within bounds. What is certified
-        is that no arm was better by more than epsilon in every block. Decide before you look which of
-        the two you want.
+        is that every other arm has at least one block in which it is no more than epsilon better.
+        Decide before you look which of the two you want.
     means
         The mean reward of each arm; any number where there is no reward.
     sample_variances

@@ -115,8 +115,9 @@ def test_ctrl_c_prints_what_is_certified(call: Calls, monkeypatch: pytest.Monkey
     [
         (["true"], 2, "two or more"),
         (["true", "true"], 2, "--command-name"),
-        (["true", "sleep 1", "-n", "one"], 2, "1 names"),
+        (["true", "sleep 1", "-n", "one"], 2, "2 commands but 1 name ("),
         (["true", "no-such-program"], 2, "no-such-program"),
+        (["true", "no-such-program | cat"], 2, "--shell"),
         (["true", "sleep 1", "--within", "0"], 2, "within"),
         (["true", "sleep 1", "--within", "two%"], 2, "'--within'"),
         (["true", "sleep 1", "--within", "nan%"], 2, "'--within'"),
@@ -127,6 +128,39 @@ def test_mistakes_are_explained(call: Calls, words: list[str], status: int, said
     done = call("time", *words)
     assert done.status == status
     assert said in done.err
+
+
+def drifting(monkeypatch: pytest.MonkeyPatch, change: float) -> None:
+    """The second of two programs becomes slower, by this share in each block."""
+    rng, n_timed = np.random.default_rng(3), count()
+
+    def seconds(timer: CommandTimer) -> float:
+        made = next(n_timed) // 2
+        slower = 1.005 * (1 + change) ** made if timer.argv[-1] == "2" else 1.0
+        return slower * math.exp(rng.normal(0, 0.001))
+
+    monkeypatch.setattr(CommandTimer, "__call__", seconds)
+
+
+def test_an_answer_that_the_times_contradict_is_not_certified(
+    call: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["time", "sleep 1", "sleep 2", "--store", "runs.db"]
+    drifting(monkeypatch, 0.004)
+    done = call(*words, "--export-json", "found.json")
+    assert "If the times were as assumed, which the notes contradict: with probability" in done.words
+    assert "So the answer is not certified." in done.words
+    assert "the ratio of sleep 2 and sleep 1 changes" in done.words
+    assert done.status == 3
+    assert "another name, with --name" in done.err
+    data = json.loads((call.folder / "found.json").read_text())
+    assert (data["is_certified"], data["contradictions"]) == (False, ["trend", "correlation"])
+    call.write("sleeps.toml", FILE.replace('names = ["0.1", "0.12", "0.3"]', 'names = ["1", "2"]'))
+    drifting(monkeypatch, 0.01)
+    done = call("run", "sleeps.toml", "--json")
+    assert done.status == 3
+    assert "trend" in done.data["timing"]["contradictions"]
+    assert not done.data["timing"]["is_certified"]
 
 
 def test_failures_can_be_ignored(call: Calls) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import pearsonr
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
@@ -86,7 +87,8 @@ def test_arms_that_share_nothing_are_noted() -> None:
     rng = np.random.default_rng(4)
     said = found(rng.normal(0, 1, (60, 5)))["saving"]
     assert said.severity == "note"
-    assert "save little" in said.seen
+    assert "not clear that shared conditions save pulls" in said.seen
+    assert "would take about" not in said.seen
     assert "use the seed of the block" in said.advice
     few = differences(PROBLEM, NO_TABLE, measured(rng.normal(0, 1, (6, 5))))
     assert [(one.severity, one.subject) for one in few] == [("note", "differences")]
@@ -101,6 +103,43 @@ def test_bad_arms_do_not_hide_what_blocks_save() -> None:
     assert "The best of the tested arms, arm-0 and arm-1, have a correlation of about 0.9" in said.seen
     weak = found(np.hstack([0.7 * shared + rng.normal(1, 1.0, (60, 2)), table[:, 2:]]))["saving"]
     assert (weak.severity, weak.advice) == ("ok", ""), "they use the seed, although that saves little"
+
+
+def test_a_saving_is_told_only_if_the_correlation_is_clear() -> None:
+    """Without one, 7 or more of 300 would have a chance of .001 at one of 200."""
+    rng = np.random.default_rng(8)
+    said = [found(rng.normal(0, 1, (20, 3)))["saving"] for _ in range(300)]
+    assert sum(one.severity == "ok" for one in said) <= 6
+    table = 2 * (0.95**0.5 * rng.normal(0, 1, (20, 1)) + 0.05**0.5 * rng.normal(0, 1, (20, 3)))
+    clear = found(table)["saving"]
+    assert clear.severity == "ok"
+    pair = next(pair for pair in ([0, 1], [0, 2], [1, 2]) if f"arm-{pair[0]} and arm-{pair[1]}" in clear.seen)
+    result = pearsonr(*table[:, pair].T)
+    low, high = result.confidence_interval(0.99)
+    said_so = (
+        f"correlation of about {result.statistic:.2g} within blocks (99 % interval: {low:.2g} to {high:.2g})"
+    )
+    assert said_so in clear.seen
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
+def test_the_figures_of_a_diagnosis_are_those_of_a_plan(correlation: float) -> None:
+    """The standard deviation is that of an arm; what arms share is in the correlation, and only there."""
+
+    def measure(arm: int, blocks: list[int]) -> Any:
+        shared = np.array([np.random.default_rng(block).normal(0, 2) for block in blocks])
+        own = np.array([np.random.default_rng([block, arm + 1]).normal(0, 2) for block in blocks])
+        return correlation**0.5 * shared + (1 - correlation) ** 0.5 * own
+
+    assert PROBLEM.items is not None
+    estimate = examine(ItemsSource(measure, PROBLEM.items), PROBLEM, pulls=200).estimate
+    scale, rest = estimate.instance.partition("standard deviation ")[2].split("; ")
+    assert float(scale) == pytest.approx(2, rel=0.2)
+    assert rest.endswith(" (medians over pairs of tested arms)")
+    rho = 0.0 if "independent" in rest else float(rest.split()[3])
+    assert rho == pytest.approx(correlation, abs=0.1)
+    planned = sl.plan(PROBLEM).usual_at(scale=float(scale), correlation=rho).pulls["paired-race"]
+    assert estimate.usual_pulls == pytest.approx(planned.median, rel=0.3)
 
 
 def test_a_diagnosis_of_blocks_has_no_pilot() -> None:

@@ -321,6 +321,18 @@ FAULTS = (
         "apart = rewards[0] + rewards[1]",
     ),
     Fault(
+        "blocks: the check-up counts what arms share twice",
+        "doctor/blocks.py",
+        "return (math.sqrt(own), 1 - half / own)",
+        "return (math.sqrt(half), 1 - half / own)",
+    ),
+    Fault(
+        "blocks: the check-up tells a saving of which it is not sure",
+        "doctor/blocks.py",
+        "    if low <= 0:",
+        "    if high <= 0:",
+    ),
+    Fault(
         "blocks: the check-up takes the best of all pairs for one alone",
         "doctor/blocks.py",
         "return float(2 * len(pairs) * ndtr(-scores[place])), pairs[place]",

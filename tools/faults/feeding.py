@@ -42,8 +42,8 @@ FAULTS = (
     Fault(
         "drift: the warning comes after what is certified",
         "report/run_text.py",
-        "warned, notes = ([], drift) if history.is_by_block else (drift, [])",
-        "warned, notes = [], drift",
+        "warned = [drift.words] if drift.may_harm else []",
+        "warned: list[str] = []",
     ),
     Fault(
         "sheets: rates are not compared with successes",
@@ -174,14 +174,26 @@ FAULTS = (
     Fault(
         "drift: every arm has a chance of its own to be noted",
         "drift.py",
-        "p_value * len(found) >= _RARE",
-        "p_value >= _RARE",
+        "if chance * len(rows) < _RARE / 2:",
+        "if chance < _RARE / 2:",
     ),
     Fault(
         "drift: blocks with hardly any successes are tested",
         "drift.py",
         "counts * min(share, 1 - share) >= _EXPECTED",
         "counts > 0",
+    ),
+    Fault(
+        "drift: the tests of single arms and of all together each have the whole probability",
+        "drift.py",
+        "elif together < _RARE / 2:",
+        "elif together < _RARE:",
+    ),
+    Fault(
+        "drift: a change that others share passes for a data-entry error",
+        "drift.py",
+        " and _all_together(rest) >= _RARE / 2",
+        "",
     ),
     Fault(
         "drift: the variance of failures is left out",

@@ -333,8 +333,8 @@ FAULTS = (
     Fault(
         "doctor: noise that all arms share in a block makes runs long",
         "doctor/estimate.py",
-        "    if problem.has_blocks:\n        spreads",
-        "    if False:\n        spreads",
+        "    if problem.has_blocks:\n        if not (pairs",
+        "    if False:\n        if not (pairs",
     ),
     Fault(
         "doctor: workers are proposed for what they cannot share",

@@ -15,7 +15,12 @@ _ROUNDING = 1 - 1e-12  # allows for the rounding errors of any bound, so that no
 
 @dataclass(frozen=True)
 class Terms:
-    """The values, in pulls, of the three weightings from which the paper derives its three terms.
+    """Three lower bounds, in pulls, from the three weightings from which the paper derives its three terms.
+
+    They are not the paper's v1, v2 and v3 as printed. Where these have the entropies of all sets of m arms,
+    there is a closed form here: at most as large for equal weights (Jensen's inequality), and the same for
+    products, unless similar variances are merged. And the factor (n - m) / (n - m + 1) is included, which
+    the paper's Lemma 6.3 omits. See sections 12 and 13 of `docs/theory.md`.
 
     Attributes
     ----------
@@ -43,7 +48,7 @@ class LowerBound(float):
     - ``swaps``: arms that are in and out exchange their means (section 14)
     - ``dual-exact``: the paper's dual program, solved (section 12); only for few arms or few variances
     - ``dual-product``: the same, with products of variances as weights (section 13)
-    - ``dual-uniform``, ``dual-large-groups``, ``dual-noisiest``: the paper's v1, v2, v3 (section 13)
+    - ``dual-uniform``, ``dual-large-groups``, ``dual-noisiest``: the three `terms` (section 13)
     - ``whole-pulls``: a pull cannot be divided (section 11)
 
     Attributes
@@ -53,7 +58,7 @@ class LowerBound(float):
     candidates
         All bounds that were computed, by name, in decreasing order.
     terms
-        The paper's three values v1, v2 and v3 (its Section 6).
+        Closed forms below the paper's v1, v2 and v3 (its Section 6), with the corrected factor; see `Terms`.
     is_cost
         Whether it is about the cost of pulls, for a problem with `costs`, and not about their number.
     """

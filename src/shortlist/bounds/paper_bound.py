@@ -109,7 +109,10 @@ def _log1p(heads: FloatArray, tails: FloatArray, angles: FloatArray) -> np.ndarr
 
 
 def three_values(problem: Problem) -> tuple[float, float, float]:
-    """Return the pulls that follow from v1, v2 and v3 of Section 6.2; each is a lower bound.
+    """Return the pulls that follow from the weightings of v1, v2 and v3 of Section 6.2.
+
+    Each is a lower bound. For equal weights the entropy is replaced by a closed form that is at most as
+    large, so that the value is at most the paper's, apart from the factor.
 
     Source
     ------

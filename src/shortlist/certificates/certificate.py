@@ -145,8 +145,7 @@ class Certificate:
         if self.guarantee is None:
             return self.why_nothing
         is_short = self.problem.epsilon < self.epsilon < math.inf
-        asked = f" (asked: {self.problem.epsilon:g})" if is_short else ""
-        return f"{self.guarantee.sentence.removesuffix('.')}{asked}."
+        return self.guarantee.sentence_beside(self.problem.epsilon) if is_short else self.guarantee.sentence
 
     def provided(self, assumption: str) -> Certificate:
         """Return the same with one more assumption."""

@@ -18,8 +18,8 @@ class Scope(Enum):
         "{worse} the true {ordinal}{best}."
     )
     EVERY_BLOCK = (
-        "With probability at least {confidence}, {not_beaten} by more than {epsilon:g} in every block. "
-        "Another arm may still be better in some blocks, or on average."
+        "With probability at least {confidence}, {not_beaten}. On average over all blocks, another arm may "
+        "be better."
     )
     CORRECT = (
         "With probability at least {confidence}, {wanted} selected, provided that the true "
@@ -112,13 +112,18 @@ class Guarantee:
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
             wanted=_wanted(self.goal, self.m),
-            not_beaten=_not_beaten(self.m),
+            not_beaten=_not_beaten(self.m, self.epsilon),
             m=self.m,
             epsilon=self.epsilon,
             delta=self.delta,
             ordinal=ordinal(self.m),
             **_WORDS[self.goal],
         )
+
+    def sentence_beside(self, epsilon: float) -> str:
+        """Return the same with the epsilon that was asked for, after what is guaranteed."""
+        promise, dot, more = self.sentence.removesuffix(".").partition(". ")
+        return f"{promise} (asked: {epsilon:g}){dot}{more}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain data for JSON."""
@@ -159,10 +164,15 @@ def _wanted(goal: str, m: int) -> str:
     return "the arm of smallest mean is" if m == 1 else f"the {m} arms of smallest means are"
 
 
-def _not_beaten(m: int) -> str:
+def _not_beaten(m: int, epsilon: float) -> str:
+    """Return that fewer than m arms are better than a selected one, by more than epsilon, in every block."""
+    at_most = f"no more than {epsilon:g} better" if epsilon else "not better"
     if m == 1:
-        return "no other arm is better than the selected one"
-    return f"for each of the {m} selected arms, fewer than {m} others are better"
+        return f"every other arm has at least one block in which it is {at_most} than the selected one"
+    return (
+        f"for each of the {m} selected arms: all others, except {m - 1} at most, have at least one block in "
+        f"which they are {at_most}"
+    )
 
 
 def _confidence(delta: float) -> str:

@@ -182,7 +182,7 @@ def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...]
 
     import numpy as np
 
-    from shortlist.drift import drift_note
+    from shortlist.drift import Drift, drift_note
     from shortlist.totals import Totals, certify, certify_rows
 
     rows = Totals.of(
@@ -195,14 +195,16 @@ def _certified(sheet: "ResultSheet", problem: "Problem", blocks: tuple[str, ...]
         keep_empty=True,
     )
     days = blocks or sheet.labels
-    note = "" if days is None else drift_note(problem, rows, days, is_by_block=blocks is not None)
+    drift = Drift() if days is None else drift_note(problem, rows, days, is_by_block=blocks is not None)
     if blocks is not None:
         found = certify_rows(problem, rows, blocks)
-        return replace(found, notes=(*found.notes, *filter(None, (note,)))), ""
+        if drift.may_harm:
+            return found, drift.words
+        return replace(found, notes=(*found.notes, *filter(None, (drift.words,)))), ""
     counts = np.bincount(rows.arms, rows.counts, problem.n)
     sums = np.bincount(rows.arms, rows.counts * rows.means, problem.n)
     if sheet.successes is not None:
         found = certify(problem, counts.tolist(), successes=np.round(sums).tolist())
     else:
         found = certify(problem, counts.tolist(), (sums / np.maximum(counts, 1)).tolist())
-    return found, note
+    return found, drift.words

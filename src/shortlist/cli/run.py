@@ -167,7 +167,7 @@ def command(
             timings = _timings(session, asked.source, result)
             ended(result)
     if as_json:
-        print_json(result.to_dict())
+        print_json(result.to_dict() | ({} if timings is None else {"timing": timings.to_checks()}))
     else:
         show(result_text(result, asked.means) if timings is None else Text(str(timings)))
         if report_file is not None:
@@ -178,7 +178,7 @@ def command(
     if result.stop.name in LIMITS and not session.is_private:
         option, words = LIMITS[result.stop.name]
         say(f"To resume{words}:\n  {this_command(option)}")
-    sys.exit(status_of_answer(result.is_answer))
+    sys.exit(status_of_answer(result.is_answer if timings is None else timings.is_certified))
 
 
 @contextmanager

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     "export",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Also write the result to FILE; its `results` are as in files of hyperfine.",
+    help="Also write the result to FILE; its `results` can be read like those of hyperfine.",
 )
 def command(
     commands: tuple[str, ...],
@@ -93,13 +93,16 @@ def command(
     Use `kind = "timing"` in a problem file for many commands. `shortlist docs timing` says what is assumed.
 
     Exit status: 0 the answer is certified, 2 the command line is wrong, 3 the budget or the deadline ended
-    the run first, 4 a command failed, 130 interrupted.
+    the run first, or ratios change during the run or depend on earlier blocks, so that nothing is certified,
+    4 a command failed, 130 interrupted.
     """
     from shortlist.report.progress import pulls_shown
+    from shortlist.report.text_format import counted
     from shortlist.timings import TimingRun
 
     if names and len(names) != len(commands):
-        raise InvalidProblem(f"there are {len(commands)} commands but {len(names)} names (--command-name).")
+        given = f"{counted(len(commands), 'command')} but {counted(len(names), 'name')}"
+        raise InvalidProblem(f"there are {given} (--command-name); name all of them, or none.")
     called = names or commands
     if len(set(called)) < len(called):
         raise InvalidProblem("two commands have the same name; give each its own, with --command-name.")
@@ -118,7 +121,9 @@ def command(
             except KeyboardInterrupt:
                 found, is_interrupted = run.so_far(session), True
     _show(found, as_json, export)
-    if where is not None and not found.is_certified:
+    if where is not None and found.result.is_answer and not found.is_certified:
+        say("To time again, give the new run another name, with --name.")
+    elif where is not None and not found.is_certified:
         option, words = LIMITS.get(found.result.stop.name, ("", ""))
         say(f"To resume{words}:\n  {this_command(option)}")
     if is_interrupted:

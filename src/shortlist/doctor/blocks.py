@@ -5,6 +5,7 @@ assumptions hold, each test reports something in at most one diagnosis of 100, a
 1,000.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -23,7 +24,8 @@ _FEWEST = 8  # blocks: differences of fewer are not tested
 _FEWEST_FOR_TAILS = 20
 _HEAVY = 1.0  # a smaller excess kurtosis does little harm
 _MOST_ARMS = 20
-_RELATED = 0.2  # a larger correlation shows that arms use the seed of the block
+_SURE = 0.99  # of the interval of a correlation
+_SAVING = 0.8  # the share of blocks that shared conditions leave over, for a saving worth telling
 
 
 class _Pair(NamedTuple):
@@ -58,6 +60,25 @@ def pairs_of(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> li
             names = f"{problem.name(one.arm.arm)} and {problem.name(other.arm.arm)}"
             found.append(_Pair(names, rewards, apart - apart.mean()))
     return found
+
+
+def spread_of(pairs: Sequence[_Pair]) -> tuple[float, float]:
+    """Return the standard deviation of an arm, and the correlation of two arms within blocks.
+
+    They are such that differences have the median variance of all pairs. Arms whose differences vary more
+    than those of independent ones count as independent, with the standard deviation that fits.
+    """
+    own = float(np.median([pair.rewards.var(axis=1, ddof=1).mean() for pair in pairs]))
+    half = float(np.median([pair.differences.var(ddof=1) for pair in pairs])) / 2
+    return (math.sqrt(own), 1 - half / own) if half < own else (math.sqrt(half), 0.0)
+
+
+def _interval(rho: float, k: int) -> tuple[float, float]:
+    """Return an interval of a correlation, from k pairs of Gaussian rewards (Fisher's z)."""
+    from scipy.special import ndtri  # noqa: PLC0415  (scipy is slow to import)
+
+    middle, half = math.atanh(min(rho, 1 - 1e-12)), float(ndtri((1 + _SURE) / 2)) / math.sqrt(k - 3)
+    return math.tanh(middle - half), math.tanh(middle + half)
 
 
 def _worst(pairs: Sequence[_Pair], test: Callable[[FloatArray], float]) -> tuple[float, _Pair]:
@@ -144,24 +165,34 @@ def _next_to_next(apart: FloatArray) -> float:
 def _help(problem: Problem, pairs: Sequence[_Pair]) -> Finding:
     """Describe how strongly the two best tested arms are correlated within blocks, and what that saves.
 
-    Far worse arms often vary more, and have less in common with the best; but they are settled soon.
+    Far worse arms often vary more, and have less in common with the best; but they are settled soon. What is
+    saved is said only if the correlation is clear: without any, that happens in one diagnosis of 200.
     """
     best = max(pairs, key=lambda pair: float(problem.merits(pair.rewards.mean(axis=1)).min()))
     spreads = np.array([best.differences.var(ddof=1), best.rewards.var(axis=1, ddof=1).sum()])
     threshold = threshold_of(problem, problem.delta)
     together, apart = blocks_needed(threshold, spreads, np.full(2, problem.epsilon)).tolist()
     rho = float(np.asarray(np.corrcoef(best.rewards))[0, 1])
+    low, high = _interval(rho, len(best.differences))
     seen = (
-        f"The best of the tested arms, {best.names}, have a correlation of about {rho:.2g} within blocks: "
-        f"two equal arms would take about {_rough(together)} blocks, independent ones about {_rough(apart)}."
+        f"The best of the tested arms, {best.names}, have a correlation of about {rho:.2g} within blocks "
+        f"({100 * _SURE:g} % interval: {low:.2g} to {high:.2g})"
     )
-    if together < 0.8 * apart:
-        return Finding("ok", "saving", seen)
-    seen += " Shared conditions save little."
-    if rho > _RELATED:
-        return Finding("ok", "saving", seen)
-    advice = "Make sure that all arms use the seed of the block, and use it in the same way."
-    return Finding("note", "saving", seen, advice)
+    if low <= 0:
+        advice = (
+            "Make sure that all arms use the seed of the block, and use it in the same way. More --pulls "
+            "show a weaker correlation."
+        )
+        return Finding(
+            "note", "saving", f"{seen}, so it is not clear that shared conditions save pulls.", advice
+        )
+    seen += (
+        f". With {rho:.2g}, two equal arms would take about {_rough(together)} blocks; independent ones, "
+        f"about {_rough(apart)}."
+    )
+    return Finding(
+        "ok", "saving", seen if together < _SAVING * apart else f"{seen} Shared conditions save little."
+    )
 
 
 def _rough(number: float) -> str:

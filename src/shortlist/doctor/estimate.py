@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.doctor.blocks import pairs_of
+from shortlist.doctor.blocks import pairs_of, spread_of
 from shortlist.doctor.spread import pooled_variance
 from shortlist.doctor.trials import ArmTrials
 from shortlist.errors import InvalidProblem, NoGuarantee
@@ -177,11 +177,12 @@ def _usual(
     """Return the usual pulls, and the instance in words; a rough share of the maximum if nothing else."""
     given = _seen(problem, source, tried)
     if given is not None:
-        factor = _ease(problem, given.get("scale"))
+        factor = _ease(problem, given)
         easier = problem.changed(epsilon=factor * problem.epsilon) if factor > 1 else problem
         found = usual_cost(easier, [row_of(strategy, easier)], effort=_EFFORT, **given)
         if strategy in found.pulls:
-            return _times(found.pulls[strategy], factor**2), found.instance
+            of = " (medians over pairs of tested arms)" if "correlation" in given else ""
+            return _times(found.pulls[strategy], factor**2), f"{found.instance}{of}"
     share, most = strategy_for(strategy, problem).usual_share, row_of(strategy, problem).worst_case_pulls
     if problem.is_bounded or most is None:
         return None, ""
@@ -189,7 +190,7 @@ def _usual(
     return UsualPulls(about, about, about, None), ""
 
 
-def _ease(problem: Problem, scale: float | None) -> float:
+def _ease(problem: Problem, given: dict[str, float]) -> float:
     """Return by which factor epsilon must be larger so that simulated runs are short.
 
     They draw every reward. Their pulls are then fewer by the square of this factor, apart from logarithms.
@@ -197,7 +198,8 @@ def _ease(problem: Problem, scale: float | None) -> float:
     if problem.knows_variances and not problem.has_blocks:
         return 1.0  # batches are drawn at once there, however large they are
     low, high = problem.bounds or (0.0, 0.0)
-    ratio = ((high - low) / 2 if scale is None else scale) / problem.epsilon
+    scale = given.get("scale", (high - low) / 2) * math.sqrt(1 - given.get("correlation", 0.0))
+    ratio = scale / problem.epsilon
     return max(1.0, ratio / max(1.0, math.sqrt(_PULLS_PER_RUN / (_PULLS_PER_ARM * problem.n))))
 
 
@@ -213,10 +215,11 @@ def _seen(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> dict[
     if problem.knows_variances:
         return {}
     if problem.has_blocks:
-        spreads = [pair.differences.var(ddof=1) for pair in pairs_of(problem, source, tried)]
-        variance = float(np.median(spreads)) / 2 if spreads else 0.0  # half of that of a difference
-    else:
-        variance = pooled_variance(tried)
+        if not (pairs := pairs_of(problem, source, tried)):
+            return None
+        scale, rho = spread_of(pairs)
+        return {"scale": _rough(scale), "correlation": round(1 - _rough(1 - rho), 12)}
+    variance = pooled_variance(tried)
     return {"scale": _rough(math.sqrt(variance))} if variance > 0 else None
 
 

@@ -7,7 +7,7 @@ one run of a hundred. `blocks.py` tests the same of any rewards, before a run.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,32 @@ _ALARM = 0.01  # chance that a check reports something although the assumption h
 _FEWEST = 8  # blocks that the checks need
 
 
-def assumption_notes(pairs: Mapping[str, FloatArray], reference: str) -> list[str]:
+class Contradiction(NamedTuple):
+    """What contradicts an assumption.
+
+    Attributes
+    ----------
+    kind
+        "outliers", "trend", "correlation" or "noise".
+    words
+        What was seen, in sentences.
+    """
+
+    kind: str
+    words: str
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether the failure probability may be many times as large as stated.
+
+        With a trend there is no single ratio that a statement could be about. With correlated blocks, the
+        mean ratio is far less precise than its certificate takes it to be. Outliers and noise that grows
+        also make the estimated noise larger, and so the certificate more careful.
+        """
+        return self.kind in {"trend", "correlation"}
+
+
+def contradictions(pairs: Mapping[str, FloatArray], reference: str) -> list[Contradiction]:
     """Return what contradicts the assumptions about the differences of each arm from a reference.
 
     If they hold, each of the four checks reports something in about one run of a hundred.
@@ -25,14 +50,14 @@ def assumption_notes(pairs: Mapping[str, FloatArray], reference: str) -> list[st
     tested = {name: own for name, own in pairs.items() if len(own) >= _FEWEST and np.ptp(own) > 0}
     if not tested:
         return []
-    notes = []
-    for check, words in _CHECKS:
+    found = []
+    for kind, check, words in _CHECKS:
         level = _ALARM / len(tested)
         chances = {name: check(own, level) for name, own in tested.items()}
         worst = min(chances, key=lambda name: chances[name])
         if chances[worst] < level:
-            notes.append(words(f"{worst} and {reference}", tested[worst]))
-    return notes
+            found.append(Contradiction(kind, words(f"{worst} and {reference}", tested[worst])))
+    return found
 
 
 def outliers(values: FloatArray, level: float = _ALARM) -> IntArray:
@@ -83,6 +108,11 @@ def _slope(values: FloatArray) -> float:
     return math.expm1(float(np.polyfit(np.linspace(0, 1, len(values)), values, 1)[0]))
 
 
+def _percent(share: float, sign: str = "") -> str:
+    """Return a share in percent with two digits that count, and no exponent: 1.3 %, 110 %."""
+    return f"{float(f'{100 * share:.2g}'):{sign},.10g} %"
+
+
 def _outlier_words(which: str, values: FloatArray) -> str:
     n_far = max(1, len(outliers(values)))
     far = "1 ratio lies" if n_far == 1 else f"{n_far:,} ratios lie"
@@ -94,8 +124,9 @@ def _outlier_words(which: str, values: FloatArray) -> str:
 
 def _trend_words(which: str, values: FloatArray) -> str:
     return (
-        f"the ratio of {which} changes during the run, by about {100 * _slope(values):+.2g} %. The guarantee "
-        f"is about one ratio, which stays the same. More warm-up runs help if one is slower at first."
+        f"the ratio of {which} changes during the run, by about {_percent(_slope(values), '+')}. The "
+        f"guarantee is about one ratio, which stays the same. More warm-up runs help if one is slower at "
+        f"first."
     )
 
 
@@ -110,16 +141,26 @@ def _growth_words(which: str, values: FloatArray) -> str:
     half = len(values) // 2
     before, after = values[:half].std(ddof=1), values[-half:].std(ddof=1)
     return (
-        f"the noise grows during the run: ratios of {which} vary by {100 * before:.2g} % in the first half "
-        f"and by {100 * after:.2g} % in the second. The guarantee assumes that the noise stays the same."
+        f"the noise grows during the run: ratios of {which} vary by {_percent(before)} in the first half "
+        f"and by {_percent(after)} in the second. The guarantee assumes that the noise stays the same."
     )
 
 
-_CHECKS: tuple[tuple[Callable[[FloatArray, float], float], Callable[[str, FloatArray], str]], ...] = (
-    (_chance_of_outliers, _outlier_words),
-    (lambda values, _: _trend(values), _trend_words),
-    (lambda values, _: _chance_of_lag(values), _lag_words),
-    (lambda values, _: _trend(np.abs(values - np.median(values)), is_one_sided=True), _growth_words),
+class _Check(NamedTuple):
+    kind: str
+    chance: Callable[[FloatArray, float], float]
+    words: Callable[[str, FloatArray], str]
+
+
+_CHECKS = (
+    _Check("outliers", _chance_of_outliers, _outlier_words),
+    _Check("trend", lambda values, _: _trend(values), _trend_words),
+    _Check("correlation", lambda values, _: _chance_of_lag(values), _lag_words),
+    _Check(
+        "noise",
+        lambda values, _: _trend(np.abs(values - np.median(values)), is_one_sided=True),
+        _growth_words,
+    ),
 )
 """Each check gets the chance that is an alarm, and returns the chance of what it sees; then words."""
 
@@ -128,8 +169,9 @@ def level_notes(level: FloatArray) -> list[str]:
     """Return how the level of all times changed during the run; that does no harm."""
     if len(level) < _FEWEST or not np.ptp(level) or _trend(level) >= _ALARM:
         return []
-    change = 100 * _slope(level)
+    change = _slope(level)
     way = "slower" if change > 0 else "faster"
     return [
-        f"the machine became about {abs(change):.2g} % {way} during the run. That cancels out within blocks."
+        f"the machine became about {_percent(abs(change))} {way} during the run. "
+        f"That cancels out within blocks."
     ]

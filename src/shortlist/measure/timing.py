@@ -153,7 +153,7 @@ class CommandTimer:
         if shutil.which(path, path=self.env.get("PATH")) is None:
             raise InvalidProblem(
                 f"the program {program!r} cannot be run: there is no such executable file. For pipes, "
-                f"variables and other features of a shell, let a shell run it."
+                f"variables and other shell syntax use --shell (shell=True)."
             )
 
     def __call__(self) -> float:

@@ -150,8 +150,8 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
     if history.problem.bounds is not None:
         parts.append(Text(f"Rewards were declared to {declared(history.problem)}; others are refused."))
     if history.is_final:
-        if history.drift and not history.is_by_block:
-            parts.append(Text(history.drift, style="yellow"))
+        if (drift := history.drift).may_harm:
+            parts.append(Text(drift.words, style="yellow"))
         ended = "" if log.ended_at is None else f" on {day(log.ended_at)}"
         parts.append(Text(f"Ended{ended}."))
     else:
@@ -242,9 +242,9 @@ def fed_lines(history: RunState) -> list[str]:
             f"them back with `shortlist release`."
         )
         return [waiting, found.sentence]
-    drift = [history.drift] if history.drift else []
-    warned, notes = ([], drift) if history.is_by_block else (drift, [])
-    notes = [*found.notes, *notes]
+    drift = history.drift
+    warned = [drift.words] if drift.may_harm else []
+    notes = [*found.notes, *([drift.words] if drift and not warned else [])]
     if found.guarantee is None:
         return [*warned, found.sentence, *_next_words(history), *notes]
     dropped = [history.problem.name(arm) for arm, status in enumerate(found.statuses) if status == "out"]
@@ -309,7 +309,7 @@ def fed_dict(history: RunState) -> dict[str, Any]:
             names[arm]: count for arm, count in zip(asked.arms.tolist(), asked.counts.tolist(), strict=True)
         },
         "n_fed": history.n_fed,
-        "drift": history.drift,
+        "drift": history.drift.words,
         "is_done": history.is_final,
     }
 

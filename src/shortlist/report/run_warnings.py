@@ -172,7 +172,8 @@ def _scored(result: Result, history: RunState | None) -> list[Finding]:
 
 def _drift(history: RunState) -> list[Finding]:
     """Say if means of fed results change between blocks: a warning, unless arms are compared within them."""
-    return [Finding(not history.is_by_block, plain_name(history.drift, 1000))] if history.drift else []
+    drift = history.drift
+    return [Finding(drift.may_harm, plain_name(drift.words, 1000))] if drift else []
 
 
 def _variation(history: RunState) -> list[Finding]:

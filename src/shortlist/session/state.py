@@ -15,7 +15,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats, is_increasing
 from shortlist.certificates import Certificate
-from shortlist.drift import drift_note
+from shortlist.drift import Drift, drift_note
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.problem import Problem
 from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
@@ -795,8 +795,8 @@ class RunState:
         return self.is_final and anytime is not None and anytime.may_be_void and self.certified.is_void
 
     @property
-    def drift(self) -> str:
-        """A sentence if means of fed results change between blocks, or labels; otherwise empty."""
+    def drift(self) -> Drift:
+        """What to say if means of fed results change between blocks, or labels; otherwise nothing."""
         arms = np.array([arm for _, arm in self.fed], dtype=np.int64)
         rows, blocks = [*self.fed.values()], [row.block or label for (label, _), row in self.fed.items()]
         counts = np.array([row.count for row in rows], dtype=np.int64)
