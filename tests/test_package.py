@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 import shortlist as sl
+from shortlist.report.citations import references, software
 from tests.docs.pages import all_pages, text_of
 
 pytestmark = pytest.mark.slow
@@ -171,6 +172,9 @@ def test_the_citation_is_complete() -> None:
     assert about["license"] == PROJECT["license"]
     assert set(PROJECT["keywords"]) <= set(about["keywords"])
     assert [author["name"] for author in about["authors"]] == [one["name"] for one in PROJECT["authors"]]
+    for entry in (software(), references()["ZT22"]):
+        assert entry in text_of("docs/citation.md")
+    assert f"year    = {{{about['date-released'].year}}}" in software()
     (paper,) = about["references"]
     assert paper["title"] == "Approximate Top-m Arm Identification with Heterogeneous Reward Variances"
     assert [f"{one['given-names']} {one['family-names']}" for one in paper["authors"]] == [

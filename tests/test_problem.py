@@ -342,6 +342,19 @@ def test_what_is_known_of_the_rewards_must_be_said(given: dict[str, Any]) -> Non
         sl.Problem(1, 0.5, 0.1, n=2, **given)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "bounded", "poisson"])
+def test_words_for_rewards_are_answered_with_what_to_write(kind: Any) -> None:
+    with pytest.raises(
+        sl.InvalidProblem, match=r"Bernoulli\(\), shortlist\.Bounded\(.*shortlist\.Gaussian\(\)"
+    ):
+        sl.Problem(1, 0.5, 0.1, n=2, rewards=kind)
+
+
+def test_too_large_an_m_asks_for_arms_not_for_variances() -> None:
+    with pytest.raises(sl.InvalidProblem, match=r"there are only 4 arms\. Select at most 4, or add arms\.$"):
+        sl.Problem(30, 0.5, 0.1, names=["a", "b", "c", "d"], rewards=sl.Bernoulli())
+
+
 def test_variances_are_given_once() -> None:
     with pytest.raises(sl.InvalidProblem, match="give the variances once"):
         sl.Problem(1, 0.5, 0.1, [1.0, 1.0], rewards=sl.SubGaussian([1.0, 1.0]))

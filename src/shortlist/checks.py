@@ -100,8 +100,7 @@ def m(given: object, n: int) -> int:
         )
     if whole > n:
         raise InvalidProblem(
-            f"`m` is {shortened(whole)} but there are only {n} arms. Select at most {n}, or add arms to "
-            f"`variances`."
+            f"`m` is {shortened(whole)} but there are only {n} arms. Select at most {n}, or add arms."
         )
     return whole
 

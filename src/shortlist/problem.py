@@ -530,9 +530,7 @@ def _too_many(pulls: float, purpose: str) -> InvalidProblem:
 
 
 def _checked_rewards(variances: object, rewards: object) -> Rewards:
-    if rewards is None or isinstance(rewards, str):
-        if rewards is not None:
-            checks.one_of(rewards, "rewards", ("bernoulli",))
+    if rewards is None or (isinstance(rewards, str) and rewards == "bernoulli"):
         if variances is None:
             raise InvalidProblem(
                 "what is known of the rewards? Give `variances`, one per arm, or `rewards`: "

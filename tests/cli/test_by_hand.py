@@ -359,10 +359,6 @@ REFUSED = {
         "line 2: '26,8,25,0' can be read as 4 rewards (26, 8, 25, 0) or 2 rewards (26.8, 25.0). Write "
         "decimals with a point",
     ),
-    "too few with decimal commas": (
-        "ticket;rewards\n{0};26,8 25,0\n",
-        "asks for 4 pulls of north, but there are 2",
-    ),
     "decimal comma as a cell": ("ticket,mean\n{0},0,5\n", "line 2 has 3 cells, but the header has 2"),
     "no ticket": ("ticket,mean\n,1\n", "line 2 has no ticket"),
     "not a ticket": (
@@ -374,9 +370,10 @@ REFUSED = {
     "no such arm": ("ticket,mean\n{code}-r0-a3,1\n", "line 2: the run never asked for ticket"),
     "twice": ("ticket,mean\n{0},1\n{0},1\n", "line 3: ticket {0} already has an answer at line 2"),
     "too many rewards": (
-        "ticket,reward\n{0},1\n{0},0\n",
+        "ticket,reward\n{0},1\n{0},0\n{0},1\n{0},0\n{0},1\n",
         "line 2: ticket {0} asks for 4 pulls of north, but",
     ),
+    "too few rewards in JSON": ('[{{"ticket": "{0}", "rewards": [1]}}]', "asks for 4 pulls of north, but"),
     "too many in a cell": ("ticket,rewards\n{0},1 0 1 1 0\n", "asks for 4 pulls of north, but there are 5"),
     "a cell and a mean": (
         "ticket,mean,rewards\n{0},1,1 1 1 1\n",
@@ -446,6 +443,9 @@ def test_one_bad_line_refuses_the_whole_file(trial: Calls, mistake: str) -> None
     [
         ("ticket,reward\n{0},1\n{0},\n{1},1\n{1},1\n{1},0\n{1},0\n", "line 3"),
         ("ticket,pulls,rewards\n{0},4,1 0 1\n{1},4,1 1 0 0\n{2},4,\n", "line 2"),
+        ("ticket,rewards\n{0},1 0 1\n{1},1 1 0 0\n{2},\n", "line 2"),
+        ("ticket;rewards\n{1};1 1 0 0\n{0};0,5 1,0\n", "line 3"),
+        ("ticket,reward\n{0},1\n{1},1\n{1},1\n{1},0\n{1},0\n", "line 2"),
     ],
 )
 def test_complete_tickets_are_taken_and_unfinished_ones_named(trial: Calls, sheet: str, where: str) -> None:
@@ -457,6 +457,7 @@ def test_complete_tickets_are_taken_and_unfinished_ones_named(trial: Calls, shee
     assert f"Left open, since rewards are missing: {tickets[0]} ({where})." in done.words
     (told,) = trial("export", "trial", "--json").data["answers"]
     assert (told["ticket"], told["mean"]) == (tickets[1], 0.5)
+    assert "has 1 answer that the run was not told" in trial("ask", "trial", "-o", "answers.csv").err
 
 
 def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial: Calls) -> None:
@@ -550,6 +551,8 @@ def test_what_was_exported_can_be_corrected_and_told_to_another_run(call: Calls)
     expected = call("run", "trial.toml", "--turns", "1", "--json").data
     assert expected["n_rounds"] > 2
     sheet = call("export", "trial").out
+    assert call("export", "trial", "-o", "answers.csv").status == 0
+    assert (call.folder / "answers.csv").read_text() == sheet
     call("begin", "trial.toml", "--name", "again")
     code, own = (call("status", run, "--json").data["code"] for run in ("trial", "again"))
     lines = sheet.replace(f"{code}-r", f"{own}-r").splitlines()

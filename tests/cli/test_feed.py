@@ -167,6 +167,39 @@ def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> Non
     assert corrected.words.startswith("0 rows added; 3 corrected under the label wed 1.csv.")
 
 
+@pytest.mark.parametrize("again", ["21.03.2026", "21/03/2026", "03/21/2026", "2026/3/21", "2026-03-21.csv"])
+def test_a_date_in_another_format_is_doubted(call: Calls, again: str) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    numbers = {"control": (1204, 49), "short": (1189, 51), "video": (1233, 60)}
+    changed = {"control": (1214, 50), "short": (1190, 51), "video": (1235, 61)}
+    call("feed", "page", sheet(call, "mon", numbers), "--label", "2026-03-21")
+    file = sheet(call, "tue", changed)
+    done = call("feed", "page", file, "--label", again)
+    assert done.status == 2
+    assert f"The label {again} is the same date as the label 2026-03-21, which has rows already." in done.err
+    assert f"If it corrects that day: `shortlist feed page {file} --label 2026-03-21`." in done.err
+    assert "3 corrected" in call("feed", "page", file, "--label", "2026-03-21", "--yes").words
+
+
+@pytest.mark.parametrize("other", ["03/04/2026", "2026-04-03", "2026-03-22", "21.13.2026", "the 21st"])
+def test_a_date_that_may_be_another_one_is_not_doubted(call: Calls, other: str) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    for day, label in enumerate(("21.03.2026", "04/03/2026", other)):
+        file = sheet(call, "day", {"control": (1204 + day, 49), "short": (1189 + day, 51)})
+        again = call("feed", "page", file, "--label", label)
+        assert again.status == 0, again.err
+
+
+def test_a_date_in_another_format_is_right_for_other_arms(call: Calls) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    call("feed", "page", sheet(call, "mon", {"control": (1204, 49)}), "--label", "2026-03-21")
+    file = sheet(call, "mon", {"short": (1189, 51)})
+    assert call("feed", "page", file, "--label", "21.03.2026").status == 0
+
+
 def test_rows_that_would_be_replaced_are_named_with_their_old_and_new_numbers(call: Calls) -> None:
     call.write("page.toml", PAGE)
     call("begin", "page.toml")
@@ -232,18 +265,42 @@ def test_a_row_of_totals_is_skipped_with_a_note(call: Calls, lines: list[str]) -
 
 
 @pytest.mark.parametrize(
-    "lines",
+    ("lines", "said"),
     [
-        ["arm,n,wins", "control,100,4", "short,101,9", "Total,201,14"],
-        ["arm,n,wins", "control,100,4", "short,101,9", "Total,202,13"],
-        ["arm,n,wins", "control,100,4", "shrt,100,4"],
-        ["date,arm,n,wins", "m,control,50,1", "m,short,40,2", "t,Total,90,4"],
+        (
+            ["arm,n,wins", "control,100,4", "short,101,9", "Total,201,14"],
+            "it has 201 rewards and 14 successes, the others have 201 and 13.",
+        ),
+        (
+            ["arm,n,rate", "control,100,.04", "short,100,.08", "Total,1200,.06"],
+            "it has 1,200 rewards with the mean 0.06, the others have 200 with 0.06.",
+        ),
+        (
+            ["date,arm,n,wins", "m,control,50,1", "m,short,40,2", "t,Total,90,4"],
+            "it has 90 rewards and 4 successes, the others have 90 and 3.",
+        ),
+        (
+            ["date,arm,n,wins", "m,control,50,1", "t,control,50,1", "t,short,40,2", "t,Total,90,4"],
+            "it has 90 rewards and 4 successes, the others of t have 90 and 3.",
+        ),
     ],
 )
-def test_other_rows_of_no_arm_are_refused(call: Calls, lines: list[str]) -> None:
+def test_a_row_of_totals_that_does_not_add_up_is_refused(call: Calls, lines: list[str], said: str) -> None:
     call.write("page.toml", PAGE)
     call("begin", "page.toml")
     call.write("days.csv", "\n".join(lines))
+    options = ["--epsilon", "0.1", *(["--bounds", "0", "1"] if "rate" in lines[0] else [])]
+    for done in (call("feed", "page", "days.csv"), call("certify", "days.csv", *options)):
+        assert done.status == 2
+        assert f"line {len(lines)}: row Total does not add up: {said}" in done.err
+
+
+@pytest.mark.parametrize("last", ["shrt,100,4", "all,201,14", "Total,100,4"])
+def test_other_rows_of_no_arm_are_refused(call: Calls, last: str) -> None:
+    call.write("page.toml", PAGE)
+    call("begin", "page.toml")
+    rest = [] if last.startswith("Total") else ["short,101,9"]
+    call.write("days.csv", "\n".join(["arm,n,wins", "control,100,4", *rest, last]))
     done = call("feed", "page", "days.csv")
     assert done.status == 2
     assert "there is no arm" in done.err
@@ -347,14 +404,23 @@ def test_certify_says_what_means_prove(call: Calls) -> None:
         (["arm,pulls,mean", "A,100,0.61", "B,100,0.82", "C,200,0.55", "Total,400,0.63"], BOUNDS),
     ],
 )
-def test_certify_refuses_a_row_of_totals(call: Calls, lines: list[str], options: list[str]) -> None:
+def test_certify_skips_a_row_of_totals_with_a_note(call: Calls, lines: list[str], options: list[str]) -> None:
     file = call.write("week.csv", "\n".join(lines))
     done = call("certify", file, "--epsilon", "0.05", *options)
-    assert done.status == 2
     where = next(number for number, line in enumerate(lines, 1) if "Total" in line)
-    assert f"line {where}: row Total is the sum of all others; remove it." in done.err
+    note = f"Row Total (line {where}) is skipped: it is the sum of the others."
+    assert done.words.startswith(f"{note} ")
+    skipping = call("certify", file, "--epsilon", "0.05", *options, "--json").data
     file = call.write("week.csv", "\n".join(line for line in lines if "Total" not in line))
-    assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
+    assert call("certify", file, "--epsilon", "0.05", *options).words == done.words.removeprefix(f"{note} ")
+    assert skipping == call("certify", file, "--epsilon", "0.05", *options, "--json").data | {"skipped": note}
+
+
+def test_certify_refuses_another_row_with_the_sum_of_all_others(call: Calls) -> None:
+    file = call.write("week.csv", "arm,pulls,successes\nA,100,4\nB,101,9\nfiltered,201,13\n")
+    done = call("certify", file, "--epsilon", "0.05")
+    assert done.status == 2
+    assert "line 4: row filtered is the sum of all others; remove it." in done.err
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,16 @@ def test_a_changed_question_is_refused_field_by_field(call: Calls) -> None:
     assert other.err.endswith("To start another run:\n  shortlist run trial.toml --seed 3 --name trial-2\n")
 
 
+def test_a_larger_epsilon_suggests_no_other_run(call: Calls) -> None:
+    call.write("trial.toml", SIMULATED)
+    call("run", "trial.toml")
+    call.write("trial.toml", SIMULATED.replace("0.5", "0.75"))
+    done = call("run", "trial.toml")
+    assert done.status == 2
+    assert "no new run is needed. An epsilon of 0.75 is certified already, for " in done.err
+    assert "--name" not in done.err
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

@@ -415,7 +415,7 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("bounds = ['0', '1']\nn = 2\n", "real numbers"),
         ("variances = [1, 1]\nscales = [1, 1]\nbounds = [0, 1]\n", "exactly once"),
         ("bounds = [0, 2]\nrewards = 'bernoulli'\nn = 2\n", "every reward is 0 or 1, but `bounds` is [0, 2]"),
-        ("rewards = 'poisson'\nn = 2\n", "must be one of: bernoulli"),
+        ("rewards = 'poisson'\nn = 2\n", 'it can only be "bernoulli"'),
         ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
         ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
         ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),

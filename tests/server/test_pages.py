@@ -977,6 +977,40 @@ def test_the_table_of_the_next_day_does_not_replace_the_one_before(serving: Serv
     expect(said).to_contain_text("labels of its own (column date), so the label has no effect")
 
 
+def test_the_page_of_a_fed_run_offers_feeding_first_and_no_empty_file(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.001, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
+    serving.post("/runs", name="fed-only", question=question, strategy="race")
+    page = tab(f"{serving.url}/runs/fed-only", own=True)
+    expect(spot(page, ".actions .button")).to_have_text(["Answer by hand", "Add results", "Read the report"])
+    expect(page.get_by_role("link", name="answers (CSV)")).to_be_hidden()
+    rows = [{"arm": arm, "pulls": 200, "successes": hits} for arm, hits in (("A", 60), ("B", 66))]
+    serving.post("/runs/fed-only/feed", rows=rows, label="monday")
+    page.reload()
+    expect(spot(page, ".actions .button")).to_have_text(["Add results", "Answer by hand", "Read the report"])
+    expect(spot(page, ".actions .button.second")).to_have_text(["Answer by hand", "Read the report"])
+    expect(page.get_by_role("link", name="answers (CSV)")).to_be_hidden()
+    asked = serving.post("/runs/fed-only/ask", worker="Bob", limit=1)["tickets"]
+    answers = [{"ticket": asked[0]["ticket"], "mean": 0.5}]
+    serving.post("/runs/fed-only/sheet", tickets=answers, worker="Bob")
+    expect(page.get_by_role("link", name="answers (CSV)")).to_be_visible()
+
+
+def test_a_name_that_a_phone_has_capitalised_is_pointed_out(serving: Serving, tab: OpenRun) -> None:
+    question = {"m": 1, "epsilon": 0.5, "delta": 0.1, "variances": [1, 1]}
+    serving.post("/runs", name="names", question=question)
+    serving.post("/runs/names/ask", worker="ben")
+    page = tab(f"{serving.url}/runs/names/answer", PHONE, own=True)
+    expect(spot(page, "#worker")).to_have_attribute("autocapitalize", "none")
+    expect(spot(page, "#worker")).to_have_attribute("autocorrect", "off")
+    for name, words in (("Ben", "If you are ben, enter the name as it is written here."), ("Ann", "later.")):
+        page.fill("#worker", name)
+        page.click("#take [type=submit]")
+        expect(spot(page, "#take-said")).to_contain_text(
+            "All open tickets are leased to other workers: ben (2"
+        )
+        expect(spot(page, "#take-said")).to_have_text(re.compile(rf"{words}$"))
+
+
 def test_results_are_pasted_doubted_and_added(serving: Serving, tab: OpenRun) -> None:
     question = {"m": 1, "epsilon": 0.01, "delta": 0.05, "names": ["A", "B"], "noise": "bernoulli"}
     serving.post("/runs", name="page", question=question, strategy="race")

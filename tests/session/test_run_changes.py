@@ -49,7 +49,10 @@ def test_a_race_goes_on_with_a_smaller_epsilon(tmp_path: Path, rewards: Any) -> 
         merits = session.result.arms.means
         expected = certificate_of(finer, session.result.arms.pulls, merits, scale=0.2)
         assert session.certified.epsilon == min(expected.epsilon, 0.1)
-    with pytest.raises(sl.errors.ChangedRun, match=r"epsilon was 0\.1, is 0\.2"):
+    with pytest.raises(
+        sl.errors.ChangedRun,
+        match=r"it was 0\.1, is 0\.2.*no new run is needed.*0\.2 is certified already, for arm-2",
+    ):
         sl.select(measure, question, "race", store=tmp_path / "r.db")
     with pytest.raises(sl.errors.ChangedRun, match="delta"):
         sl.select(measure, finer.changed(epsilon=0.05, delta=0.2), "race", store=tmp_path / "r.db")
@@ -66,6 +69,36 @@ def test_an_epsilon_that_no_pulls_can_reach_is_refused_and_not_recorded(rewards:
     again = Session.resume(store)
     assert again.problem.epsilon == 0.1
     assert len(again.records) == 1
+
+
+def test_a_larger_epsilon_needs_no_new_run(tmp_path: Path) -> None:
+    question, store = VARIANTS.changed(epsilon=0.1), tmp_path / "r.db"
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        return rng.binomial(1, [0.2, 0.3, 0.5, 0.1][arm], count)
+
+    early = sl.select(measure, question, "race", store=store, budget=150)
+    assert 0.1 < early.certified_epsilon < 0.9
+    with pytest.raises(
+        sl.errors.ChangedRun, match=r"An epsilon of 0\.11 is not certified yet: .*stop it when"
+    ):
+        sl.select(measure, question.changed(epsilon=0.11), "race", store=store)
+    with pytest.raises(sl.errors.ChangedRun, match=r"An epsilon of 0\.9 is certified already, for C: "):
+        sl.select(measure, question.changed(epsilon=0.9), "race", store=store)
+    for change in ({"m": 2}, {"delta": 0.2}):
+        with pytest.raises(sl.errors.ChangedRun, match="give the run another name"):
+            sl.select(measure, question.changed(epsilon=0.9, **change), "race", store=store)
+
+
+def test_a_larger_epsilon_is_another_question_as_long_as_nothing_can_be_certified(tmp_path: Path) -> None:
+    question, store = VARIANTS.changed(epsilon=0.3), tmp_path / "r.db"
+    with Session(question, "wnelim", store=store):
+        pass
+    with pytest.raises(sl.errors.ChangedRun, match="give the run another name"):
+        Session(question.changed(epsilon=0.4), "wnelim", store=store)
+    sl.select(lambda _, count, rng: rng.binomial(1, 0.3, count), question, "wnelim", store=store)
+    with pytest.raises(sl.errors.ChangedRun, match=r"0\.4 is certified already"):
+        Session(question.changed(epsilon=0.4), "wnelim", store=store)
 
 
 def test_other_strategies_refuse_a_smaller_epsilon(tmp_path: Path) -> None:

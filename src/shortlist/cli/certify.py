@@ -59,7 +59,7 @@ def command(
 
     FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
     conversions) or `mean`. Rows of the same arm add up; two with the same date (or day, label or block) are
-    refused. Leave out a row of totals. With means, say how large rewards can be, with --bounds, or how much
+    refused. A row of totals is skipped. With means, say how large rewards can be, with --bounds, or how much
     they vary, with --variance.
 
     The answer names the m arms that are best as far as can be proved, and the epsilon that is certified. It
@@ -98,7 +98,7 @@ def command(
     for option, given in (("--seed", seed), ("--metric", metric), ("--on-failure", on_failure)):
         if given is not None and not is_table:
             raise InvalidProblem(f"{option} is for a table of --scores; omit it.")
-    warning, n_blocks = "", 0
+    warning, skipped, n_blocks = "", "", 0
     data = b"" if is_table else data_of(file)
     try:
         if is_table:
@@ -107,7 +107,7 @@ def command(
             options = TableOptions(file, bounds, metric, on_failure, within_blocks)
             found = _certified_table(options, asked, seed)
         else:
-            sheet = read_results(data)
+            sheet, skipped = _without_totals(read_results(data))
             sheet.refuse_sum()
             sheet.refuse_doubles()
             problem = _question(sheet, bounds, variance, asked)
@@ -119,8 +119,11 @@ def command(
     names = [found.problem.name(arm) for arm in range(found.problem.n)]
     if as_json:
         found = replace(found, notes=(*found.notes, *filter(None, (warning,))))
-        print_json(found.to_dict() | {"statuses": dict(zip(names, found.statuses, strict=True))})
+        statuses = dict(zip(names, found.statuses, strict=True))
+        print_json(found.to_dict() | {"statuses": statuses, "skipped": skipped})
     else:
+        if skipped:
+            show_plain(skipped)
         if warning:
             show_plain(warning)
         show_plain(str(found))
@@ -138,6 +141,19 @@ def _certified_table(given: "TableOptions", asked: dict[str, Any], seed: int | N
 
     problem, scores = question_of_scores(given, asked)
     return certify(problem, scores=scores, seed=seed)
+
+
+def _without_totals(sheet: "ResultSheet") -> tuple["ResultSheet", str]:
+    """Return a sheet without rows of totals, and a sentence that names them; refuse those that do not add up.
+
+    Other rows may be sums by chance: nobody has listed the arms.
+    """
+    from shortlist.session.result_sheet import is_total
+
+    names = [arm for arm in dict.fromkeys(sheet.arms) if not is_total(arm)]
+    sheet, skipped = sheet.without_sums(names)
+    sheet.arms_among(names)
+    return sheet, skipped
 
 
 def _question(

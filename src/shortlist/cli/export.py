@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV, one line per answer. The default.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
+    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
 )
 @store_option
 @json_option("question, answers and result")
@@ -34,7 +34,7 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
     existing file is replaced.
 
     \b
-      shortlist export drilling --output drilling.csv
+      shortlist export drilling -o drilling.csv
       shortlist export drilling --json | jq .result.selected
 
     Exit status: 0, or 2 no such run, 4 the store failed or the file could not be written.

@@ -112,10 +112,14 @@ def _stopping_at_signals() -> Iterator[None]:
 
 @contextmanager
 def naming_another_run(name: str) -> Iterator[None]:
-    """Add to an error how to run a different question: under another name."""
+    """Add to an error how to run a different question: under another name, unless no new run is needed."""
+    from shortlist.session.run_changes import NO_NEW_RUN
+
     try:
         yield
     except ChangedRun as error:
+        if NO_NEW_RUN in str(error):
+            raise
         beside = shlex.join(["--name", f"{name}-2"])
         raise ChangedRun(f"{error} To start another run:\n  {this_command('--name')} {beside}") from None
 

@@ -90,7 +90,8 @@ class Workers:
             self.executor.shutdown(wait=not is_hurried, kill_workers=is_hurried)  # type: ignore[call-arg]
             return
         processes = list((getattr(self.executor, "_processes", None) or {}).values())
-        self.executor.shutdown(wait=not is_hurried)
+        # Cancelled tasks are forgotten first: the thread of a pool that is killed prints errors about them.
+        self.executor.shutdown(wait=not is_hurried, cancel_futures=is_hurried)
         for process in processes if is_hurried else []:
             process.kill()
 

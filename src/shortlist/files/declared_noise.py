@@ -8,7 +8,7 @@ import numpy as np
 from shortlist import checks
 from shortlist.arrays import FloatArray
 from shortlist.checks import n_arms as checked_n
-from shortlist.checks import one_of, real_numbers
+from shortlist.checks import real_numbers
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import Columns
 from shortlist.noise import bernoulli, bounded
@@ -70,9 +70,19 @@ def _within(asked: dict[str, Any], columns: Columns) -> FloatArray:
 
 
 def _coins(asked: dict[str, Any], columns: Columns) -> FloatArray:
-    one_of(asked["rewards"], "rewards", ("bernoulli",))
+    refuse_other_rewards(asked)
     limits = {key: asked[key] for key in ("at_least", "at_most") if key in asked}
     return bernoulli(n_arms(asked, columns), **limits)
+
+
+def refuse_other_rewards(asked: dict[str, Any]) -> None:
+    """Refuse `rewards` other than "bernoulli": a file declares all others by `noise`."""
+    if asked["rewards"] != "bernoulli":
+        raise InvalidProblem(
+            f'`rewards` is {checks.shortened(asked["rewards"])}; in a file, it can only be "bernoulli". For '
+            f'other rewards, write noise = "gaussian-unknown"; or noise = "bounded", with `bounds`; or '
+            f'`variances`, with noise = "gaussian" if rewards are Gaussian.'
+        )
 
 
 def n_arms(asked: dict[str, Any], columns: Columns) -> int:

@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray
 from shortlist.checks import one_of
 from shortlist.errors import InvalidProblem
 from shortlist.execution.retries import Retries
-from shortlist.files.declared_noise import declared_variances, n_arms, refuse_noise
+from shortlist.files.declared_noise import declared_variances, n_arms, refuse_noise, refuse_other_rewards
 from shortlist.files.items_section import ITEM_KEYS, items_of, items_section
 from shortlist.files.measure_section import (
     REISSUE,
@@ -218,7 +218,8 @@ def _asked(
         return Problem(**_common(asked, columns), n=n, rewards=Gaussian(), items=blocks), columns
     kind = one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES)
     if kind == "sub-gaussian" and _stated(asked, columns) == ["rewards"]:
-        kind = one_of(asked["rewards"], "rewards", ("bernoulli",))
+        refuse_other_rewards(asked)
+        kind = "bernoulli"
         asked = {key: value for key, value in asked.items() if key != "rewards"}
     if "items" in text:
         items = items_section(text["items"], folder, _names(asked, columns))

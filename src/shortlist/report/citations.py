@@ -14,6 +14,7 @@ _OURS = """@software{shortlist,
   author  = {{The Shortlist developers}},
   title   = {Shortlist: approximate top-m arm identification with guarantees},
   version = {%s},
+  year    = {2026},
 }"""
 
 
@@ -37,7 +38,12 @@ def keys_of(result: Result) -> list[str]:
     return list(dict.fromkeys(_KEY.findall(named)))
 
 
+def software() -> str:
+    """Return the entry of this software."""
+    return _OURS % version("shortlist")
+
+
 def bibtex(result: Result) -> str:
     """Return the BibTeX entries that a result cites, and one for this software, which completes proofs."""
     entries = [references()[key] for key in keys_of(result)]
-    return "\n\n".join([*entries, _OURS % version("shortlist")]) + "\n"
+    return "\n\n".join([*entries, software()]) + "\n"

@@ -165,6 +165,8 @@ def snapshot(run: OpenRun) -> dict[str, Any]:
             "holders": facts["holders"][:_MOST_LISTED],
             "n_holders": len(facts["holders"]),
             "offers_feeding": facts["can_be_fed"] and not facts["is_done"] and not facts["holders"],
+            "is_fed": log.history.n_fed > 0,
+            "has_answers": log.history.n_pulls > 0,
             "headline": headline(report),
             "certificate": certificate(report),
             "basis": basis(report),

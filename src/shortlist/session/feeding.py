@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from shortlist.arrays import IntArray
 from shortlist.checks import shortened
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.problem import MOST_PULLS, Problem
+from shortlist.session.label_dates import date_of
 from shortlist.session.result_sheet import read_results
 from shortlist.session.run_changes import checked_by_trial
 from shortlist.session.state import FedRow, RunState, fed_rows
@@ -238,9 +240,11 @@ def rows_taken_back(history: RunState, label: str, why: str, by: str) -> list[Ev
 def same_as_other_label(history: RunState, rows: FedRows) -> tuple[str, str]:
     """Return a label that new rows may repeat or correct, and a sentence with the reason; else empty texts.
 
-    Most rows are the same as those under that label, or all numbers of rewards are.
+    It is the same date, or most rows are the same as those under that label, or all numbers of rewards are.
     """
     keys, totals = rows.keys, rows.totals
+    if (same := _same_date(history, rows))[0]:
+        return same
     new = [
         (arm, count, mean)
         for (label, arm), count, mean in zip(keys, totals.counts.tolist(), totals.means.tolist(), strict=True)
@@ -254,6 +258,27 @@ def same_as_other_label(history: RunState, rows: FedRows) -> tuple[str, str]:
     if n_same >= 2 and 2 * n_same >= len(new):
         return label, f"{n_same} of {len(new)} rows are the same as those under the label {label}."
     return _same_counts(history, rows)
+
+
+def _same_date(history: RunState, rows: FedRows) -> tuple[str, str]:
+    """Return an earlier label with the same date as a new one, written differently, and a sentence."""
+    before: dict[tuple[date | None, int], str] = {}
+    known = {label for label, _ in history.fed}
+    for label, arm in history.fed:
+        before.setdefault((date_of(label), arm), label)
+    same = {
+        label: before[date_of(label), arm]
+        for label, arm in rows.keys
+        if label not in known and date_of(label) is not None and (date_of(label), arm) in before
+    }
+    if not same:
+        return "", ""
+    label, earlier = next(iter(same.items()))
+    more = f" There are {len(same) - 1:,} more such labels." if len(same) > 1 else ""
+    return (
+        earlier,
+        f"The label {label} is the same date as the label {earlier}, which has rows already.{more}",
+    )
 
 
 def _same_counts(history: RunState, rows: FedRows) -> tuple[str, str]:

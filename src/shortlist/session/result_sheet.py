@@ -42,6 +42,7 @@ _RATES = {
 }
 _DECIMAL = re.compile(r"[0-9]*\.?([0-9]*)")
 _COUNTS, _REALS = ("count", "successes"), ("mean", "sd", "variance")
+_TOTALS = {"", "total", "totals", "grand total", "overall total", "gesamt", "summe"}
 _MOST_NAMED = 5
 _NEAR = 0.01  # of the range of means: how near their mean is to that of all
 
@@ -84,8 +85,10 @@ class ResultSheet:
         Capital letters do not matter, unless names differ by them only.
         """
         found = self._numbers_among(names)
-        for number, arm, where in zip(found, self.arms, self.places, strict=True):
+        for place, (number, arm, where) in enumerate(zip(found, self.arms, self.places, strict=True)):
             if number < 0:
+                if is_total(arm) and (said := self._other_sum(place, found)):
+                    raise InvalidAnswers(f"{where}: row {arm or 'without a name'} does not add up: {said}")
                 some = ", ".join(names if len(names) <= _MOST_NAMED + 1 else [*names[:_MOST_NAMED], "..."])
                 raise InvalidAnswers(f"{where}: there is no arm {arm!r}; the arms are {some}.")
         return found
@@ -139,6 +142,27 @@ class ResultSheet:
         means = np.array(self.means)
         mean = float((counts[others] * means[others]).sum() / counts[place])
         return bool(abs(means[place] - mean) <= _NEAR * np.ptp(means[others]))
+
+    def _other_sum(self, place: int, numbers: Sequence[int]) -> str:
+        """Return how a row of totals differs from its sum; empty if fewer than two rows add up."""
+        labels = self.labels or self.blocks or [""] * len(self.arms)
+        own = [row for row, number in enumerate(numbers) if number >= 0 and labels[row] == labels[place]]
+        rows = own or [row for row, number in enumerate(numbers) if number >= 0]
+        if len(rows) < 2:
+            return ""
+        which = f"the others of {labels[place]}" if own and labels[place] else "the others"
+        has, have = f"{self.counts[place]:,.15g} rewards", f"{sum(self.counts[row] for row in rows):,.15g}"
+        if self.successes is not None:
+            has += f" and {self.successes[place]:,.15g} successes"
+            have += f" and {sum(self.successes[row] for row in rows):,.15g}"
+        elif self.means is not None:
+            total = sum(self.counts[row] * self.means[row] for row in rows)
+            has += f" with the mean {self.means[place]:.6g}"
+            have += f" with {total / max(sum(self.counts[row] for row in rows), 1):.6g}"
+        return (
+            f"it has {has}, {which} have {have}. Correct the numbers, or remove the row. If it is an arm, "
+            f"give it another name."
+        )
 
     def _taking(self, places: Sequence[int]) -> "ResultSheet":
         """Return some of the rows."""
@@ -197,6 +221,11 @@ class ResultSheet:
                     f"a day was delivered twice, remove one of them. Otherwise add their numbers up, or give "
                     f"them different labels."
                 )
+
+
+def is_total(name: str) -> bool:
+    """Return whether a name is one of a row of totals, as spreadsheets write it."""
+    return name.strip().casefold() in _TOTALS
 
 
 def read_results(data: bytes) -> ResultSheet:

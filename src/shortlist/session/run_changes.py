@@ -1,7 +1,8 @@
 """Changes of a run while it goes on: a smaller epsilon, a smaller round, an answer that is withdrawn.
 
-Each function returns the event that makes the change. Results that were fed are corrected in `feeding.py`.
-How the question of a request differs from that of a stored run is in `question_changes.py`.
+Each function returns the event that makes the change; a larger epsilon needs none. Results that were fed are
+corrected in `feeding.py`. How the question of a request differs from that of a stored run is in
+`question_changes.py`.
 """
 
 import numpy as np
@@ -10,12 +11,35 @@ from shortlist.errors import NotAsked
 from shortlist.session.state import RunState
 from shortlist.store import Event, Limited, Narrowed, Withdrawn
 
+NO_NEW_RUN = "no new run is needed"
+_MOST_NAMED = 10  # arms
+
 
 def narrowing(history: RunState, epsilon: float) -> list[Event]:
     """Return the event with which a run goes on with a smaller epsilon; none if it cannot, or has it."""
     if history.rules.anytime is None or epsilon >= history.problem.epsilon:
         return []
     return checked_by_trial(history, [Narrowed(epsilon)])
+
+
+def words_on_larger(history: RunState, name: str, epsilon: float) -> str:
+    """Return what a run certifies for a larger epsilon, for which it needs no change; empty if it may."""
+    own, found = history.problem.epsilon, history.certified
+    if found.guarantee is None and (history.is_final or history.rules.anytime is None):
+        return ""
+    arms = found.selected
+    if found.epsilon <= epsilon:
+        names = ", ".join([*arms[:_MOST_NAMED], *(["..."] if len(arms) > _MOST_NAMED else [])])
+        now = f"An epsilon of {epsilon:g} is certified already, for {names}: {found.sentence}"
+    else:
+        now = (
+            f"An epsilon of {epsilon:g} is not certified yet: {found.sentence} Resume the run with epsilon = "
+            f"{own:g}, and stop it when {epsilon:g} is certified."
+        )
+    return (
+        f"run {name!r} exists with another epsilon: it was {own:g}, is {epsilon:g}. What is certified also "
+        f"holds for a larger epsilon, so {NO_NEW_RUN}. {now} Nothing was changed."
+    )
 
 
 def limiting(history: RunState, budget: float) -> list[Event]:

@@ -42,7 +42,7 @@ from shortlist.session.feeding import (
 from shortlist.session.lease_rules import Holding, awaited
 from shortlist.session.log import RunLog
 from shortlist.session.question_changes import changes_of_question
-from shortlist.session.run_changes import limiting, narrowing, withdrawal
+from shortlist.session.run_changes import limiting, narrowing, withdrawal, words_on_larger
 from shortlist.session.settings import arrangement, checked_settings, declaration
 from shortlist.session.state import REPRODUCIBLE, RunState, part_of
 from shortlist.session.worker_names import HERE, checked_worker, own_name
@@ -178,6 +178,9 @@ class Session:
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
         if changes := changes_of_question(self._history.began, problem, strategy, seed, reissue):
+            is_looser = len(changes) == 1 and problem.epsilon > self.problem.epsilon
+            if is_looser and (said := words_on_larger(self._history, self.name, problem.epsilon)):
+                raise ChangedRun(said)
             raise ChangedRun(
                 f"run {self.name!r} exists with another question: {'; '.join(changes)}. To resume it, use "
                 f"the same question; for this question, give the run another name. Nothing was changed."

@@ -54,6 +54,8 @@ class Entry:
         The ids of the items that the rewards are for; empty if they are not given.
     unfinished
         Where the first missing reward belongs, if only some are given; then there is no answer yet.
+    may_be_filled_in
+        Whether rewards may be missing because a person has not filled them in yet: it is in a CSV file.
     """
 
     where: str
@@ -65,6 +67,7 @@ class Entry:
     labels: dict[tuple[str, str], str] = field(default_factory=dict)
     items: tuple[str, ...] = ()
     unfinished: str = ""
+    may_be_filled_in: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -236,7 +239,14 @@ def _with_rewards(
     return [
         Entry(where, key, labels=labels.get(key, {}), unfinished=unfinished[key])
         if key in unfinished
-        else Entry(where, key, rewards.get(key), labels=labels.get(key, {}), items=items.get(key, ()))
+        else Entry(
+            where,
+            key,
+            rewards.get(key),
+            labels=labels.get(key, {}),
+            items=items.get(key, ()),
+            may_be_filled_in=True,
+        )
         for key, where in places.items()
     ]
 
@@ -260,7 +270,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int, co
             )
         if wanted is not None and len(rewards) < wanted:
             return Entry(where, ticket, labels=labels, unfinished=where)
-        return Entry(where, ticket, rewards, labels=labels)
+        return Entry(where, ticket, rewards, labels=labels, may_be_filled_in=True)
     return _whole(Entry(where, ticket, None, **given, labels=labels))  # type: ignore[arg-type]
 
 

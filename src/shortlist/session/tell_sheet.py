@@ -285,6 +285,7 @@ def tell_sheet(
         If an answer does not match its ticket, or may be a data-entry error. Then nothing is added, and the
         message says so.
     """
+    entries = _leaving_open(session, entries)
     try:
         sheet = Sheet.of(entries, session.code, run_of)
         _refuse_stray(sheet, scored)
@@ -314,7 +315,7 @@ def untold(session: Session, data: bytes) -> int:
     InvalidAnswers
         If the file is not a sheet, or an answer in it does not match its ticket.
     """
-    entries = read_sheet(data, "csv")
+    entries = _leaving_open(session, read_sheet(data, "csv"))
     own, n_untold = [], 0
     for entry in entries:
         parts = _TICKET.fullmatch(entry.ticket.lower())
@@ -328,6 +329,24 @@ def untold(session: Session, data: bytes) -> int:
     for given in Sheet.of(own, session.code).answers(session):
         n_untold += int((~is_recorded(session.history, given)).sum())
     return n_untold
+
+
+def _leaving_open(session: Session, entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries of which those with fewer rewards than their tickets ask for have no answer yet."""
+    return [
+        replace(entry, rewards=None, items=(), unfinished=entry.where) if _lacks(session, entry) else entry
+        for entry in entries
+    ]
+
+
+def _lacks(session: Session, entry: Entry) -> bool:
+    """Return whether some rewards of a ticket are still to be filled in."""
+    parts, rounds = _TICKET.fullmatch(entry.ticket.lower()), session.history.rounds
+    if entry.rewards is None or not entry.may_be_filled_in or parts is None or parts[1] != session.code:
+        return False
+    number, arm = int(parts[2]), int(parts[3])
+    asked = rounds[number].tickets if number < len(rounds) else None
+    return asked is not None and len(entry.rewards) < int(asked.counts[asked.arms == arm].sum())
 
 
 def run_with_code(store: Store, code: str) -> str | None:

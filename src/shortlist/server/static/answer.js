@@ -150,7 +150,10 @@ function words(asked) {
       `${name(one.worker, 60)} (${counted(one.n_tickets, "ticket")} until ${moment(one.until)})`,
   );
   if (!others.length) return "No tickets are available now.";
-  return `All open tickets are leased to other workers: ${others.slice(0, 5).join(", ")}. Try again later.`;
+  const own = worker();
+  const alike = asked.waiting_for.find((/** @type {any} */ one) => one.worker.toLowerCase() === own.toLowerCase());
+  const named = alike ? ` If you are ${name(alike.worker, 60)}, enter the name as it is written here.` : "";
+  return `All open tickets are leased to other workers: ${others.slice(0, 5).join(", ")}. Try again later.${named}`;
 }
 
 async function release() {
