@@ -17,6 +17,7 @@ from shortlist.client.questions import result_from
 from shortlist.measure import Summaries
 from shortlist.report.model import report_of_run
 from shortlist.report.page import page
+from shortlist.report.progress import Account
 from shortlist.report.result_text import result_text
 from shortlist.report.verdict import standing
 from shortlist.report.worker_text import why_stopped
@@ -24,6 +25,7 @@ from shortlist.server.snapshot import _pace, next_step
 from shortlist.session.answers import Answers
 from shortlist.session.run_progress import progress_of_log, read_progress
 from shortlist.store import Suspended
+from shortlist.strategies import strategy_for
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
 CLOSE = SIMULATED.replace("means = [0.0, 1.0, 2.0]", "means = [1.4, 1.5, 2.0]").replace("0.5", "0.2", 1)
@@ -223,6 +225,26 @@ def test_advice_to_declare_is_given_once() -> None:
     assert said.count("declare") == 1
 
 
+def test_the_time_left_is_from_the_pulls_of_this_process_and_the_usual_cost() -> None:
+    session, now = sl.Session(PROBLEM, "level-race"), 0.0
+    cap = session.worst_case_pulls or 0
+    for _ in range(4):  # earlier, which took no time here
+        tickets = session.ask()
+        session.tell(tickets, means=[arm / 100 for arm in tickets.arms.tolist()])
+    before = session.n_made
+    account = Account(session, lambda: now)
+    tickets = session.ask()
+    session.tell(tickets, means=[arm / 100 for arm in tickets.arms.tolist()])
+    assert " left" not in account.frame(session, 200)[1]  # after no time
+    now = 10.0
+    said = account.frame(session, 200)[1]
+    made = session.n_made - before
+    usual = strategy_for(session.strategy, PROBLEM).usual_share * cap
+    assert session.n_made < usual
+    seconds = float(said.split("about ")[1].split(" ")[0]) * (60 if " min left" in said else 1)
+    assert seconds <= 1.2 * 10 * (usual - session.n_made) / made + 60
+
+
 def test_no_time_left_is_said_where_people_measure(call: Calls) -> None:
     call.write("trial.toml", QUESTION)
     call("begin", "trial.toml")
@@ -269,3 +291,27 @@ def printed(what: RenderableType) -> str:
     stream = io.StringIO()
     Console(file=stream, width=80).print(what)
     return stream.getvalue()
+
+
+def test_the_time_left_on_shared_items_is_from_the_scores_that_will_probably_be_needed() -> None:
+    table = (np.random.default_rng(1).random((6, 400)) < np.linspace(0.2, 0.9, 6)[:, None]).astype(float)
+    problem = sl.Problem(1, 0.05, 0.1, n=6, rewards=sl.Bernoulli(), items=400)
+    now, seen = 0.0, []
+    session = sl.Session(problem)
+    account = Account(session, lambda: now)
+
+    def look(one: sl.Session) -> None:
+        nonlocal now
+        now = float(one.n_made)  # a second for each score
+        share, words = account.frame(one, 200)
+        seen.append((one.n_made, share, words))
+
+    result = sl.drive(session, lambda arm, items: table[arm, items].tolist(), progress=look, turns=1)
+    assert result.n_pulls < problem.n_cells / 2
+    for made, share, words in seen:
+        if made > result.n_pulls / 2 and " left" in words:
+            number, unit = words.split("about ")[1].split(" ")[:2]
+            assert float(number) * (60 if unit == "min" else 1) < 2 * (result.n_pulls - made) + 60
+            assert (share or 0) > 0.4  # not the share of the table
+    session = sl.Session(problem)
+    assert "left" not in Account(session).frame(session)[1]
