@@ -52,11 +52,20 @@ class Arms:
         the others: an arm that stopped early is compared with them in its own blocks.
     statuses
         "in", "open" or "out"; see `Certificate`. Empty if unknown.
+    left_out
+        How many of the pulls its mean leaves out, on shared items and in blocks: those measured ahead, and
+        those of tickets or rounds that are not complete. None if there are none.
     """
 
     pulls: IntArray
     means: FloatArray
     statuses: tuple[str, ...] = ()
+    left_out: IntArray | None = None
+
+    @property
+    def in_mean(self) -> IntArray:
+        """The number of pulls of which `means` is the mean."""
+        return self.pulls if self.left_out is None else self.pulls - self.left_out
 
     def __repr__(self) -> str:
         return f"Arms(n={len(self.pulls)}, n_pulls={int(self.pulls.sum())})"
@@ -147,7 +156,7 @@ class Result:
     @property
     def effort(self) -> str:
         """The pulls of the run, and what they cost, as a sentence."""
-        rounds = {0: "no whole round", 1: "one round"}.get(self.n_rounds, f"{self.n_rounds:,} rounds")
+        rounds = {0: "", 1: " in one round"}.get(self.n_rounds, f" in {self.n_rounds:,} rounds")
         pulls = "1 pull" if self.n_pulls == 1 else f"{self.n_pulls:,} pulls"
         if self.problem.has_blocks:
             n_blocks = int(self.arms.pulls.max())
@@ -157,7 +166,7 @@ class Result:
             pulls = f"{self.n_pulls:,} of {self.problem.n_cells:,} scores ({share:.1%})"
         fed = f", {self.n_fed:,} of them fed," if self.n_fed else ""
         cost = "" if self.problem.costs is None else f" at a cost of {self.cost:,.6g}"
-        said = f"{pulls}{cost}{fed} in {rounds} by {self.strategy}, seed {self.seed}."
+        said = f"{pulls}{cost}{fed}{rounds} by {self.strategy}, seed {self.seed}."
         were = "was" if self.n_ahead == 1 else "were"
         ahead = f" {self.n_ahead:,} of them {were} measured ahead and not needed." if self.n_ahead else ""
         scored_were = "was" if self.n_scored == 1 else "were"
@@ -273,10 +282,17 @@ class Result:
             "lower_bound": None if self.lower_bound is None else self.lower_bound.pulls,
             "gap": None if self.gap is None or math.isinf(self.gap) else self.gap,
             "arms": [
-                {"name": self.problem.name(arm), "pulls": pulls, "mean": _number(mean), "status": status}
-                for arm, (pulls, mean, status) in enumerate(
+                {
+                    "name": self.problem.name(arm),
+                    "pulls": pulls,
+                    "in_mean": in_mean,
+                    "mean": _number(mean),
+                    "status": status,
+                }
+                for arm, (pulls, in_mean, mean, status) in enumerate(
                     zip(
                         self.arms.pulls.tolist(),
+                        self.arms.in_mean.tolist(),
                         self.arms.means.tolist(),
                         self.arms.statuses or (None,) * self.problem.n,
                         strict=True,

@@ -728,6 +728,22 @@ def test_a_pilot_takes_variances_or_all_rewards(serving: Serving, tab: OpenRun) 
     assert said.evaluate(ABOVE_BAR)
 
 
+def test_the_page_of_a_run_does_not_tell_the_holder_of_its_tickets_to_wait(
+    serving: Serving, tab: OpenRun
+) -> None:
+    serving.post(
+        "/runs",
+        name="held",
+        question={"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 8},
+    )
+    page = tab(f"{serving.url}/runs/held/answer", own=True)
+    page.fill("#worker", "Ann")
+    page.click("#take [type=submit]")
+    expect(spot(page, ".state")).to_contain_text("measure: you hold 8 tickets")
+    page.goto(f"{serving.url}/runs/held")
+    expect(spot(page, ".state")).to_contain_text("measure: you hold 8 tickets")
+
+
 def test_a_refusal_is_not_behind_the_bar(serving: Serving, tab: OpenRun) -> None:
     question = {"m": 1, "epsilon": 1.0, "delta": 0.1, "noise": "gaussian-unknown", "n": 8}
     serving.post("/runs", name="behind", question=question)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from shortlist.cli.options import json_option, store_option
-from shortlist.cli.output import print_csv, show_plain
+from shortlist.cli.output import print_csv, say, show_plain
 from shortlist.cli.stores import look_at, reading
 from shortlist.errors import InvalidProblem
 
@@ -32,6 +32,9 @@ def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bo
     Only means are stored, not single rewards; with shared items there is one line per score. JSON also
     contains the question, strategy, seed, measurement, conflicts, scored failures, and the result. An
     existing file is replaced.
+
+    Pulls that belong to no answered ticket are in JSON only, as `unused`: scores that were measured ahead,
+    and parts of tickets that are not complete. The command says how many there are.
 
     \b
       shortlist export drilling -o drilling.csv
@@ -62,3 +65,18 @@ def _write(log: "RunLog", out: TextIO | None, as_json: bool) -> None:
         (out or sys.stdout).write(json.dumps(export_dict(log), indent=2) + "\n")
     else:
         print_csv(*sheet_of_answers(log), out)
+        _say_unused(log)
+
+
+def _say_unused(log: "RunLog") -> None:
+    from shortlist.report.text_format import counted
+
+    history = log.history
+    if n := history.n_partial + history.n_ahead:
+        ahead = f"{history.n_ahead:,} measured ahead" if history.n_ahead else ""
+        parts = f"{history.n_partial:,} of tickets that are not complete" if history.n_partial else ""
+        why, what = (
+            ", and ".join(filter(None, (ahead, parts))),
+            "score" if history.problem.has_pool else "pull",
+        )
+        say(f"Left out: {counted(n, what)} ({why}). --json has all.")

@@ -14,12 +14,13 @@ from shortlist.cli.stores import reading, shown
 def command(where: str, as_json: bool) -> None:
     """List the runs in the store and their progress.
 
-    A run is open, suspended (a measurement failed and no answer arrived since), or ended. The answer of an
-    ended run is certified, screened (by a strategy that only narrows down the arms) or unproved. The command
-    reads every log to its end and checks it for damage, so a long list of large runs takes a while. Unlike
-    `shortlist replay`, it does not recompute the decisions. Exceptions are runs started by another version of
-    Shortlist, runs that may have ended although their log does not say so, and ended runs of paired-race:
-    equal rewards may void their guarantee.
+    A run is open, stopped (by its budget, its deadline or `shortlist stop`, and nobody went on), suspended (a
+    measurement failed and no answer arrived since), or ended. The answer of an ended run is certified,
+    screened (by a strategy that only narrows down the arms) or unproved. Pulls include those of tickets that
+    are not complete. The command reads every log to its end and checks it for damage, so a long list of large
+    runs takes a while. Unlike `shortlist replay`, it does not recompute the decisions. Exceptions are runs
+    started by another version of Shortlist, runs that may have ended although their log does not say so, and
+    ended runs of paired-race: equal rewards may void their guarantee.
 
     \b
       shortlist list

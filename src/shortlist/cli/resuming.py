@@ -133,11 +133,11 @@ def _so_far(session: "DrivenSession") -> str:
     with suppress(ShortlistError):
         certified = session.result.certificate
         if certified is not None:
-            return f"{_best_so_far(certified)} {certified.sentence}"
+            return f"{best_so_far(certified)} {certified.sentence}"
     return ""
 
 
-def _best_so_far(certified: "Certificate") -> str:
+def best_so_far(certified: "Certificate") -> str:
     """Return the selected arms in words, if something is certified and they are few."""
     if not certified.selected or len(certified.selected) > _MOST_NAMED:
         return ""

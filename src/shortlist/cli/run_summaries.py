@@ -76,7 +76,7 @@ def table_of(some: Iterable[RunSummary]) -> "Table":
             Text(one.name),
             began.problem.words,
             began.strategy,
-            f"{one.progress.n_pulls:,}",
+            f"{one.progress.n_pulls + one.progress.n_partial:,}",
             progress_state(one.progress),
             in_table(one.progress.changed_at or 0.0),
         )

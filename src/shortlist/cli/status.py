@@ -2,9 +2,9 @@
 
 import click
 
-from shortlist.cli.options import json_option, store_option
-from shortlist.cli.output import print_json, show
-from shortlist.cli.stores import look_at, reading
+from shortlist.cli.options import is_given, json_option, store_option
+from shortlist.cli.output import print_json, show, show_plain
+from shortlist.cli.stores import look_at, reading, shown
 
 
 @click.command("status")
@@ -16,8 +16,8 @@ def command(run: str, where: str, as_json: bool) -> None:
 
     The output contains the question, the result if the run has ended, the number of pulls with its maximum
     and the lower bound, the open tickets of this round with their workers and leases, conflicts, scored
-    failures, and the reason if the last `shortlist run` failed. The command changes nothing and can be used
-    at any time.
+    failures, and why the last `shortlist run` failed or stopped early. The command changes nothing and can be
+    used at any time.
 
     \b
       shortlist status drilling
@@ -25,6 +25,7 @@ def command(run: str, where: str, as_json: bool) -> None:
 
     Exit status: 0, or 2 no such run, 4 the store failed.
     """
+    from shortlist.report.origin import origin_of_log, resuming
     from shortlist.report.run_text import status_dict, status_text
 
     with reading(where) as store:
@@ -32,4 +33,9 @@ def command(run: str, where: str, as_json: bool) -> None:
         if as_json:
             print_json(status_dict(log))
         else:
-            show(status_text(log, log.history.problem.words))
+            history = log.history
+            show(status_text(log, history.problem.words))
+            if history.suspended is not None and not history.is_final:
+                given = shown(where) if is_given("where") else ""
+                resume = resuming(origin_of_log(log), history.began.seed, given, is_fed=history.n_fed > 0)
+                show_plain(f"To resume: {resume}", is_command=True)

@@ -7,7 +7,7 @@ import click
 
 from shortlist.cli.options import json_option, store_option, worker_option
 from shortlist.cli.output import print_json, say, show_plain
-from shortlist.cli.resuming import next_command
+from shortlist.cli.resuming import best_so_far, next_command
 from shortlist.cli.stores import refuse_file, who, writing
 from shortlist.errors import InvalidAnswers
 
@@ -148,6 +148,8 @@ def _say(session: "Session", told: "Taken") -> None:
     else:
         show_plain(f"Round {round.number} asks for {counted(n, 'ticket')}. Next:")
         click.echo(f"  {next_command('ask', session.name, '-o', 'tickets.csv')}")
+    if (found := session.certified).guarantee is not None:
+        show_plain(f"{best_so_far(found)} {found.sentence}".strip())
 
 
 def _warn(session: "Session", conflicts: "tuple[Conflict, ...]") -> None:

@@ -62,6 +62,7 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
     pulls = [arm["pulls"] for arm in data["arms"]]
     means = [np.nan if arm["mean"] is None else arm["mean"] for arm in data["arms"]]
     statuses = tuple(arm.get("status") or "open" for arm in data["arms"])
+    left_out = np.array([arm["pulls"] - arm.get("in_mean", arm["pulls"]) for arm in data["arms"]])
     promise = own if stop is Stop.CERTIFIED else None
     return Result(
         problem=problem,
@@ -72,7 +73,9 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
         guarantee=promise and replace(promise, assumption=data["guarantee"]["assumption"]),
         n_pulls=data["n_pulls"],
         n_rounds=data["n_rounds"],
-        arms=Arms(np.array(pulls, dtype=np.int64), np.array(means), statuses),
+        arms=Arms(
+            np.array(pulls, dtype=np.int64), np.array(means), statuses, left_out if left_out.any() else None
+        ),
         n_fed=data.get("n_fed", 0),
         n_scored=data["n_scored"],
         n_reissued=data.get("n_reissued", 0),

@@ -245,10 +245,18 @@ class RemoteRun:
         """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
         self._post("arrange", {"settings": plain(settings)})
 
-    def suspend(self, reason: str, worker: str | None = None, *, until: float | None = None) -> None:
-        """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
+    def suspend(
+        self,
+        reason: str,
+        worker: str | None = None,
+        *,
+        until: float | None = None,
+        if_idle: bool = False,
+    ) -> None:
+        """Record why the driver stopped early; or why it waits, and until when; see `Session.suspend`."""
         wish: dict[str, Any] = {"reason": reason[:_MOST_LETTERS], "worker": worker or _this_process()}
-        self._post("suspend", wish | ({} if until is None else {"until": until}))
+        wish |= {} if until is None else {"until": until}
+        self._post("suspend", wish | ({"if_idle": True} if if_idle else {}))
 
     def stop(self, why: str = "", *, by: str | None = None) -> None:
         """Ask all drivers of the run to stop; see `Session.stop`."""

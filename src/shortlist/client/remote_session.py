@@ -91,6 +91,11 @@ class RemoteSession:
         return None
 
     @property
+    def likely_pulls(self) -> float | None:
+        """How many pulls there will probably be in the end; unknown over HTTP."""
+        return None
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, as far as is known here."""
         return float(self._now.get("cost_made", self.n_made))
@@ -207,9 +212,11 @@ class RemoteSession:
         """Record the measurement settings; raise ChangedRun if they differ from earlier ones."""
         self.run.arrange(settings)
 
-    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
+    def suspend(
+        self, reason: str, worker: str = "", *, until: float | None = None, if_idle: bool = False
+    ) -> None:
         """Record why the driver stopped early, or why it waits and until when."""
-        self.run.suspend(reason, worker or None, until=until)
+        self.run.suspend(reason, worker or None, until=until, if_idle=if_idle)
 
     def _of_round(self) -> Tickets:
         """Return the tickets of the server's last response."""

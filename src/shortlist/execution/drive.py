@@ -9,14 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
-from shortlist.errors import InvalidProblem
+from shortlist.errors import InvalidProblem, ShortlistError
 from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
 from shortlist.execution.dask_clients import ClusterLike
 from shortlist.execution.interrupts import noting_interrupts
@@ -43,7 +43,7 @@ from shortlist.problem import Problem
 from shortlist.result import Result, Stop
 from shortlist.session.call_plan import TURNS
 from shortlist.session.session import Session
-from shortlist.session.state import REPRODUCIBLE
+from shortlist.session.state import ORDERED, REPRODUCIBLE, STOPPED
 from shortlist.store import Where
 from shortlist.strategies import Strategy
 
@@ -319,8 +319,7 @@ def drive(
         n_stops = session.n_stops
         interrupt.is_ordered = lambda: session.n_stops > n_stops
         interrupt.due = math.inf if deadline is None else started + deadline
-        checked_until = session.asked.round + _EARLY
-        is_compared = False
+        checked_until, is_compared, result = session.asked.round + _EARLY, False, None
         while len(session.asked):
             if 0 < session.asked.round < checked_until and _has_warned(session):
                 checked_until = 0
@@ -331,13 +330,28 @@ def drive(
             is_enough = job.measure(budget)
             if interrupt.is_wanted and not session.is_done:
                 stop = Stop.PERSON if interrupt.is_ordered() else Stop.DEADLINE
-                return replace(session.result, stop=stop)
+                result = replace(session.result, stop=stop)
+                break
             if not is_enough:
-                return replace(session.result, stop=Stop.BUDGET)
+                result = replace(session.result, stop=Stop.BUDGET)
+                break
             if session.asked.round == round:
                 job.patiently(partial(wait_for_others, session, interrupt, news))
-        job.end()
-    return session.result
+        else:
+            job.end()
+    if result is None:
+        return session.result
+    with suppress(ShortlistError):  # the answers are recorded; only the reason is missing then
+        session.suspend(_why_stopped(result.stop, budget, deadline), if_idle=True)
+    return result
+
+
+def _why_stopped(stop: Stop, budget: float | None, deadline: float | None) -> str:
+    """Return the reason why a driver stopped early, for the log."""
+    if stop is Stop.BUDGET:
+        given = f"{budget:,}" if isinstance(budget, int) else f"{budget:,.10g}"
+        return f"{STOPPED}its budget of {given} is used up"
+    return f"{STOPPED}its deadline of {deadline:,g} s passed" if stop is Stop.DEADLINE else ORDERED
 
 
 def _has_warned(session: DrivenSession) -> bool:

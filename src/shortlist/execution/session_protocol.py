@@ -52,6 +52,10 @@ class DrivenSession(Protocol):
         """About how many more blocks are needed; None if that is unknown."""
 
     @property
+    def likely_pulls(self) -> float | None:
+        """How many pulls there will probably be in the end; None if unknown."""
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, as far as is known."""
 
@@ -101,7 +105,9 @@ class DrivenSession(Protocol):
     def answered(self) -> Tickets:
         """Return the answered parts of open tickets of this round."""
 
-    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
+    def suspend(
+        self, reason: str, worker: str = "", *, until: float | None = None, if_idle: bool = False
+    ) -> None:
         """Record why the driver stopped early, or why it waits and until when."""
 
     def arrange(self, settings: dict[str, Any]) -> None:

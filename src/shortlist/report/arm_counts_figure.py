@@ -33,12 +33,13 @@ def rounds_figure(report: Report) -> str:
     heights = _columns(rounds.arms, _MOST_COLUMNS)
     picture = Picture(_HEIGHT, "Arms pulled in each round", said)
     _columns_drawn(picture, heights, "arms", "steps in")
-    _below(picture, ["round 0", f"{n - 1:,}"] if n > 1 else ["round 0"])
+    numbers = [f"round {rounds.numbers[0]:,}", f"{rounds.numbers[-1]:,}"]
+    _below(picture, numbers if n > 1 else numbers[:1])
     legend = "Each round pulls some of the open arms. A settled arm is open again if other arms lead."
     if n > _MOST_COLUMNS:
         legend += f" Each column covers several of the {n:,} rounds and shows the largest number of arms."
     if rounds.n_whole < n:
-        legend += f" Round {n - 1:,} is in progress."
+        legend += f" Round {rounds.numbers[-1]:,} is not complete."
     legend += f" Rounds are numbered from 0, as in tickets; the largest has {counted(most, 'arm')}."
     return figure("Arms pulled in each round", picture.render(), markup.words(legend), _rounds_table(report))
 
@@ -51,7 +52,8 @@ def _rounds_table(report: Report) -> str:
     made = np.concatenate([[0], np.cumsum(rounds.pulls)])
     rows = []
     for start, end in pairwise(edges.tolist()):
-        label = f"{start:,}" if end == start + 1 else f"{start:,} to {end - 1:,}"
+        ends = rounds.numbers[start], rounds.numbers[end - 1]
+        label = f"{ends[0]:,}" if end == start + 1 else f"{ends[0]:,} to {ends[1]:,}"
         most = int(rounds.arms[start:end].max())
         rows.append([label, f"{most:,}", f"{made[end] - made[start]:,}", f"{made[end]:,}"])
     return table("Arms and pulls of each round", ["round", "arms", "pulls made", "pulls so far"], rows)

@@ -277,6 +277,8 @@ def _table(report: Report, chosen: ShownArms) -> str:
         has_width = report.errors is not None and not math.isnan(report.errors[row])
         width = mean_words(float(widths[row]), epsilon) if has_width else "–"
         pulls = "known" if row in known else f"{result.arms.pulls[row]:,}"
+        if (in_mean := result.arms.in_mean[row]) < result.arms.pulls[row]:
+            pulls += f", {in_mean:,} of them in the mean"
         cells = [mean_words(mean, epsilon), width, pulls]
         rows.append([markup.name(result.problem.name(row)), side, *cells])
     headings = ["arm", "outcome" if report.is_finished else "so far", "mean", "± 2 SE", "pulls"]

@@ -11,7 +11,7 @@ from shortlist.report.text_format import iso
 from shortlist.session.log import RunLog
 from shortlist.session.sheet_format import cell_columns, cell_rows, ticket_text
 from shortlist.session.state import split
-from shortlist.store.events import Record, Told
+from shortlist.store.events import Answered, Record, Told
 
 COLUMNS = (
     *("ticket", "round", "arm", "name", "pulls", "first_pull"),
@@ -42,6 +42,33 @@ def answer_rows(log: RunLog) -> Iterator[dict[str, Any]]:
                         continue
                     yielded.add(ticket)
                 yield row
+
+
+def unused_rows(log: RunLog) -> Iterator[dict[str, Any]]:
+    """Yield the recorded answers to calls that belong to no answered ticket, in the order of arrival.
+
+    They were measured ahead, or belong to tickets that are not complete.
+    """
+    history, items = log.history, log.history.problem.items
+    parts = history.answered
+    left = {*zip(parts.arms.tolist(), parts.first_pulls.tolist(), strict=True), *history.ahead}
+    for record in log.store.read(log.run):
+        if not left or record.number > log.n_events:
+            return
+        if not isinstance(event := record.event, Answered):
+            continue
+        scores = None if event.scores is None else split(event.scores, event.counts)
+        for place, key in enumerate(zip(event.arms.tolist(), event.first_pulls.tolist(), strict=True)):
+            if key not in left:
+                continue
+            left.remove(key)
+            arm, first, count = *key, int(event.counts[place])
+            row = {"arm": arm, "name": history.problem.name(arm), "pulls": count, "first_pull": first}
+            row |= {"mean": float(event.means[place])}
+            if scores is not None and items is not None:
+                call = Call(history.began.seed, arm, count, first)
+                row |= {"items": ids_of(items, call), "rewards": scores[place].tolist()}
+            yield row | {"worker": event.worker, "time": iso(record.at)}
 
 
 def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
@@ -83,6 +110,7 @@ def export_dict(log: RunLog) -> dict[str, Any]:
         "version": history.began.version,
         "settings": history.settings,
         "answers": list(answer_rows(log)),
+        "unused": list(unused_rows(log)),
         "fed": [
             {
                 "label": label,

@@ -13,6 +13,7 @@ from shortlist.certificates import Guarantee
 from shortlist.errors import InvalidProblem
 from shortlist.report.origin import Origin, origin_of, resuming
 from shortlist.report.run_warnings import Finding, findings_of
+from shortlist.report.worker_text import why_stopped
 from shortlist.report.workload import Work, workload
 from shortlist.result import Result, Stop, assuming_no_choice
 from shortlist.session.state import RunState
@@ -27,13 +28,17 @@ RIVALS = ("wnelim", "vmedelim")  # the paper's algorithms, whose worst cases are
 class Rounds:
     """The number of arms and of pulls in each round; the last round may be in progress.
 
-    `n_open` is the number of its tickets without an answer.
+    `n_open` is the number of its tickets without an answer, and `n_partial` the number of pulls that are
+    recorded for these. `numbers` are those in tickets: a round that nobody began to measure may have been
+    replaced by another one, as results were fed or a budget called for a smaller one.
     """
 
+    numbers: IntArray
     arms: IntArray
     pulls: IntArray
     n_whole: int
     n_open: int = 0
+    n_partial: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +170,9 @@ def report_of_history(
     stop: Stop | None = None,
 ) -> Report:
     """Return a report on the state of a run; see `report_of_run`."""
-    result, suspended = history.result, history.suspended
-    state = "suspended" if suspended is not None and not history.is_final else _state(result)
+    result, state = history.result, _state(history.result)
+    if history.suspended is not None and not history.is_final:
+        state = "stopped" if history.is_stopped else "suspended"
     if state == "open" and stop in _SHORT:
         state = "stopped"
     return Report(
@@ -178,7 +184,7 @@ def report_of_history(
         errors=_standard_errors(result, _pilot_variances(history)),
         rounds=_rounds(history),
         origin=origin,
-        suspended="" if suspended is None else suspended.reason,
+        suspended=why_stopped(history),
         findings=findings_of(result, history),
         workers=workers,
         resume="" if history.is_final else resume,
@@ -224,7 +230,7 @@ def _rivals(result: Result) -> dict[str, int | None]:
 
 
 def _standard_errors(result: Result, spreads: FloatArray | None) -> FloatArray | None:
-    means, pulls = result.arms.means, result.arms.pulls
+    means, pulls = result.arms.means, result.arms.in_mean
     variances = result.problem.variances_at(means, pulls) if result.problem.knows_variances else spreads
     if variances is None:
         return None
@@ -254,4 +260,6 @@ def _rounds(history: RunState) -> Rounds:
     n_whole = sum(round.n_missing == 0 for round in rounds)
     arms = np.array([len(round.tickets) for round in rounds], dtype=np.int64)
     pulls = np.array([int(round.tickets.counts[round.is_told].sum()) for round in rounds], dtype=np.int64)
-    return Rounds(arms, pulls, n_whole, sum(round.n_missing for round in rounds))
+    numbers = np.array([round.number for round in rounds], dtype=np.int64)
+    n_open = sum(round.n_missing for round in rounds)
+    return Rounds(numbers, arms, pulls, n_whole, n_open, history.n_partial)

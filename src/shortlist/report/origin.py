@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.session.log import RunLog
 from shortlist.session.settings import NOTED
 from shortlist.session.state import RunState
 from shortlist.store.events import Ended, Record
@@ -57,6 +58,14 @@ def origin_of(run: str, history: RunState, records: Sequence[Record]) -> Origin:
         *(run, began.code, began.asked_for, began.version, history.settings),
         *(records[0].at, records[-1].at, ended, len(records)),
     )
+
+
+def origin_of_log(log: RunLog) -> Origin:
+    """Return the provenance of a run whose log has been read."""
+    began = log.history.began
+    times = log.began_at or 0.0, log.changed_at or 0.0, log.ended_at
+    settings = log.history.settings
+    return Origin(log.run, began.code, began.asked_for, began.version, settings, *times, log.n_events)
 
 
 def resuming(origin: Origin, seed: int, store: str = "", *, is_fed: bool = False) -> str:

@@ -1,5 +1,6 @@
 """Progress on standard error: a bar in a terminal or a notebook, otherwise a line from time to time."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from shortlist.execution.session_protocol import DrivenSession
 from shortlist.report.text_format import counted
 from shortlist.report.worker_text import waiting_words
 from shortlist.session import Session
+from shortlist.strategies import strategy_for
 
 _BETWEEN_LINES, _BETWEEN_FRAMES = 5.0, 0.1  # seconds
 _AT_FIRST = 0.3  # seconds without a bar, so that short runs show none
@@ -26,7 +28,7 @@ _BAR = 12  # characters
 _LINE, _WIDE = 80, 200  # characters of a line where there is no terminal, and in a notebook
 _BESIDES = _BAR + 9  # characters: the bar, the percentage and the spaces between
 _LOOKING = 20  # looking at what is certified may take this part of the time
-_SURE = 0.02  # share that must be done before the time left is estimated
+_ENOUGH = 3.0  # seconds of measuring before the time left is estimated
 
 Frame: TypeAlias = Callable[[int], tuple[float | None, str]]
 """``frame(most)`` returns the share done, None if unknown, and words of at most so many characters."""
@@ -62,7 +64,10 @@ class Account:
 
     The share is an estimate that never exceeds 1 and never shrinks: epsilon as a part of the certified one,
     which is about the part of the pulls made if the arms are close to each other, and less if they are not;
-    or the part of the maximum number of pulls, or of the blocks that will be needed, if that is more.
+    or the part of the maximum number of pulls, or of those that will probably be needed, if that is more.
+
+    The time left is an estimate from the pace since the start of this process, and the pulls that will
+    probably be needed: by the rewards so far where a strategy can tell that, else by its usual cost.
     """
 
     def __init__(self, session: DrivenSession, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,17 +76,18 @@ class Account:
         self._looked: object = None  # when the certificate was computed: the round
         self._next_look = 0.0
         self._share = 0.0
+        self._likely: tuple[int, float | None] = (-1, None)  # a round, and the pulls in the end as seen then
         self._look(session)
-        self._started, self._before, self._first = clock(), session.n_made, self.share(session) or 0.0
+        self._started, self._before = clock(), session.n_made
 
     def share(self, now: DrivenSession) -> float | None:
         """Return the share done; None if nothing is known about it."""
         self._look(now)
-        found, cap, left = [], now.worst_case_pulls, now.n_blocks_left
+        found, cap, left = [], now.worst_case_pulls, self._likely_left(now)
         if cap:
             found.append(now.n_made / cap)
         if left is not None:
-            found.append(now.n_made / max(1, now.n_made + left * len(now.asked)))
+            found.append(now.n_made / (now.n_made + left))
         if self._certified is not None:
             asked, certified = now.problem.epsilon, self._certified.epsilon
             found.append(1.0 if certified <= asked else asked / certified)  # both may be 0
@@ -91,9 +97,9 @@ class Account:
     def frame(self, now: DrivenSession, most: int = _LINE) -> tuple[float | None, str]:
         """Return the share done, and the progress in at most so many characters, if that is possible."""
         share = self.share(now)
-        return share, self._words(now, share, most)
+        return share, self._words(now, most)
 
-    def _words(self, now: DrivenSession, share: float | None, most: int) -> str:
+    def _words(self, now: DrivenSession, most: int) -> str:
         what = "score" if now.problem.has_pool else "pull"
         made = counted(now.n_made, what)
         if waiting := waiting_words(now.awaited()):
@@ -105,7 +111,7 @@ class Account:
             asked = f" (asked: {now.problem.epsilon:g})"
         elif self._certified is not None:
             certified = "nothing certified yet"
-        left = self._left(now, share)
+        left = self._left(now)
         choices = (
             (made, arms, certified + asked, left),
             (arms, certified + asked, left),
@@ -115,15 +121,31 @@ class Account:
         said = [", ".join(filter(None, choice)) for choice in choices]
         return next((one for one in said if len(one) <= most), said[-1])
 
-    def _left(self, now: DrivenSession, share: float | None) -> str:
-        """Return the time left, estimated from the share done since the start; empty if unknown."""
-        if share is None or (gained := share - self._first) < _SURE:
-            return ""
+    def _likely_left(self, now: DrivenSession) -> float | None:
+        """Return about how many more pulls are needed, by the rewards so far; None if that is unknown."""
+        if self._likely[0] != now.asked.round:
+            likely, after_round = now.likely_pulls, now.n_made + int(now.asked.counts.sum())
+            self._likely = now.asked.round, None if likely is None else max(likely, after_round)
+        return None if self._likely[1] is None else max(self._likely[1] - now.n_made, 1.0)
+
+    def _left(self, now: DrivenSession) -> str:
+        """Return the time left, by the pace of this process; empty if there is no good estimate."""
         spent, made = self._clock() - self._started, now.n_made - self._before
-        left = spent * (1 - share) / gained
-        if now.worst_case_pulls is not None and made > 0:
-            left = min(left, spent * (now.worst_case_pulls - now.n_made) / made)
-        return f"about {duration(left)} left"
+        if spent < _ENOUGH or made <= 0:
+            return ""
+        cap, epsilon, found = now.worst_case_pulls, now.problem.epsilon, []
+        if (likely := self._likely_left(now)) is not None:
+            found.append(likely)
+        elif cap is None or now.problem.items is not None:
+            return ""
+        else:
+            usual = strategy_for(now.strategy, now.problem).usual_share * cap
+            found += [usual - now.n_made] if usual > now.n_made else []
+            if self._certified is not None and epsilon > 0 and self._certified.epsilon < math.inf:
+                found.append(now.n_made * max(0.0, self._certified.epsilon / epsilon - 1))
+        seconds = min([*found, math.inf if cap is None else cap - now.n_made]) * spent / made
+        words = "about" if found else "at most"
+        return f"{words} {duration(seconds)} left" if seconds >= 1 else ""
 
     def _look(self, now: DrivenSession) -> None:
         """Compute what is certified, if a round has ended and that takes a small part of the time only."""

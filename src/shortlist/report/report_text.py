@@ -61,14 +61,17 @@ def _arms(report: Report) -> str:
     ]
     more = report.n_above - len(some)
     what = "Selected" if report.state in {"certified", "unproved"} else "Kept"
-    what = what if report.is_finished else "Best certified so far"
+    if not report.is_finished:
+        what = "Best certified so far" if report.is_partly_certified else "Best means so far"
     return f"{what}: {', '.join(named)}" + (f" and {more:,} more." if more else ".")
 
 
 def _pulls(result: Result, arm: int) -> str:
     if result.problem.known is not None and arm in result.problem.known.arms:
         return "known before"
-    return counted(int(result.arms.pulls[arm]), "score" if result.problem.has_pool else "pull")
+    pulls, in_mean = int(result.arms.pulls[arm]), int(result.arms.in_mean[arm])
+    said = counted(pulls, "score" if result.problem.has_pool else "pull")
+    return said if pulls == in_mean else f"{said}, {in_mean:,} of them in the mean"
 
 
 def _health(report: Report) -> str:

@@ -63,15 +63,26 @@ def _arms(result: Result, true_means: FloatArray | None) -> Table:
     is_compared = problem.has_blocks and not problem.is_bounded
     # On shared items, arms that stopped early have other items, so that their means cannot be compared.
     has_gaps = not problem.has_pool and len(result.indices) < problem.n
-    columns = ("estimated mean" if is_compared else "observed mean", "behind", "pulls", "true mean")
-    for heading in compress(columns, (True, has_gaps, True, true_means is not None)):
+    has_more = result.arms.left_out is not None
+    columns = (
+        "estimated mean" if is_compared else "observed mean",
+        "behind",
+        "pulls",
+        "in mean",
+        "true mean",
+    )
+    for heading in compress(columns, (True, has_gaps, True, has_more, true_means is not None)):
         table.add_column(heading, justify="right")
     decimals = decimals_for(problem.epsilon)
     merits = np.nan_to_num(problem.merits(means), nan=-np.inf)
 
     def add(arm: int, behind: str) -> None:
-        cells = (mean_words(float(means[arm]), problem.epsilon), behind, f"{result.arms.pulls[arm]:,}")
-        row: list[RenderableType] = [Text(problem.name(arm)), *compress(cells, (True, has_gaps, True))]
+        pulls = f"{result.arms.pulls[arm]:,}", f"{result.arms.in_mean[arm]:,}"
+        cells = (mean_words(float(means[arm]), problem.epsilon), behind, *pulls)
+        row: list[RenderableType] = [
+            Text(problem.name(arm)),
+            *compress(cells, (True, has_gaps, True, has_more)),
+        ]
         table.add_row(*row, *(() if true_means is None else (f"{true_means[arm]:.{decimals}f}",)))
 
     for arm in result.indices[:_MOST_ROWS].tolist():

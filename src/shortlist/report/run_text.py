@@ -14,7 +14,7 @@ from shortlist.measure import declared
 from shortlist.report.result_text import result_text
 from shortlist.report.text_format import counted, day, iso, mean_words, moment, n_shown, percent
 from shortlist.report.verdict import blocks_words, closer, saved_words, status_words
-from shortlist.report.worker_text import holding_words, worker_words
+from shortlist.report.worker_text import holding_words, why_stopped, worker_words
 from shortlist.session.lease_rules import holdings
 from shortlist.session.log import RunLog
 from shortlist.session.run_progress import RunProgress, progress_of_log
@@ -29,18 +29,21 @@ _MOST_ROWS = 20
 
 
 def state_of(history: RunState) -> str:
-    """Return the state of a run: open, suspended, certified, screened or unproved."""
-    return _state(history.began, history.is_final, history.suspended is not None, history.is_void)
+    """Return the state of a run: open, stopped, suspended, certified, screened or unproved."""
+    is_suspended = history.suspended is not None
+    return _state(history.began, history.is_final, is_suspended, history.is_stopped, history.is_void)
 
 
 def progress_state(run: RunProgress) -> str:
     """Return the state of a run from its progress, as `state_of` does."""
-    return _state(run.began, run.is_final, run.is_suspended, run.is_void)
+    return _state(run.began, run.is_final, run.is_suspended, run.is_stopped, run.is_void)
 
 
-def _state(began: Began, is_final: bool, is_suspended: bool, is_void: bool) -> str:
+def _state(began: Began, is_final: bool, is_suspended: bool, is_stopped: bool, is_void: bool) -> str:
+    if not is_final and is_suspended:
+        return "stopped" if is_stopped else "suspended"
     if not is_final:
-        return "suspended" if is_suspended else "open"
+        return "open"
     promise = strategy_for(began.strategy, began.problem).guarantee(began.problem)
     if promise is None or is_void:
         return "unproved"
@@ -66,6 +69,7 @@ def progress_dict(run: RunProgress) -> dict[str, Any]:
         "seed": run.began.seed,
         "code": run.began.code,
         "n_pulls": run.n_pulls,
+        "n_partial": run.n_partial,
         "n_rounds": run.n_rounds,
         "began": None if run.began_at is None else iso(run.began_at),
         "changed": None if run.changed_at is None else iso(run.changed_at),
@@ -93,7 +97,8 @@ def status_dict(log: RunLog, *, with_result: bool = True) -> dict[str, Any]:
             "n_open": round.n_missing,
             "holders": [{"worker": h.worker, "n_tickets": h.n_tickets, "until": iso(h.until)} for h in held],
             "certificate": history.certified.to_dict(),
-            "suspended": None if history.suspended is None else history.suspended.reason,
+            "suspended": None if history.suspended is None else why_stopped(history),
+            "stopped": None if (asked := history.stopped) is None else {"by": asked.by, "why": asked.why},
             "waiting": None if history.waiting is None else history.waiting.reason,
             "settings": history.settings,
             "reissue": history.began.reissue,
@@ -159,8 +164,9 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
         rounds = _round(history, log.now()) if is_by_ticket else []
         parts += [Text(words) for words in (_pulls(history), *rounds)]
         parts += fed_text(history) if history.n_fed else [_so_far(history)]
-    if history.suspended is not None:
-        parts.append(Text(f"Suspended: {history.suspended.reason}", style="yellow"))
+    if (why := why_stopped(history)) and not history.is_final:
+        word = "Suspended" if state_of(history) == "suspended" else "Stopped"
+        parts.append(Text(f"{word}: {why}", style="yellow"))
     if history.waiting is not None and not history.is_final:
         end = moment(history.waiting.until or 0.0)
         parts.append(Text(f"Waiting until {end}: {history.waiting.reason}", style="yellow"))

@@ -45,13 +45,13 @@ def _reissued(result: Result) -> list[Finding]:
     """Warn if tickets may have been measured more than once, which may have caused selection bias."""
     if not result.reissued:
         return []
-    declare = "If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."
-    return [Finding(True, f"{result.reissued} {declare}")]
+    declare = " If a measurement repeated with its seed gives the same rewards, declare it `reproducible`."
+    return [Finding(True, result.reissued + declare * ("`reproducible`" not in result.reissued))]
 
 
 def _suspended(history: RunState) -> list[Finding]:
-    """Warn if the run stopped early and has not resumed since."""
-    if history.suspended is None or history.is_final:
+    """Warn if the run stopped early because of a failure, and has not resumed since."""
+    if history.suspended is None or history.is_stopped or history.is_final:
         return []
     by = f" by {worker_words(history.suspended.worker)}" if history.suspended.worker else ""
     return [

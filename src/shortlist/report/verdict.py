@@ -129,8 +129,15 @@ def standing(report: Report) -> str:
     problem, n = report.result.problem, int(rounds.arms[-1])
     n_known = 0 if problem.known is None else len(problem.known.arms)
     n_new = int((report.result.arms.pulls == 0).sum()) - n_known
-    said = f"Round {rounds.n_whole:,} is in progress: {rounds.n_open:,} of its {counted(n, 'ticket')} "
+    is_going_on = report.state == "open" and not report.suspended
+    said = f"Round {rounds.numbers[-1]:,} is {'in progress' if is_going_on else 'not complete'}: "
+    said += f"{rounds.n_open:,} of its {counted(n, 'ticket')} "
     said += "has no answer yet" if rounds.n_open == 1 else "have no answer yet"
+    if rounds.n_partial:
+        what = counted(rounds.n_partial, "score" if problem.has_pool else "pull")
+        of, are = "it" if rounds.n_open == 1 else "them", "is" if rounds.n_partial == 1 else "are"
+        beside = "" if problem.items is not None else ", and not counted above"
+        said += f"; {what} of {of} {are} recorded{beside}"
     if n_new:
         said += f"; {counted(n_new, 'arm')} {'has' if n_new == 1 else 'have'} not been pulled at all"
     return f"{said}."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shortlist.escaping import printable
 from shortlist.report.text_format import counted, moment
 from shortlist.session.lease_rules import Holding
+from shortlist.session.state import ORDERED, STOPPED, RunState
 from shortlist.session.worker_names import HERE, OVER_HTTP
 
 _DRIVER = re.compile(rf"({HERE}|{OVER_HTTP})@(.*):([0-9]+):[0-9a-f]{{6}}(?:~[0-9]+)?")
@@ -36,3 +37,13 @@ def waiting_words(holdings: Sequence[Holding], now: float | None = None) -> str:
     named = [holding_words(holding, now) for holding in holdings[:_MOST]]
     more = len(holdings) - len(named)
     return "waiting for " + ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def why_stopped(history: RunState) -> str:
+    """Return why a run does not go on, and who asked all drivers to stop; empty if it goes on, or may."""
+    suspended, asked = history.suspended, history.stopped
+    reason = "" if suspended is None else suspended.reason
+    if asked is None:
+        return reason.removeprefix(STOPPED)
+    words = f"{worker_words(asked.by)} asked all drivers to stop{', because: ' * bool(asked.why)}{asked.why}"
+    return words if reason in ("", ORDERED) else f"{reason.removeprefix(STOPPED)}; {words}"

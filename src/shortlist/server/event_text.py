@@ -4,7 +4,7 @@ from typing import Any
 
 from shortlist.report.text_format import counted, iso, plain_name
 from shortlist.report.worker_text import worker_words
-from shortlist.session.state import RunState
+from shortlist.session.state import STOPPED, RunState
 from shortlist.store import (
     Answered,
     Arranged,
@@ -68,7 +68,8 @@ def _words(event: Event, history: RunState) -> str:
             name = plain_name(event.ticket.name)
             return f"a pull of {name} failed and counts as {event.score:g}: {event.reason}"
         case Suspended():
-            return f"measuring {'stopped' if event.until is None else 'waits'}: {event.reason}"
+            reason = event.reason.removeprefix(STOPPED)
+            return f"measuring {'stopped' if event.until is None else 'waits'}: {reason}"
         case Stopped():
             why = f": {event.why}" if event.why else ""
             return f"{worker_words(event.by)} asked all drivers to stop{why}"

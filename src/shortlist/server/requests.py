@@ -256,11 +256,15 @@ class Arrange(Strict):
 
 
 class Suspend(Strict):
-    """Why a driver stopped early; or why it waits, and until when (Unix time)."""
+    """Why a driver stopped early; or why it waits, and until when (Unix time).
+
+    With `if_idle` it is recorded only if no worker holds tickets.
+    """
 
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
     worker: Name
     until: Annotated[float, Field(ge=0, le=1e11)] | None = None
+    if_idle: bool = False
 
 
 class StopWish(Strict):

@@ -114,7 +114,7 @@ def routes(context: AppContext) -> APIRouter:
     async def suspend(run: Run, wish: Suspend) -> dict[str, Any]:
         """Record why a driver stopped early, or why it waits."""
         do = partial(Session.suspend, reason=wish.reason, worker=wish.worker, until=wish.until)
-        return await added(run, partial(_done, do))
+        return await added(run, partial(_done, partial(do, if_idle=wish.if_idle)))
 
     @router.post("/runs/{run}/stop", responses=returns(Done))
     async def stop(run: Run, wish: StopWish) -> dict[str, Any]:

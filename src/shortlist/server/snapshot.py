@@ -27,7 +27,7 @@ from shortlist.report.verdict import (
     names_arms,
     optimality,
 )
-from shortlist.report.worker_text import worker_words
+from shortlist.report.worker_text import why_stopped, worker_words
 from shortlist.run_urls import path_of
 from shortlist.server.run_cache import OpenRun
 from shortlist.session.feeding import can_be_fed
@@ -103,7 +103,7 @@ def next_step(history: RunState, now: float) -> str:
     if history.is_final:
         return "done: read the report"
     if history.suspended is not None:
-        reason = " ".join(history.suspended.reason.split())
+        reason = " ".join(why_stopped(history).split())
         short = reason if len(reason) <= _LONGEST_STEP else reason[: _LONGEST_STEP - 1] + "…"
         return f"stopped: {short}"
     round = history.round
@@ -117,12 +117,13 @@ def next_step(history: RunState, now: float) -> str:
 
 _MOST_LISTED = 50  # of conflicts, scored failures, rounds, workers and selected arms
 _LONGEST = 500  # letters of a reason
+_ENOUGH = 10.0  # seconds of measuring before the time left is estimated
 
 
 def run_summary(log: RunLog) -> dict[str, Any]:
     """Return the entry of a run in the list of runs."""
     history = log.history
-    state, n_pulls = state_of(history), history.n_pulls + history.n_fed
+    state, n_pulls = state_of(history), history.n_made + history.n_fed
     return {
         "run": log.run,
         "path": path_of(log.run),
@@ -227,7 +228,7 @@ def _rounds(report: Report) -> list[dict[str, int]]:
         return []
     first = max(0, len(rounds.arms) - 4 * _MOST_LISTED)
     return [
-        {"round": k, "arms": int(rounds.arms[k]), "pulls": int(rounds.pulls[k])}
+        {"round": int(rounds.numbers[k]), "arms": int(rounds.arms[k]), "pulls": int(rounds.pulls[k])}
         for k in range(first, len(rounds.arms))
     ]
 
@@ -251,13 +252,16 @@ def _workers(report: Report, holders: list[dict[str, Any]]) -> list[dict[str, An
 
 
 def _pace(log: RunLog) -> dict[str, Any]:
-    """Return the rate of pulls since the run started, and how long it can take at that rate."""
-    cap = log.history.worst_case_pulls
+    """Return the rate of pulls since the run started, and how long it can take at that rate.
+
+    There is no such time if people measure, who come and go, nor after a few seconds.
+    """
+    history, cap = log.history, log.history.worst_case_pulls
     seconds = max((log.changed_at or 0.0) - (log.began_at or 0.0), 1e-9)
-    rate = log.history.n_pulls / seconds if log.history.n_pulls else 0.0
-    left = None
-    if cap is not None and rate > 0 and not log.history.is_final:
-        left = (cap - log.history.n_pulls) / rate
+    rate = history.n_made / seconds if history.n_made else 0.0
+    left, is_driven = None, history.settings is not None and "together" in history.settings
+    if cap is not None and rate > 0 and not history.is_final and is_driven and seconds >= _ENOUGH:
+        left = (cap - history.n_made) / rate
     return {"pulls_per_second": rate, "seconds_left_at_most": left}
 
 
@@ -298,10 +302,10 @@ def _of_the_table(history: RunState) -> list[tuple[str, str]]:
 
 def _gauge(history: RunState, cap: int | None, bound: float | None) -> dict[str, Any]:
     """Return the measured pulls of a run, with the maximum and the lower bound; nothing if all were fed."""
-    cap = None if history.n_fed and not history.n_pulls else cap
+    cap = None if history.n_fed and not history.n_made else cap
     return {
-        "made": share_of(history.n_pulls, cap),
-        "made_words": f"{history.n_pulls:,}",
+        "made": share_of(history.n_made, cap),
+        "made_words": f"{history.n_made:,}",
         "bound": share_of(bound, cap),
         "bound_words": f"{bound:,.0f}" if bound else "",
         "cap_words": large(cap) if cap else "",
@@ -312,8 +316,8 @@ def _progress(history: RunState, pace: dict[str, Any]) -> str:
     """Return the progress of a run in one line."""
     cap = history.worst_case_pulls
     fed = f", {history.n_fed:,} fed" if history.n_fed else ""
-    said = [f"{history.n_pulls:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
-    if fed and not history.n_pulls:
+    said = [f"{history.n_made:,}{'' if cap is None else f' of at most {large(cap)}'} pulls made{fed}"]
+    if fed and not history.n_made:
         said = [f"{counted(history.n_fed, 'pull')} fed, none measured"]
     if history.problem.items is not None:
         said = [scores_words(history)]

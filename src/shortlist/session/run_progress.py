@@ -16,6 +16,7 @@ import numpy as np
 from shortlist.arrays import BoolArray, IntArray
 from shortlist.errors import StoreTrouble
 from shortlist.session.log import RunLog
+from shortlist.session.state import is_limit
 from shortlist.store import Answered, Asked, Began, Ended, Store, Suspended, Told
 from shortlist.store.chain import Row, record
 from shortlist.store.codec import decoded
@@ -25,7 +26,7 @@ from shortlist.strategies import strategy_for
 
 _FEW = 50  # records kept in memory while reading, to avoid reading them again
 _UNPACKED = frozenset({"began", "asked", "suspended", "ended"})
-_SILENT = frozenset({"leased", "released", "conflict", "scored", "arranged", "stopped"})
+_SILENT = frozenset({"released", "conflict", "scored", "arranged", "stopped"})
 """Kinds of events that a list does not need."""
 
 
@@ -37,9 +38,12 @@ class RunProgress:
     ----------
     n_pulls, n_rounds
         The number of pulls, as in `RunState`, and of complete rounds.
-    is_final, is_suspended
-        Whether the run has ended by its own rule; and whether a driver stopped early and no answer arrived
-        since.
+    n_partial
+        The number of pulls that are recorded for tickets without an answer, beside `n_pulls`; on shared items
+        `n_pulls` includes all.
+    is_final, is_suspended, is_stopped
+        Whether the run has ended by its own rule; whether a driver stopped early and no answer arrived
+        since; and whether that was because of a limit, or because somebody asked it to stop.
     is_void
         Whether the run has ended, and its rewards contradict what the proof assumes.
     began_at, changed_at, ended_at
@@ -49,9 +53,11 @@ class RunProgress:
     run: str
     began: Began
     n_pulls: int
+    n_partial: int
     n_rounds: int
     is_final: bool
     is_suspended: bool
+    is_stopped: bool
     is_void: bool
     began_at: float | None
     changed_at: float | None
@@ -83,8 +89,9 @@ def progress_of_log(log: RunLog) -> RunProgress:
     """Return the progress of a run whose log has been read."""
     history = log.history
     return RunProgress(
-        *(log.run, history.began, history.n_pulls + history.n_fed, history.n_rounds),
-        *(history.is_final, history.suspended is not None, history.is_void),
+        *(log.run, history.began, history.n_pulls + history.n_fed, history.n_made - history.n_pulls),
+        *(history.n_rounds, history.is_final, history.suspended is not None, history.is_stopped),
+        history.is_void,
         *(log.began_at, log.changed_at, log.ended_at),
     )
 
@@ -92,18 +99,21 @@ def progress_of_log(log: RunLog) -> RunProgress:
 def _read(run: str, rows: Iterable[Row]) -> RunProgress | None:
     """Return the progress of a run; None if its decisions must be recomputed to know it."""
     began, asked, ended_at = None, None, None
-    is_suspended, began_at, changed_at = False, 0.0, 0.0
+    suspended: Suspended | None = None  # why a driver stopped
+    began_at = changed_at = 0.0
     pulls = np.zeros(0, dtype=np.int64)  # of answered tickets, by arm
     answers: list[bytes] = []  # of the last round
-    parts: list[bytes] = []  # answers to parts of tickets, on shared items
+    parts: list[bytes] = []  # answers to parts of tickets: of the last round or, on shared items, of all
     for number, kind, at, body, _ in rows:
         changed_at = at
         if kind == "told":
             answers.append(body)
-            is_suspended = False
+            suspended = None
         elif kind == "answered":  # a part of a ticket, which counts when the ticket is complete, or a score
-            is_suspended = False
-            parts += [body] if began is not None and began.problem.items is not None else []
+            suspended = None
+            parts.append(body)
+        elif kind == "leased":
+            suspended = None if suspended is not None and is_limit(suspended) else suspended
         elif kind in _UNPACKED:
             event = decoded(kind, body)
             match event:
@@ -115,8 +125,9 @@ def _read(run: str, rows: Iterable[Row]) -> RunProgress | None:
                         pulls[asked.arms] += asked.counts
                     asked = event
                     answers.clear()
+                    parts = parts if began.problem.items is not None else []
                 case Suspended():
-                    is_suspended |= event.until is None
+                    suspended = event if event.until is None else suspended
                 case Ended():
                     ended_at = ended_at or at
                 case _:
@@ -133,14 +144,16 @@ def _read(run: str, rows: Iterable[Row]) -> RunProgress | None:
     if is_told is None or (is_told.all() and not is_final):
         return None  # a complete round may have been the last
     pulls[asked.arms[is_told]] += asked.counts[is_told]
-    n_pulls = int(pulls.sum()) + _n_beyond(pulls, parts)
+    n_pulls, n_beyond = int(pulls.sum()), _n_beyond(pulls, parts)
+    numbers = (n_pulls, n_beyond) if began.problem.items is None else (n_pulls + n_beyond, 0)
     n_rounds = asked.round + is_final
-    state = is_final, is_suspended, False
-    return RunProgress(run, began, n_pulls, n_rounds, *state, began_at, changed_at, ended_at)
+    is_stopped = suspended is not None and is_limit(suspended)
+    state = is_final, suspended is not None, is_stopped, False
+    return RunProgress(run, began, *numbers, n_rounds, *state, began_at, changed_at, ended_at)
 
 
 def _n_beyond(pulls: IntArray, parts: Iterable[bytes]) -> int:
-    """Return the number of scores on shared items that are not among those of answered tickets."""
+    """Return the number of pulls in answers to calls that are not among those of answered tickets."""
     found: dict[tuple[int, int], int] = {}
     for body in parts:
         if isinstance(one := decoded("answered", body), Answered):

@@ -331,6 +331,12 @@ class Session:
             return self._history.n_blocks_left
 
     @property
+    def likely_pulls(self) -> float | None:
+        """How many pulls there will probably be in the end, by the rewards so far; None if unknown."""
+        with self._log.lock:
+            return self._history.likely_pulls
+
+    @property
     def cost_made(self) -> float:
         """The cost of the pulls answered, including those of incomplete tickets, without fed results."""
         return self._history.cost_made
@@ -763,10 +769,22 @@ class Session:
         given = checked_settings(settings, self.problem.n)
         self._log.append(lambda history, _: arrangement(self.name, history, given))
 
-    def suspend(self, reason: str, worker: str = "", *, until: float | None = None) -> None:
-        """Record why the driver stopped early; or why it waits, and until when (Unix time)."""
+    def suspend(
+        self, reason: str, worker: str = "", *, until: float | None = None, if_idle: bool = False
+    ) -> None:
+        """Record why the driver stopped early; or why it waits, and until when (Unix time).
+
+        With `if_idle` it is recorded only if no worker holds tickets, and if it is not known already: the
+        run goes on as long as anybody measures.
+        """
+
+        def decide(history: RunState, now: float) -> list[Event]:
+            known = history.suspended is not None and history.suspended.reason == reason
+            is_moot = known or history.is_final or bool(lease_rules.holdings(history.round, now))
+            return [] if if_idle and is_moot else [Suspended(reason, worker, until)]
+
         if not self.is_private:
-            self._log.append(lambda *_: [Suspended(reason, worker, until)])
+            self._log.append(decide)
 
     # --- the log --------------------------------------------------------------------------------------
 

@@ -50,6 +50,10 @@ from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals
 NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
 """The settings key that declares that measuring a ticket again gives the same rewards."""
+STOPPED = "stopped: "
+"""How the reason of a `Suspended` event begins if the driver reached a limit, and nothing failed."""
+ORDERED = f"{STOPPED}somebody asked it to stop"
+"""The reason if all drivers were asked to stop."""
 
 
 class Round:
@@ -243,7 +247,9 @@ class RunState:
         The number of pulls that were answered in parts of open tickets.
     suspended, waiting
         Why a driver stopped last, and why one waits before a retry, if no answer arrived since; otherwise
-        None.
+        None. If a driver reached a limit, a ticket that is leased later ends that, too.
+    stopped
+        Who last asked all drivers to stop, and why; None if there was nobody, or if the run went on.
     fed, corrections
         Fed results with a label, by label and arm; and those that were replaced.
     n_fed
@@ -272,6 +278,8 @@ class RunState:
         self.repeats: list[Repeat] = []
         self.suspended: Suspended | None = None
         self.waiting: Suspended | None = None
+        self.stopped: Stopped | None = None
+        self._stopped_in = 0  # round
         self.is_ended = False
         self._n_told = self.n_partial = 0
         self.n_again = self.n_stops = self.n_fed = 0
@@ -344,6 +352,17 @@ class RunState:
             return None
         left = float(self.rules.likely_ends(self.state).max() - self.n_blocks)
         return math.ceil(max(1.0, left))
+
+    @property
+    def likely_pulls(self) -> float | None:
+        """How many pulls there will probably be in the end, by the rewards so far; None if unknown."""
+        is_known = self.rules.likely_ends is not None and not self.is_final and self.n_rounds > 0
+        if not is_known or self.rules.likely_ends is None:
+            return None
+        ends = np.maximum(self.rules.likely_ends(self.state), self._pulls)
+        if self.problem.has_pool:
+            ends = np.minimum(ends, self.problem.cells)
+        return float(ends.sum())
 
     @property
     def n_ahead(self) -> int:
@@ -469,6 +488,7 @@ class RunState:
                 self.suspended, self.waiting = event, None
             case Stopped():
                 self.n_stops += 1
+                self.stopped, self._stopped_in = event, self.round.number
             case Narrowed():
                 self._narrow(event.epsilon)
             case Limited():
@@ -708,7 +728,16 @@ class RunState:
         if self.round.parts is not None and not self.round.parts.n_pulls.any():
             self.round.parts = None  # it was split as the settings before these say
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the last driver reached a limit, or was asked to stop, and nobody goes on."""
+        return self.suspended is not None and is_limit(self.suspended)
+
     def _lease(self, leases: list[Leased]) -> None:
+        if self.is_stopped or self.round.number > self._stopped_in:
+            self.stopped = None
+        if self.is_stopped:
+            self.suspended = None  # somebody goes on
         arms = np.concatenate([lease.arms for lease in leases])
         sizes = [len(lease.arms) for lease in leases]
         until = np.repeat([lease.until for lease in leases], sizes)
@@ -864,11 +893,21 @@ class RunState:
         sums[told.arms] += told.counts * self.round.means[places]
         with np.errstate(invalid="ignore"):
             means = sums / pulls
+        in_mean = pulls
         if self.rules.estimates is not None and self._pulls.all():
             means = self.problem.merits(self.rules.estimates(self.state))
+            in_mean = self._pulls + self._fed_pulls
         if self.problem.known is not None:
             means[self.problem.known.arms] = self.problem.known.scores.mean(axis=1)
-        return Arms(pulls if self.problem.items is None else pulls + self._waiting_pulls, means)
+        if self.problem.items is None:
+            return Arms(pulls, means)
+        pulls = pulls + self._waiting_pulls
+        return Arms(pulls, means, left_out=pulls - in_mean if (pulls > in_mean).any() else None)
+
+
+def is_limit(suspended: Suspended) -> bool:
+    """Return whether a driver stopped since it reached a limit, or was asked to, and not since it failed."""
+    return suspended.reason.startswith(STOPPED)
 
 
 def _places(round: Round, told: Told) -> IntArray:

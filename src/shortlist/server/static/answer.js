@@ -3,7 +3,7 @@ import { show } from "./bind.js";
 import { Following, Refused, persist, talk } from "./connection.js";
 import { offerWithdrawal } from "./correct.js";
 import { keep, kept } from "./drafts.js";
-import { counted, moment, name, sentence } from "./forms.js";
+import { counted, moment, name, nextFor, sentence } from "./forms.js";
 import { whenSubmitted } from "./frame.js";
 import { Card, SLIP } from "./ticket.js";
 
@@ -342,10 +342,7 @@ function refusal(wrong) {
 function update(facts) {
   latest = facts;
   const worker = get("worker")?.value.trim();
-  const held = facts.holders.find((/** @type {any} */ one) => one.worker === worker)?.n_tickets ?? 0;
-  const others = facts.next.startsWith("measure: ") ? `; ${facts.next.slice("measure: ".length)}` : "";
-  const isOwn = held && !facts.is_done && facts.suspended === null;
-  show(main, { ...facts, next: isOwn ? `measure: you hold ${counted(held, "ticket")}${others}` : facts.next });
+  show(main, { ...facts, next: nextFor(facts, worker) });
   if (!get("take")) return;
   if (!isLimited) get("limit").value = String(Math.max(1, Math.min(facts.n_open, MOST_TAKEN)));
   get("answers").classList.toggle("ended", facts.is_done);

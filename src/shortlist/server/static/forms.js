@@ -46,3 +46,12 @@ export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1
 
 /** @type {Record<string, (value: any) => string>} */
 export const forms = { text: String, count, some, percent, moment, name };
+
+/** The next step of a run from the point of view of a worker: who holds tickets need not wait for them.
+ * @param {any} facts @param {string} worker */
+export function nextFor(facts, worker) {
+  const held = facts.holders.find((/** @type {any} */ one) => one.worker === worker)?.n_tickets ?? 0;
+  if (!held || facts.is_done || facts.suspended !== null) return facts.next;
+  const others = facts.next.startsWith("measure: ") ? `; ${facts.next.slice("measure: ".length)}` : "";
+  return `measure: you hold ${counted(held, "ticket")}${others}`;
+}

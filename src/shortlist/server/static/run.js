@@ -1,7 +1,8 @@
 /** The page of a run, updated live. */
 import { show } from "./bind.js";
 import { Following } from "./connection.js";
-import { name } from "./forms.js";
+import { kept } from "./drafts.js";
+import { name, nextFor } from "./forms.js";
 
 const BETWEEN = 20_000; // milliseconds between announcements, except when the state changes
 
@@ -19,7 +20,7 @@ function speak(facts) {
 
 /** @param {any} facts */
 function take(facts) {
-  show(main, facts);
+  show(main, { ...facts, next: nextFor(facts, kept("worker", "").trim()) });
   document.title = `${name(facts.run, 60)}: ${facts.headline}`;
   speak(facts);
 }
