@@ -1030,20 +1030,20 @@ FAULTS = (
     Fault(
         "progress: a driver that waits has stopped",
         "session/run_progress.py",
-        "is_suspended |= event.until is None",
-        "is_suspended = True",
+        "suspended = event if event.until is None else suspended",
+        "suspended = event",
     ),
     Fault(
         "progress: stopped for ever",
         "session/run_progress.py",
-        "            answers.append(body)\n            is_suspended = False\n",
+        "            answers.append(body)\n            suspended = None\n",
         "            answers.append(body)\n",
     ),
     Fault(
         "progress: bounds declared later are overlooked",
         "session/run_progress.py",
-        '{"leased", "released", "conflict", ',
-        '{"bounded", "leased", "released", "conflict", ',
+        '{"released", "conflict", ',
+        '{"bounded", "released", "conflict", ',
     ),
     Fault(
         "progress: decisions are always made again",
