@@ -375,7 +375,7 @@ def test_medians_in_another_order_than_ratios_are_explained() -> None:
     found = Timings(result, times)
     assert [row.name for row in found.rows] == ["p0", "p1", "p2"]
     assert found.rows[2].median < found.rows[0].median
-    said = "Ratios compare times within the same blocks; medians are of different numbers of blocks"
+    said = "Ratios compare times within the same blocks; medians cover different numbers of blocks"
     assert str(found).splitlines()[4].startswith(said)
     times[2, 9:] = times[0, 9:] + 0.1
     assert "Ratios compare" not in str(Timings(result, times))

@@ -162,11 +162,11 @@ def _odd_words(problem: Problem, table: BlockTotals, row: _Row, place: int) -> s
     means = [_mean(problem, share) for share in row.hits / row.counts]
     if row.freedom == 1:  # of two blocks it cannot be told which one is odd
         where = f"{means[0]:.3g} in {names[0]}, {means[1]:.3g} in {names[1]}"
-        return f"Only {name} changes so: {where}. This may be a data-entry error: check both rows."
+        return f"Only {name} changes like this: {where}. This may be a data-entry error: check both rows."
     rest = row.without(place)
     usual = _mean(problem, float(rest.hits.sum() / rest.counts.sum()))
     where = f"in {names[place]}: {means[place]:.3g} there, {usual:.3g} otherwise"
-    return f"Only {name} changes so, {where}. This may be a data-entry error: check that row."
+    return f"Only {name} changes like this, {where}. This may be a data-entry error: check that row."
 
 
 def _mean(problem: Problem, share: float) -> float:

@@ -253,11 +253,11 @@ class Plan:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if self.problem.items is not None:
             return (
-                f"{best.strategy} adapts: it never needs more than the {pulls:,} scores of the whole table, "
+                f"{best.strategy} adapts: it needs at most the {pulls:,} scores of the whole table, "
                 f"and usually far fewer."
             )
         if strategy_named(best.strategy).usual_share < 1:
-            said = f"{best.strategy} adapts: it never needs more than {pulls:,} pulls, and usually far fewer"
+            said = f"{best.strategy} adapts: it needs at most {pulls:,} pulls, and usually far fewer"
             near = "0 or 1" if self.problem.is_binary else "a bound"
             said += f", above all for means near {near}" if finds_variances else ""
         else:

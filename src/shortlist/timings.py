@@ -449,8 +449,8 @@ def _legend(rows: Sequence[Timing]) -> list[str]:
     if medians == sorted(medians):
         return []
     same = len({row.n_runs for row in rows}) == 1
-    which = "of all runs" if same else "of different numbers of blocks"
-    return [f"Ratios compare times within the same blocks; medians are {which}, so their order may differ."]
+    which = "all runs" if same else "different numbers of blocks"
+    return [f"Ratios compare times within the same blocks; medians cover {which}, so the orders may differ."]
 
 
 def duration(seconds: float) -> str:

@@ -101,8 +101,8 @@ def _usual_share(problem: Problem, rate: float | None, effort: float) -> UsualCo
     if not 0 < middle < 1:
         raise InvalidProblem(f"`rate` is {middle}; with shared items it must lie between 0 and 1.")
     words = (
-        f"a made-up table of scores of 0 or 1, by arms of different ability on items of different "
-        f"difficulty, about {middle:.0%} of them 1"
+        f"a made-up table of scores of 0 or 1, about {middle:.0%} of them 1, by arms of different ability "
+        f"on items of different difficulty"
     )
     most = int(_MOST_CELLS * effort)
     if problem.n_cells > most:

@@ -153,14 +153,14 @@ def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> Non
     said = " ".join(done.err.split())
     assert "The numbers of rewards are the same as those under the label wed 1.csv, for all arms." in said
     assert said.endswith(
-        "If it corrects that day: `shortlist feed page fixed.csv --label 'wed 1.csv'`. "
+        "If this corrects 'wed 1.csv': `shortlist feed page fixed.csv --label 'wed 1.csv'`. "
         "Only if it is another day: repeat the command with --yes."
     )
     call.write(
         "days.csv",
         "day,variant,visitors,conversions\nwed,control,3012,122\nwed,short,2987,133\nwed,video,3001,1",
     )
-    assert "If it corrects that day, label its rows 'wed 1.csv'." in " ".join(
+    assert "If this corrects 'wed 1.csv', label its rows 'wed 1.csv'." in " ".join(
         call("feed", "page", "days.csv").err.split()
     )
     corrected = call("feed", "page", "fixed.csv", "--label", "wed 1.csv")
@@ -178,7 +178,7 @@ def test_a_date_in_another_format_is_doubted(call: Calls, again: str) -> None:
     done = call("feed", "page", file, "--label", again)
     assert done.status == 2
     assert f"The label {again} is the same date as the label 2026-03-21, which has rows already." in done.err
-    assert f"If it corrects that day: `shortlist feed page {file} --label 2026-03-21`." in done.err
+    assert f"If this corrects '2026-03-21': `shortlist feed page {file} --label 2026-03-21`." in done.err
     assert "3 corrected" in call("feed", "page", file, "--label", "2026-03-21", "--yes").words
 
 

@@ -14,7 +14,7 @@ from tests.docs.pages import blocks, text_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = text_of("docs/durable-runs.md")
-PAGES = {"docs/durable-runs.md": 3, "docs/by-hand.md": 10}
+PAGES = {"docs/durable-runs.md": 3, "docs/by-hand.md": 11}
 """The pages, and how many commands each shows."""
 
 MOMENTS = re.compile(r"(\d{1,2}\s[A-Z][a-z]+(\s\d{4})?,?\s?)?\b\d\d:\d\d\b|\d{1,2}\s[A-Z][a-z]+\s\d{4}")

@@ -70,7 +70,7 @@ def test_pages_tested_elsewhere_exist_and_have_blocks() -> None:
 
 def test_no_block_is_left_untested() -> None:
     """A block is a program, what a program prints, commands, or a file; or it is plain text."""
-    known = re.compile(r"python|text|console|\{.*|\w+ \S+\.\w+")
+    known = re.compile(r"python|text|console|bibtex|\{.*|\w+ \S+\.\w+")
     fences = [
         (page, fence)
         for page in PAGES

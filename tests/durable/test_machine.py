@@ -125,7 +125,7 @@ class Run(RuleBasedStateMachine):
     @rule()
     def refuse_another_question(self) -> None:
         if "main" in self.store.runs():
-            with pytest.raises(sl.ShortlistError, match=r"epsilon was 0\.8, is 0\.9"):
+            with pytest.raises(sl.ShortlistError, match=r"epsilon: it was 0\.8, is 0\.9"):
                 sl.Session(PROBLEM.changed(epsilon=0.9), STRATEGY, seed=SEED, store=self.store)
 
     @invariant()

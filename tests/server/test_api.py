@@ -245,7 +245,7 @@ def test_results_are_fed_corrected_and_certified() -> None:
         assert client.post("/runs/page/feed", json={"sheet": day, "label": "may 1"}).status_code == 200
         fixed: dict[str, Any] = {"sheet": day.replace("110", "120").replace("300", "310"), "label": "may 2"}
         said = trouble_of(client.post("/runs/page/feed", json=fixed), 422)["message"]
-        assert "If it corrects that day, give it the label 'may 1'. Insist only if it is another day." in said
+        assert "If this corrects 'may 1', give it that label. Insist only if it is another day." in said
         empty: list[dict[str, Any]] = [{"arm": arm, "pulls": 0, "successes": 0} for arm in "AB"]
         assert (
             client.post("/runs/page/feed", json={"rows": empty, "label": "may 1"}).json()["n_fed"] == 10_000

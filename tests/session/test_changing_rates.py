@@ -225,8 +225,8 @@ def test_a_typing_error_is_named_with_its_arm_and_block() -> None:
     counts = [[900, 900, 900]] * 6
     hits = [[31, 29, 30], [28, 33, 27], [30, 27, 33], [26, 72, 29], [33, 30, 31], [29, 28, 26]]
     slip = (
-        "Only B changes so, in day 3: 0.08 there, 0.0327 otherwise. This may be a data-entry error: check "
-        "that row."
+        "Only B changes like this, in day 3: 0.08 there, 0.0327 otherwise. This may be a data-entry "
+        "error: check that row."
     )
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)
     assert within.words.endswith(
@@ -236,12 +236,14 @@ def test_a_typing_error_is_named_with_its_arm_and_block() -> None:
     without = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
     assert f"{slip} What is certified may then be wrong." in without.words
     two = drift_note(VARIANTS, *totals(counts[2:4], hits[2:4]), is_by_block=True)
-    assert "Only B changes so: 0.03 in day 0, 0.08 in day 1. This may be a data-entry error" in two.words
+    assert (
+        "Only B changes like this: 0.03 in day 0, 0.08 in day 1. This may be a data-entry error" in two.words
+    )
     costs = sl.Problem(m=1, epsilon=0.1, delta=0.05, n=3, rewards=sl.Bounded(0, 10), goal="minimise")
     rows, days = totals(counts, hits)
     rows = Totals(rows.arms, rows.counts, 10 * rows.means, rows.variances)
     assert (
-        "Only arm-1 changes so, in day 3: 0.8 there, 0.327 otherwise."
+        "Only arm-1 changes like this, in day 3: 0.8 there, 0.327 otherwise."
         in drift_note(costs, rows, days, is_by_block=True).words
     )
     hits[3] = [60, 72, 58]

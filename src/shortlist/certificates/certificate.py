@@ -199,7 +199,7 @@ def guarantee_by_cuts(problem: Problem) -> Guarantee:
         "one of the m best arms looks worse than it is"
     )
     above = "the sum reaches 1/delta because another arm looks better than it is"
-    pairs = "the sum reaches 1/delta because of products of two e-values, of a best arm and another arm"
+    pairs = "the sum reaches 1/delta through products of two e-values, one of a best arm and one of another"
     deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
     ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"

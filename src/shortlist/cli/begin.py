@@ -207,6 +207,6 @@ def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "Renderable
         )
     notes = [f"Medians of {usual.replications} simulated runs: {usual.instance}."]
     if at_end:
-        notes.append("(*) Certifies nothing before its end. Strategies without the mark do so at any time.")
+        notes.append("(*) Certifies nothing before its end. Strategies without the mark certify at any time.")
     remedy = "; give yours with --scale" if "scale" in usual.assumed else ""
     return Group(Text(f"Usual cost {usual.condition}".rstrip() + f"{remedy}:"), table, Text(" ".join(notes)))

@@ -125,7 +125,10 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
         correct = (
             f": `{again}`" if set(rows.labels) == {label or file.name} else f", label its rows {earlier!r}"
         )
-        todo = f"If it corrects that day{correct}. Only if it is another day: repeat the command with --yes."
+        todo = (
+            f"If this corrects {earlier!r}{correct}. "
+            "Only if it is another day: repeat the command with --yes."
+        )
     raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added. {todo}")
 
 

@@ -67,8 +67,8 @@ _ON_DRIFT = (
     "`turns` says (8 by default), so that drift affects all alike."
 )
 _ON_DRIFT_IN_TABLES = (
-    "The guarantee is about one mean for each arm, but the means of arms that use more rows would be "
-    'estimated from later rows. To estimate the mean over the whole time, set `order = "random"`; '
+    "The guarantee is about one mean for each arm, but arms that use more rows would have later rows in "
+    'their means. To estimate the mean over the whole time, set `order = "random"`; '
     "otherwise remove old rows."
 )
 

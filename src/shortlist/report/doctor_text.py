@@ -81,7 +81,7 @@ def _workers_words(diagnosis: Diagnosis) -> str:
     if found.strategy is not None:
         said += f" and {_rough(found.pulls)} pulls: in fewer rounds, workers wait less for each other"
     elif found.waits and wanted is None:
-        said += "; calls mostly wait, so there may be more workers than processors"
+        said += "; calls mostly wait, so you can use more workers than processors"
     return f"{said}."
 
 

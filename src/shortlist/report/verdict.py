@@ -73,8 +73,8 @@ def certificate(report: Report) -> str:
     if strategy_for(result.strategy, result.problem).anytime is not None:
         return f"Nothing is certified yet. At the end the guarantee will be: {promise.sentence}"
     return (
-        f"Nothing is certified yet: the guarantee of {result.strategy} holds once it has ended by its own "
-        f"rule, and not if you stop it when the results look good. The guarantee will then be: "
+        f"Nothing is certified yet: {result.strategy} certifies only once it has ended by its own rule, not "
+        f"if you stop it when the results look good. At the end the guarantee will be: "
         f"{promise.sentence}"
     )
 

@@ -157,9 +157,7 @@ def _second_look(session: Session, rows: FedRows, *, careful: bool) -> None:
     doubt, replaced = doubt_about_rows(history, rows), replaced_rows(history, rows) if careful else ""
     said = [doubt, replaced, DATA_ENTRY_QUESTION, "Nothing was added."]
     if earlier := same_as_other_label(history, rows)[0]:
-        said.append(
-            f"If it corrects that day, give it the label {earlier!r}. Insist only if it is another day."
-        )
+        said.append(f"If this corrects {earlier!r}, give it that label. Insist only if it is another day.")
     elif replaced:
         said.append(
             "If it is another day, give it another label. Insist only if it corrects the earlier rows."
