@@ -221,6 +221,13 @@ def p_of(hits: list[int], size: int = 1000) -> float:
     return float(chi2_contingency(np.array([[one, size - one] for one in hits])).pvalue)
 
 
+def p_of_all(hits: list[list[int]], size: int = 1000) -> float:
+    tests = [
+        chi2_contingency(np.array([[one, size - one] for one in arm])) for arm in zip(*hits, strict=True)
+    ]
+    return float(chi2.sf(sum(one.statistic for one in tests), sum(one.dof for one in tests)))
+
+
 def test_a_typing_error_is_named_with_its_arm_and_block() -> None:
     counts = [[900, 900, 900]] * 6
     hits = [[31, 29, 30], [28, 33, 27], [30, 27, 33], [26, 72, 29], [33, 30, 31], [29, 28, 26]]
@@ -259,15 +266,17 @@ def test_what_all_arms_have_in_common_is_seen_by_all_together() -> None:
     hits = [[40, 42, 41], [44, 41, 40], [42, 40, 43], [67, 68, 68]]
     assert min(p_of([row[arm] for row in hits]) for arm in range(3)) > 0.005 / 3
     note = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
-    squares = [chi2_contingency(np.array([[row[arm], 1000 - row[arm]] for row in hits])) for arm in range(3)]
-    p = float(chi2.sf(sum(one.statistic for one in squares), 9))
+    p = p_of_all(hits)
     assert p < 0.005
     assert note.words.startswith(
         f"The means of all arms, tested together, change between blocks by more than chance explains "
         f"(chi-square test, p = {p:.1g})."
     )
     assert "Only" not in note.words
-    hits[3][1] = 100
+    hits[3] = [62, 63, 63]
+    assert 0.005 < p_of_all(hits) < 0.01  # half of a hundredth is for the tests of single arms
+    assert not drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
+    hits[3] = [67, 100, 68]
     note = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
     assert note.words.startswith("The mean of B changes")
     assert "Only" not in note.words
