@@ -138,6 +138,44 @@ def test_scores_on_shared_items_may_be_elsewhere() -> None:
     assert found.arms.means.tolist() == plain.arms.means.tolist()
 
 
+def test_a_function_may_fill_the_same_array_at_every_call() -> None:
+    problem = sl.Problem(1, 0.05, 0.1, n=4, items=50, rewards=sl.Bounded(0, 1))
+    buffer = np.empty((4, 50))
+
+    def fresh(arms: Any, items: list[Any]) -> Any:
+        return (arms[:, None] + np.array(items, dtype=float) % 7) / 10
+
+    def reused(arms: Any, items: list[Any]) -> Any:
+        found = buffer[: len(arms), : len(items)]
+        found[:] = fresh(arms, items)
+        return found
+
+    plain, found = (sl.select(sl.vectorised(one), problem) for one in (fresh, reused))  # type: ignore[arg-type]
+    assert found.arms.means.tolist() == plain.arms.means.tolist()
+
+
+def test_one_refused_answer_of_many_is_found_without_recording_each_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorded, answer = [], sl.Session.answer
+
+    def counted(session: sl.Session, answers: Any, **how: Any) -> Any:
+        recorded.append(len(answers.tickets))
+        return answer(session, answers, **how)
+
+    monkeypatch.setattr(sl.Session, "answer", counted)
+
+    def function(arms: Any, counts: Any, _: Any) -> sl.Summary:
+        return sl.Summary(counts, arms / 10, np.where(arms == 5, 0.0, 1.0))
+
+    problem = sl.Problem(m=1, epsilon=0.5, delta=0.05, n=1000, rewards=sl.Gaussian())
+    session = sl.Session(problem)
+    with pytest.raises(sl.MeasurementFailed, match="arm-5"):
+        sl.drive(session, sl.vectorised(function, block=None), turns=1)
+    assert len(recorded) <= 1 + 2 * 10  # halves of halves
+    assert session.n_pulls == session.asked.counts.sum() - session.asked.counts[5]
+
+
 def test_a_list_may_contain_arrays_that_are_elsewhere() -> None:
     given = answers(lambda *_: [away([1.0, 2.0]), away([3.0])], [2, 1])
     assert [one.tolist() for one in given] == [[1.0, 2.0], [3.0]]

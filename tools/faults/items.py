@@ -8,6 +8,18 @@ _SETTLED = "strategies/item_evidence.py"
 
 FAULTS = (
     Fault(
+        "many arms: scores are views of the array that the function fills again",
+        "measure/shared_items.py",
+        "return list(scores.copy())",
+        "return list(scores)",
+    ),
+    Fault(
+        "many arms: one refused answer has all others recorded one by one",
+        "execution/scheduler.py",
+        "parts += [slice(middle, part.stop), slice(part.start, middle)]",
+        "parts += [slice(place, place + 1) for place in range(part.start, part.stop)]",
+    ),
+    Fault(
         "items: a complete row is selected although a better one is complete",
         "strategies/shared_items.py",
         "    chosen, is_out = _with_better_rows(state, chosen, is_out)\n",

@@ -703,7 +703,6 @@ class _RoundScheduler:
         """Record valid answers, even if others are invalid."""
         calls, released = self.call_plan.parts(numbers), self._let_go(numbers)
         given = Summaries(calls.counts, means, variances, scores=scores)
-        scored = [self.scores[one] for one in numbers.tolist() if one in self.scores] if self.scores else []
         if self.job.failed_ahead:
             is_failed = [key in self.job.failed_ahead for key in _keys(calls)]
             self.again.update(numbers[is_failed].tolist())
@@ -712,22 +711,25 @@ class _RoundScheduler:
         about: dict[str, Any] = {"worker": self.job.worker}
         about |= {"again": self.call_plan.parts(again).arms.tolist()}
         session, patiently = self.job.session, self.job.patiently
-        try:
-            answers = Answers.of_calls(session.problem, calls, given, scored=scored, **about)
-            patiently(lambda: session.answer(answers, released=released))
-        except MeasurementFailed:
-            for place, number in enumerate(numbers.tolist()):
-                one, own = slice(place, place + 1), self.scores.get(number)
-                about |= {"scored": [] if own is None else [own]}
-                try:
-                    single = Answers.of_calls(session.problem, calls[one], given[one], **about)
-                    patiently(partial(session.answer, single, released=released))
-                except MeasurementFailed as error:
-                    self.again.add(number)
-                    self.is_wanted[number] = True
-                    self.error = self.error or MeasurementFailed(
-                        f"{named(calls[place], self.call_plan)}: {error}"
-                    )
+        parts = [slice(0, len(numbers))]  # to be recorded: all at once or, of those refused, each half
+        while parts:
+            part = parts.pop()
+            own = numbers[part].tolist() if self.scores else []
+            about["scored"] = [self.scores[one] for one in own if one in self.scores]
+            some = (calls, given) if len(numbers) == part.stop - part.start else (calls[part], given[part])
+            try:
+                answers = Answers.of_calls(session.problem, *some, **about)
+                patiently(partial(session.answer, answers, released=released))
+            except MeasurementFailed as error:
+                middle = (part.start + part.stop) // 2
+                if middle > part.start:
+                    parts += [slice(middle, part.stop), slice(part.start, middle)]
+                    continue
+                self.again.add(int(numbers[middle]))
+                self.is_wanted[numbers[middle]] = True
+                self.error = self.error or MeasurementFailed(
+                    f"{named(calls[middle], self.call_plan)}: {error}"
+                )
 
     def _let_go(self, numbers: IntArray) -> IntArray | None:
         """Return the arms that others may continue with after some calls: none of their calls is running."""

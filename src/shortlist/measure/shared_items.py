@@ -75,9 +75,11 @@ class ItemsSource:
         """Return the function's scores for each call."""
         if self.together == 1:
             return [self._answer(call) for call in calls]
+        groups: dict[tuple[int, int], list[Call]] = {}
+        for call in calls:
+            groups.setdefault((call.first_pull, call.count), []).append(call)
         found: dict[Call, Any] = {}
-        for same in {(call.first_pull, call.count): call for call in calls}.values():
-            group = [call for call in calls if (call.first_pull, call.count) == (same.first_pull, same.count)]
+        for group in groups.values():
             found |= zip(group, self._rows(group), strict=True)
         return [found[call] for call in calls]
 
@@ -106,7 +108,7 @@ class ItemsSource:
                 f"the function was given {len(calls)} arms and {calls[0].count} items and returned scores of "
                 f"shape {scores.shape}; return one row for each arm, with one score for each item."
             )
-        return list(scores)
+        return list(scores.copy())  # the function may fill the same array again for other items
 
 
 @dataclass(frozen=True, eq=False)
