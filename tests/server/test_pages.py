@@ -1219,14 +1219,20 @@ def enter(page: Page, place: int, mean: str) -> None:
     card.locator(".variance").fill("4")
 
 
-def test_a_recorded_answer_is_doubted_when_others_arrive(serving: Serving, tab: OpenRun) -> None:
-    page = lab(serving, tab, "late doubt")
+def far_first(serving: Serving, tab: OpenRun, run: str) -> Page:
+    """Return the form of a run whose recorded first answer is far from the others that were just sent."""
+    page = lab(serving, tab, run)
     enter(page, 0, "483.1")
     page.click("#send")
     expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
     for place, mean in enumerate(("40", "48", "44", "43", "45"), 1):
         enter(page, place, mean)
     page.click("#send")
+    return page
+
+
+def test_a_recorded_answer_is_doubted_when_others_arrive(serving: Serving, tab: OpenRun) -> None:
+    page = far_first(serving, tab, "late doubt")
     asked = spot(page, "#earlier-said")
     expect(asked).to_have_text(
         "arm-0 has the mean 483.1, far from those of 5 other arms (median 44.5). Is this a data-entry error? "
@@ -1252,13 +1258,7 @@ def test_a_recorded_answer_is_doubted_when_others_arrive(serving: Serving, tab: 
 
 
 def test_a_recorded_answer_that_is_right_although_far_is_confirmed(serving: Serving, tab: OpenRun) -> None:
-    page = lab(serving, tab, "far right")
-    enter(page, 0, "483.1")
-    page.click("#send")
-    expect(spot(page, ".ticket").first).to_contain_text("✓ Recorded.")
-    for place, mean in enumerate(("40", "48", "44", "43", "45"), 1):
-        enter(page, place, mean)
-    page.click("#send")
+    page = far_first(serving, tab, "far right")
     page.get_by_label("arm-0 has the mean 483.1: that is right").check()
     page.click("#send")
     expect(spot(page, "#sent-said")).to_contain_text("5 added.")
