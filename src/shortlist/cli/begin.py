@@ -38,7 +38,7 @@ _FEW = 10  # rounds for people who measure
 @click.option(
     "--scale",
     type=float,
-    help="For unknown variances: choose by the usual pulls for this standard deviation.",
+    help="For unknown variances: estimate costs, and choose the strategy, for this standard deviation.",
 )
 @reissue_option
 @click.option(
@@ -70,8 +70,8 @@ def command(
     chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
     the cost of strategies that take fewer pulls or fewer rounds. If the strategy certifies nothing before its
     end, the output says so, and names one that lets you stop at any time. If rewards are 0 or 1, or have
-    bounds, the number of rounds is taken into account only with --rounds, since results added with `shortlist
-    feed` need the race.
+    bounds, the number of rounds matters only with --rounds: without it the strategy is one that accepts
+    `shortlist feed`.
 
     If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
     how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist

@@ -57,8 +57,8 @@ def command(
     stop when you like: what is certified stays true.
 
     A row replaces an earlier row of the same arm with the same label. Without a column of labels the name of
-    FILE is the label. So sending a file again changes nothing, and sending a corrected file under the same
-    name with --yes, or with --label and the old name, replaces its rows, on the record.
+    FILE is the label, and sending a file again changes nothing. To replace its rows, on the record, send a
+    corrected file under the same name with --yes, or give the old name as --label.
 
     Feed everything that was measured, of every arm, and count only what is complete: no conversions that
     may still come. Which arm gets the next visitors may depend on earlier results.

@@ -109,10 +109,10 @@ def command(
 
     Every answer is saved in the store before it counts. If the run stops, the same command resumes it.
     Several such commands at once share the work, also with people who use `shortlist ask` and `tell`; the
-    result does not depend on who measures. Ctrl-C or SIGTERM finishes running measurements, and so does
-    closing the terminal, unless nohup started the command; press again to quit immediately. With --store
-    :memory: nothing is saved. With --server the run is stored by a `shortlist serve` elsewhere: any number of
-    machines can measure for it, and they need only its address.
+    result does not depend on who measures. Ctrl-C, SIGTERM or closing the terminal (without nohup) stops the
+    run after the measurements in progress; press Ctrl-C again to quit immediately. With --store :memory:
+    nothing is saved. With --server the run is stored by a `shortlist serve` elsewhere: any number of machines
+    can measure for it, and they need only its address.
 
     \b
       shortlist run examples/drilling.toml --workers 2
