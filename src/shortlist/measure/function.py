@@ -99,7 +99,11 @@ def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
 
 def _summary_of_rewards(answer: Any, count: int, arm: str, *, is_binary: bool = False) -> Summary:
     if np.ma.is_masked(answer):
-        raise NotRewards(f"{arm} returned masked rewards; return {count} numbers.")
+        place = np.flatnonzero(np.ma.getmaskarray(answer))[0] + 1
+        raise NotRewards(
+            f"reward {place} of {count} of {arm} is masked; return a number for each. A failed measurement "
+            f"should raise an exception, or return a score that you choose."
+        )
     try:
         rewards = np.asarray(answer)
     except ValueError:  # ragged

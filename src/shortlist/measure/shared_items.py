@@ -5,7 +5,7 @@ from `first_pull` on is for the items at those positions of the order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -107,6 +107,13 @@ class ItemsSource:
             raise NotRewards(
                 f"the function was given {len(calls)} arms and {calls[0].count} items and returned scores of "
                 f"shape {scores.shape}; return one row for each arm, with one score for each item."
+            )
+        if np.ma.is_masked(answer):
+            row, column = np.argwhere(np.ma.getmaskarray(answer))[0]
+            one = replace(calls[row], first_pull=calls[row].first_pull + int(column), count=1)
+            raise NotRewards(
+                f"the score of arm number {one.arm} on {items_words(self.items, one)} is masked; return a "
+                f"number for each arm and item."
             )
         return list(scores.copy())  # the function may fill the same array again for other items
 
