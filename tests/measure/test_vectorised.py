@@ -216,7 +216,10 @@ def test_one_call_per_round_can_be_resumed(tmp_path: Any) -> None:
         (lambda c: sl.Summary(c * np.nan, c * 1.0), "measure 3 rewards .* says that they are nan"),
         (lambda c: np.ma.array(c, mask=c > 0), "the mean of 3 rewards of arm number . is nan; .*masked"),
         (lambda c: sl.Summary(c, np.ma.array(c, mask=c > 0)), "arm number . is nan; .*masked"),
-        (lambda c: [np.ma.array([1, 0, 1], mask=[0, 0, 1])] * len(c), "reward 3 of 3 of arm .* is masked"),
+        (
+            lambda c: [np.ma.array([1, 0, 1], mask=[False, False, True])] * len(c),
+            "reward 3 of 3 of arm .* is masked",
+        ),
         (lambda c: sl.Summary(c, c * np.nan, c * 1.0), "the mean of 3 rewards of arm number . is nan"),
         (lambda _: away(np.ones((2, 3, 1))), r"an array of shape \(2, 3, 1\)"),
         (lambda _: away(np.ones((2, 3)) * 1j, xp.complex128), "of complex128"),
@@ -245,7 +248,7 @@ def test_a_masked_score_on_shared_items_is_named(dtype: Any) -> None:
         return np.ma.array(np.ones((len(arms), len(items)), dtype), mask=mask)
 
     with pytest.raises(sl.MeasurementFailed, match="the score of arm number 1 on item 1 is masked"):
-        sl.select(sl.vectorised(function), problem, retries=0)
+        sl.select(sl.vectorised(function), problem, retries=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("block", [0, 2**53 + 1, 2**63, 1.5])
