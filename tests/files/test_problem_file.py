@@ -464,6 +464,9 @@ def at_the_edge(arm, count, rng):
     import shortlist
     return shortlist.Summary(count, 10.0 + 1e-12)
 
+async def later(arm, count, rng):
+    return measure(arm, count, rng)
+
 number = 3
 """
 
@@ -508,6 +511,7 @@ def test_other_processes_import_the_function_anew(tmp_path: Path) -> None:
     [
         ("score.py:other", "no 'other' in score.py"),
         ("score.py:number", "is 3; it must be a function"),
+        ("score.py:later", "is async; a problem file takes plain functions only"),
         ("score.py", 'write "module:function"'),
         (":measure", 'write "module:function"'),
         ("score.py:two words", 'write "module:function"'),
