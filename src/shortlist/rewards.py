@@ -118,7 +118,11 @@ class Bounded:
 
 @dataclass(frozen=True, init=False)
 class Bernoulli(Bounded):
-    """Every reward is 0 or 1: a failure or a success."""
+    """Every reward is 0 or 1: a failure or a success.
+
+    A mean must be of a whole number of successes, up to a millionth: single precision is sufficient. It
+    counts as it is given, and is not rounded to successes.
+    """
 
     def __init__(self) -> None:
         super().__init__(0.0, 1.0, 1.0)

@@ -35,8 +35,6 @@ MEASURED_IN_BLOCKS = (
 ALL_BLOCKS = "the table has the first blocks of each arm, in the order of measuring, without any left out"
 """What is assumed of a table of blocks that was measured elsewhere."""
 
-_ROUNDING = 1e-6  # of a number of successes computed from a mean
-
 
 @dataclass(frozen=True, eq=False)
 class Totals:
@@ -90,9 +88,7 @@ class Totals:
         values = np.where(sizes > 0, values, 0.0)
         if not np.isfinite(values).all() or (spreads < 0).any() or np.isinf(spreads).any():
             raise InvalidProblem("`means` and `sample_variances` must be finite, and variances not negative.")
-        if problem.is_binary:
-            _check_coins(sizes, values)
-        elif successes is not None:
+        if successes is not None and not problem.is_binary:
             raise InvalidProblem("`successes` are for rewards of 0 or 1; give `means`.")
         found = cls(places[is_some], sizes[is_some], values[is_some], spreads[is_some])
         if (np.abs(found.means) > problem.epsilon * MOST_EPSILONS).any():
@@ -323,15 +319,3 @@ def _means(problem: Problem, arms: IntArray, counts: IntArray, means: Any, succe
         raise InvalidProblem(f"{name}: there are {hits[place]:,} successes in {counts[place]:,} rewards.")
     found: FloatArray = hits / np.maximum(counts, 1)
     return found
-
-
-def _check_coins(counts: IntArray, means: FloatArray) -> None:
-    """Refuse means that no rewards of 0 or 1 can have."""
-    hits = np.where(counts > 0, means, 0.0) * counts
-    is_possible = np.abs(hits - np.round(hits)) <= _ROUNDING * np.maximum(counts, 1)
-    if not is_possible.all():
-        place = int(np.argmin(is_possible))
-        raise InvalidProblem(
-            f"{counts[place]:,} rewards of 0 or 1 cannot have the mean {means[place]:g}: that would be "
-            f"{hits[place]:g} successes. Give `successes`, or more digits."
-        )

@@ -165,9 +165,13 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert "lucb, ugape (no cap on pulls)" in text
 
 
-@pytest.mark.parametrize("kind", [sl.Bernoulli(), sl.Bounded()])
-def test_built_in_instances_are_planned_with_rewards_within_bounds(run: InProcess, kind: sl.Bounded) -> None:
-    word = "bernoulli" if kind == sl.Bernoulli() else "bounded"
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("bernoulli", sl.Bernoulli()), ("bounded", sl.Bounded()), ("gaussian", sl.Gaussian([1.0] * 6))],
+)
+def test_built_in_instances_are_planned_with_rewards_of_each_kind(
+    run: InProcess, word: str, kind: sl.Bounded | sl.Gaussian
+) -> None:
     found = json.loads(
         run("plan", "--instance", "equal", "-n", "6", "-m", "2", "--rewards", word, "--json").out
     )

@@ -45,6 +45,17 @@ def scored(call: Calls, extra: str = "pass") -> str:
     return call.write("trial.toml", QUESTION + BY_FUNCTION)
 
 
+@pytest.mark.parametrize("where", ["local", "tcp://127.0.0.1:9"])
+def test_a_run_that_dask_cannot_measure_is_not_saved(
+    call: Calls, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = call("run", call.write("lab.toml", SIMULATED), "--dask", where)
+    assert (done.status, done.out) == (2, "")
+    assert "Dask is not installed. Use: pip install 'distributed" in " ".join(done.err.split())
+    assert not (call.folder / "shortlist.db").exists()
+
+
 def n_calls(call: Calls) -> int:
     return len((call.folder / "calls").read_text())
 

@@ -57,7 +57,7 @@ def test_a_budget_that_ended_a_run_is_shown_until_somebody_goes_on(call: Calls) 
     assert "is not complete: 1 of its 3 tickets has no answer yet" in report.words
     assert "Warnings: none." in report.words
     with resumed("lab") as session:
-        assert next_step(session.history, 0.0) == f"stopped: {why}"
+        assert next_step(session.history, 0.0) == why  # it follows "Stopped early"
         session.ask(1, worker="ann")
         assert session.history.suspended is None
         session.release("ann")

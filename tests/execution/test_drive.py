@@ -378,6 +378,28 @@ def test_a_wrong_answer_of_a_vectorised_function_is_explained(answer: Any, said:
     assert "round 0" in str(caught.value)
 
 
+@pytest.mark.parametrize("reward", [0.5, 1, np.float32(0.5), True])
+def test_a_single_number_is_refused_at_the_first_call_unless_every_call_is_for_one_pull(reward: Any) -> None:
+    n_calls = 0
+
+    def measure(*_: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        return reward
+
+    coins = sl.Problem(1, 0.3, 0.1, n=3, rewards=sl.Bernoulli() if reward == 1 else sl.Bounded(0, 1))
+    with pytest.raises(sl.MeasurementFailed, match=rf"single number {reward}\. Return .*\[{reward}\]"):
+        sl.select(measure, coins)
+    assert n_calls == 1
+    found = sl.select(measure, coins, pulls_per_call=1, budget=30)
+    assert found.n_pulls == n_calls - 1 == 30
+    assert sl.select(measure, coins, on_failure=0.0, budget=30).n_pulls == 30
+    on_items = sl.Problem(1, 0.3, 0.1, n=3, rewards=coins.rewards, items=100)
+    with pytest.raises(sl.MeasurementFailed, match="Return a list with the score of each item"):
+        sl.select(measure, on_items)
+    assert sl.select(measure, on_items, pulls_per_call=1, budget=30).n_pulls == 30
+
+
 # --- failures -------------------------------------------------------------------------------------
 
 

@@ -415,7 +415,11 @@ def test_coins_that_are_known_to_be_unfair_are_less_noisy(tmp_path: Path, limits
         ("bounds = ['0', '1']\nn = 2\n", "real numbers"),
         ("variances = [1, 1]\nscales = [1, 1]\nbounds = [0, 1]\n", "exactly once"),
         ("bounds = [0, 2]\nrewards = 'bernoulli'\nn = 2\n", "every reward is 0 or 1, but `bounds` is [0, 2]"),
-        ("rewards = 'poisson'\nn = 2\n", 'it can only be "bernoulli"'),
+        ("rewards = 'poisson'\nn = 2\n", 'it must be "bernoulli"; "bounded", with `bounds`; "gaussian", '),
+        ("rewards = 'Gaussian'\nn = 2\n", 'it must be "bernoulli"'),
+        ("rewards = ['gaussian']\nn = 2\n", 'it must be "bernoulli"'),
+        ("rewards = 'bounded'\nn = 2\n", "give the `bounds`"),
+        ("rewards = 'gaussian'\nnoise = 'gaussian'\nn = 2\n", "`rewards` is 'gaussian'"),
         ("rewards = 'bernoulli'\nat_most = 2\nn = 2\n", "probabilities"),
         ("rewards = 'bernoulli'\nat_most = 0.1\nat_least = 0.2\nn = 2\n", "the smaller one first"),
         ("rewards = 'bernoulli'\nat_most = true\nn = 2\n", "`at_most` is True"),
@@ -459,6 +463,9 @@ def negative(arm, count, rng):
 def at_the_edge(arm, count, rng):
     import shortlist
     return shortlist.Summary(count, 10.0 + 1e-12)
+
+async def later(arm, count, rng):
+    return measure(arm, count, rng)
 
 number = 3
 """
@@ -504,6 +511,7 @@ def test_other_processes_import_the_function_anew(tmp_path: Path) -> None:
     [
         ("score.py:other", "no 'other' in score.py"),
         ("score.py:number", "is 3; it must be a function"),
+        ("score.py:later", "is async; a problem file takes plain functions only"),
         ("score.py", 'write "module:function"'),
         (":measure", 'write "module:function"'),
         ("score.py:two words", 'write "module:function"'),
@@ -641,6 +649,20 @@ def test_variances_may_be_unknown(tmp_path: Path) -> None:
     assert read_problem(write(tmp_path, text.split("[measure]")[0])) == expected
 
 
+def test_gaussian_rewards_have_the_variances_that_are_stated_or_unknown_ones(tmp_path: Path) -> None:
+    asked = BARE + 'rewards = "gaussian"\n'
+    sites = "name,scale\na,1\nb,2\n"
+    for entries, rewards in (
+        ("n = 2\n", sl.Gaussian()),
+        ("n = 2\npilot = 9\n", sl.Gaussian(pilot=9)),
+        ("variances = [1, 4]\n", sl.Gaussian([1, 4])),
+        ("scales = [1, 2]\n", sl.Gaussian([1, 4])),
+        ('arms = "sites.csv"\n', sl.Gaussian([1, 4])),
+    ):
+        found = read_problem(write(tmp_path, asked + entries, sites))
+        assert found == sl.Problem(1, 0.2, 0.1, n=2, names=found.names, rewards=rewards)
+
+
 @pytest.mark.parametrize("arms", ["n = 3\n", 'names = ["a", "b", "c"]\n', 'arms = "sites.csv"\n'])
 def test_the_number_of_unknown_arms_is_stated_in_any_way(tmp_path: Path, arms: str) -> None:
     write(with_rewards(tmp_path), "", "name,depth\na,1\nb,2\nc,3\n")
@@ -743,6 +765,7 @@ COINS_NEAR = COINS.replace("0.9", "0.01")
         ('noise = "bernoulli"\nn = 3\n', sl.Bernoulli()),
         ('noise = "bounded"\nbounds = [0, 1]\nnames = ["a", "b", "c"]\n', sl.Bounded()),
         ('noise = "bounded"\nbounds = [-1, 3]\nn = 3\n', sl.Bounded(-1, 3)),
+        ('rewards = "bounded"\nbounds = [-1, 3]\nn = 3\n', sl.Bounded(-1, 3)),
     ],
 )
 def test_rewards_within_bounds_are_declared_without_variances(

@@ -7,6 +7,7 @@ The arrays of `array_api_strict` that are used here are on a device of their own
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import array_api_strict as xp
@@ -211,7 +212,14 @@ def test_one_call_per_round_can_be_resumed(tmp_path: Any) -> None:
         (lambda c: sl.Summary(c, c * 1.0, np.array([-1.0, 1.0])), r"the variance -1\.0; it must be at least"),
         (lambda c: sl.Summary(c, c * 1.0, np.array([np.inf, 1.0])), r"the variance inf; it must be at least"),
         (lambda c: sl.Summary(c, np.array(["a", "b"])), r"a summary whose means are <U1"),
-        (lambda c: sl.Summary(c + 1, c * 1.0, c * 1.0), "of 4 rewards"),
+        (lambda c: sl.Summary(c + 1, c * 1.0, c * 1.0), "measure 3 rewards .* says that they are 4"),
+        (lambda c: sl.Summary(c * np.nan, c * 1.0), "measure 3 rewards .* says that they are nan"),
+        (lambda c: np.ma.array(c, mask=c > 0), "the mean of 3 rewards of arm number . is nan; .*masked"),
+        (lambda c: sl.Summary(c, np.ma.array(c, mask=c > 0)), "arm number . is nan; .*masked"),
+        (
+            lambda c: [np.ma.array([1, 0, 1], mask=[False, False, True])] * len(c),
+            "reward 3 of 3 of arm .* is masked",
+        ),
         (lambda c: sl.Summary(c, c * np.nan, c * 1.0), "the mean of 3 rewards of arm number . is nan"),
         (lambda _: away(np.ones((2, 3, 1))), r"an array of shape \(2, 3, 1\)"),
         (lambda _: away(np.ones((2, 3)) * 1j, xp.complex128), "of complex128"),
@@ -229,6 +237,35 @@ def test_other_answers_are_refused(answer: Callable[[Any], Any], words: str) -> 
             turns=1,
             retries=0,
         )
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.bool_])
+def test_a_masked_score_on_shared_items_is_named(dtype: Any) -> None:
+    problem = sl.Problem(1, 0.05, 0.1, n=2, items=["first", "second"], rewards=sl.Bernoulli())
+
+    def function(arms: Any, items: list[Any]) -> Any:
+        mask = (arms[:, None] == 1) & (np.array(items) == "second")
+        return np.ma.array(np.ones((len(arms), len(items)), dtype), mask=mask)
+
+    with pytest.raises(sl.MeasurementFailed, match="the score of arm number 1 on item 1 is masked"):
+        sl.select(sl.vectorised(function), problem, retries=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("block", [0, 2**53 + 1, 2**63, 1.5])
+def test_a_wrong_block_is_named(block: Any) -> None:
+    with pytest.raises(sl.InvalidProblem, match="`block` is"):
+        sl.vectorised(rows, block=block)
+
+
+def test_async_functions_are_refused_with_what_works() -> None:
+    async def function(*_: Any) -> Any: ...
+
+    class Client:
+        __call__ = function
+
+    for measure in (function, partial(function, 1), Client()):
+        with pytest.raises(sl.InvalidProblem, match=r"is async.* omit `vectorised`"):
+            sl.vectorised(measure)
 
 
 def test_no_library_is_imported_for_it() -> None:

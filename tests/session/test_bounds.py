@@ -17,7 +17,7 @@ from shortlist.session.answers import Answers
 from shortlist.session.sheet_format import read_sheet
 from shortlist.session.tell_sheet import tell_sheet
 from shortlist.store import Began, Bounded, MemoryStore
-from shortlist.tickets import Tickets
+from shortlist.tickets import Ticket, Tickets
 from tests.compat.cases import SQLITE
 
 BOUNDED = sl.Problem(1, 0.3, 0.1, [0.25, 0.25], names=["a", "b"], bounds=(0, 1))
@@ -80,6 +80,37 @@ def test_one_pull_of_a_coin_is_0_or_1() -> None:
             session.tell(ticket, **told)
     session.tell(ticket, means=1.0)
     assert session.n_pulls == 1
+
+
+COINS = sl.Problem(m=1, epsilon=0.3, delta=0.1, names=["a", "b"], rewards=sl.Bernoulli())
+DOORS: dict[str, Callable[[int, float], Any]] = {
+    "feed": lambda count, mean: sl.Session(COINS).feed("a", count, means=mean),
+    "certify": lambda count, mean: sl.certify(COINS, [count, 0], [mean, 0.0]),
+    "tell": lambda count, mean: _told(count, means=mean),
+    "summary": lambda count, mean: _told(count, sl.Summary(count, mean)),
+    "vectorised": lambda count, mean: BoundedSource(
+        sl.vectorised(lambda *_: np.array([mean], dtype=np.float32)), COINS
+    ).answers([Call(0, 0, count, 0)]),
+}
+
+
+def _told(count: int, rewards: Any = None, means: Any = None) -> Answers:
+    return Answers.of(COINS, Ticket(0, 0, "a", count, 0), rewards, means)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_mean_of_0_and_1_is_of_a_whole_number_of_successes_at_every_door(door: str) -> None:
+    with pytest.raises(sl.MeasurementFailed, match=r"2 rewards of 0 or 1 of a cannot have the mean 0\.37"):
+        DOORS[door](2, 0.377)
+    for count in (3, 7, 1000, 499_979, 2**20 + 1, 2**31):  # single precision, and as many rewards as you like
+        for successes in (1, count // 3, count - 2):
+            DOORS[door](count, float(np.float32(successes / count)))
+    DOORS[door](81_000, 0.043173)  # 3,497 successes, with six decimals
+
+
+def test_a_mean_of_successes_counts_as_it_is_given() -> None:
+    for mean in (1 / 3, float(np.float32(1 / 3)), np.nextafter(1 / 3, 1)):
+        assert _told(3, means=mean).means.tolist() == [mean]
 
 
 SHEETS: dict[str, Callable[[str, int], str]] = {

@@ -214,3 +214,12 @@ def test_a_copy_is_brought_up_to_date(place: Place) -> None:
 def test_a_run_that_is_not_there_is_not_copied(place: Place) -> None:
     with pytest.raises(NoSuchRun, match=r"no run 'b' to copy. Existing runs: 'a'"):
         copy_run(source(), place.open(), "b")
+
+
+@pytest.mark.parametrize("where", ["runs.db", "sqlite:///runs.db", "postgresql://me@server/lab"])
+def test_a_store_without_sqlalchemy_says_what_to_install(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shortlist.store.sqlite", "shortlist.store.postgres"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(StoreTrouble, match=r"needs the package SQLAlchemy.* Use: pip install SQLAlchemy$"):
+        open_store(where)

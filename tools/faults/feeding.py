@@ -455,9 +455,9 @@ FAULTS = (
     ),
     Fault(
         "totals: 0/1 rewards may have any mean",
-        "totals.py",
-        "        if problem.is_binary:\n            _check_coins(sizes, values)\n        elif",
-        "        if",
+        "measure/bounds_check.py",
+        "    if problem.is_binary:\n        _check_successes(",
+        "    if False:\n        _check_successes(",
     ),
     Fault(
         "totals: bounds are not checked",

@@ -32,8 +32,8 @@ FAULTS = (
     Fault(
         "vectorised: the counts of a summary are not read",
         "measure/vectorised.py",
-        "return Summaries(found, means, variances)",
-        "return Summaries(counts, means, variances)",
+        "    is_other = columns[0] != counts\n",
+        "    is_other = columns[0] < 0\n",
     ),
     Fault(
         "vectorised: one call per round is one per 4,096 arms",

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rewards",
-    type=click.Choice(["sub-gaussian", "bernoulli", "bounded"]),
+    type=click.Choice(["sub-gaussian", "gaussian", "bernoulli", "bounded"]),
     default="sub-gaussian",
     show_default=True,
-    help="For the instance: sub-Gaussian with its variances, 0 or 1, or anything between 0 and 1.",
+    help="For the instance: sub-Gaussian or Gaussian with its variances, 0 or 1, or between 0 and 1.",
 )
 @click.option(
     "--rate",
@@ -134,8 +134,8 @@ def _not_to_be_fed(file: Path | None, found: "Plan") -> str:
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":
     """Return the question of a built-in instance with rewards of another kind."""
-    from shortlist.rewards import BOUNDED
+    from shortlist.rewards import BOUNDED, KINDS
 
     if file is not None:
         raise InvalidProblem("--rewards has no effect here: the file says what rewards are. Omit it.")
-    return problem.changed(rewards=BOUNDED[rewards]()) if rewards in BOUNDED else problem
+    return problem.changed(rewards=BOUNDED[rewards]() if rewards in BOUNDED else KINDS[rewards])

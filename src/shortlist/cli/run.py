@@ -145,6 +145,7 @@ def command(
     began = {"strategy": strategy, "seed": seed, "name": name, "budget": budget, "reissue": reissue}
     with (
         naming_another_run(name),
+        _measuring(workers, dask, how["timeout"]) as executor,  # before the run is saved, since it may fail
         _in_store(asked.problem, where, **began)
         if server is None
         else on_server(asked.problem, server, token_file, **began) as session,
@@ -154,7 +155,6 @@ def command(
             show_plain(_kept(session, where if server is None else server))
         with (
             _reporting(session, report_file) as ended,
-            _measuring(workers, dask, how["timeout"]) as executor,
             saying_how_to_go_on(session),
             pulls_shown(session, quiet=as_json) as progress,
         ):
@@ -272,7 +272,7 @@ def _is_warned_of(session: "DrivenSession") -> bool:
 def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterator[Any]:
     """Yield the workers for `drive`: local processes, a Dask cluster, or this thread."""
     from shortlist.execution import Processes
-    from shortlist.execution.dask_clients import local_dask
+    from shortlist.execution.dask_clients import dask_client, local_dask
 
     if dask is not None and dask != "local" and is_given("workers"):
         raise InvalidProblem("--workers has no effect with the address of a cluster. Omit it.")
@@ -280,6 +280,7 @@ def _measuring(workers: int, dask: str | None, timeout: float | None) -> Iterato
         with local_dask(workers if is_given("workers") else os.cpu_count() or 1) as client:
             yield client
     elif dask is not None:
-        yield dask
+        with dask_client(dask) as client:
+            yield client
     else:
         yield None if workers == 1 and timeout is None else Processes(workers)

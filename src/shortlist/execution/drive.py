@@ -278,14 +278,16 @@ def drive(
     source = source_of(measure, session)
     session.refresh()
     turns = _turns(turns, source, session.settings)
-    if session.problem.bounds is not None:
-        source = BoundedSource(source, session.problem)
     own_size = getattr(measure, "pulls_per_call", None)
-    if pulls_per_call is None:
-        pulls_per_call = own_size
-    policy = _policy(pulls_per_call, turns, retries, on_failure, timeout)
+    policy = _policy(
+        own_size if pulls_per_call is None else pulls_per_call, turns, retries, on_failure, timeout
+    )
+    if isinstance(source, FunctionSource | ItemsSource) and policy.pulls_per_call == 1:
+        source = replace(source, is_single=True)
     if (session.items is not None and not cannot_drift(source)) or own_size:  # each may cost money
         policy = replace(policy, is_one_by_one=True)
+    if session.problem.bounds is not None:
+        source = BoundedSource(source, session.problem)
     if executor is not None and getattr(source, "needs_this_thread", False):
         raise InvalidProblem(
             "times are measured in one thread, one after the other, since other workers would disturb them; "

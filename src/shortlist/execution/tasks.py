@@ -256,13 +256,16 @@ def _take_arrays(
     calls: Calls, answers: Summaries, means: FloatArray, variances: FloatArray
 ) -> dict[int, BaseException]:
     means[:], variances[:] = answers.means, answers.variances
-    is_wrong = ~np.isfinite(answers.means) | (answers.counts != calls.counts)
+    is_other, is_wrong = answers.counts != calls.counts, ~np.isfinite(answers.means)
     return {
         int(place): NotRewards(
-            f"the mean of {calls.counts[place]} rewards of arm number {calls.arms[place]} is "
-            f"{answers.means[place]}, of {answers.counts[place]} rewards; NaN and infinity are not rewards."
+            f"arm number {calls.arms[place]} was to be pulled {calls.counts[place]} times, but the summary "
+            f"is of {answers.counts[place]} rewards."
+            if is_other[place]
+            else f"the mean of {calls.counts[place]} rewards of arm number {calls.arms[place]} is "
+            f"{answers.means[place]}; NaN, infinity and masked values are not rewards."
         )
-        for place in np.flatnonzero(is_wrong)
+        for place in np.flatnonzero(is_other | is_wrong)
     }
 
 

@@ -76,12 +76,12 @@ def _coins(asked: dict[str, Any], columns: Columns) -> FloatArray:
 
 
 def refuse_other_rewards(asked: dict[str, Any]) -> None:
-    """Refuse `rewards` other than "bernoulli": a file declares all others by `noise`."""
+    """Refuse `rewards` other than "bernoulli"; other kinds have become `noise` already."""
     if asked["rewards"] != "bernoulli":
         raise InvalidProblem(
-            f'`rewards` is {checks.shortened(asked["rewards"])}; in a file, it can only be "bernoulli". For '
-            f'other rewards, write noise = "gaussian-unknown"; or noise = "bounded", with `bounds`; or '
-            f'`variances`, with noise = "gaussian" if rewards are Gaussian.'
+            f'`rewards` is {checks.shortened(asked["rewards"])}; it must be "bernoulli"; "bounded", with '
+            f'`bounds`; "gaussian", with `variances` if they are known; or "sub-gaussian", with `variances`. '
+            f"Omit `noise` then."
         )
 
 

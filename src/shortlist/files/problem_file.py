@@ -32,7 +32,7 @@ from shortlist.measure import Source, TableSource
 from shortlist.measure.csv_columns import Columns, text_of
 from shortlist.measure.timing import epsilon_of
 from shortlist.problem import Problem
-from shortlist.rewards import BOUNDED, NOISES, UNKNOWN, Gaussian, bounded_rewards, rewards_of
+from shortlist.rewards import BOUNDED, KINDS, NOISES, UNKNOWN, Gaussian, bounded_rewards, rewards_of
 from shortlist.session.settings import FOLLOWS
 
 T = TypeVar("T")
@@ -216,6 +216,7 @@ def _asked(
     if is_timing:
         n, blocks = n_arms(asked, columns), Blocks(lockstep=True)
         return Problem(**_common(asked, columns), n=n, rewards=Gaussian(), items=blocks), columns
+    asked = _with_noise(asked, columns)
     kind = one_of(asked.get("noise", "sub-gaussian"), "noise", NOISES)
     if kind == "sub-gaussian" and _stated(asked, columns) == ["rewards"]:
         refuse_other_rewards(asked)
@@ -255,6 +256,16 @@ def _asked(
             )
         known = {"variances": variances, "rewards": asked["rewards"]}
     return Problem(**_common(asked, columns), **known, bounds=asked.get("bounds")), columns
+
+
+def _with_noise(asked: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return the entries with `noise` in place of `rewards`, unless that is "bernoulli"."""
+    kind = asked.get("rewards")
+    if "noise" in asked or kind not in ("bounded", *KINDS):
+        return asked
+    rest = {key: value for key, value in asked.items() if key != "rewards"}
+    knows_variances = {"variances", "scales", "variance", "scale"} & (rest.keys() | columns.entries.keys())
+    return rest | {"noise": UNKNOWN if kind == "gaussian" and not knows_variances else kind}
 
 
 def _about_times(asked: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:

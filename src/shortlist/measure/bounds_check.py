@@ -1,8 +1,14 @@
 """Checks of rewards against declared bounds, whether they are measured, told, or summarised.
 
 The guarantee depends on the bounds, so an answer outside them is never counted. Single rewards are checked
-exactly. For a mean only this can be checked: that it lies within the bounds, up to rounding, and that rewards
-within the bounds can have its sample variance.
+exactly. For a mean only this can be checked: that it lies within the bounds, up to rounding; that rewards
+within the bounds can have its sample variance; and, if rewards are 0 or 1, that it is the mean of a whole
+number of successes. For this it may be off by a millionth, as means in single precision and with six decimals
+are. So from 500,000 rewards on, every mean passes.
+
+A mean counts as it is given. Rounding it to successes could change the last digit of a mean in double
+precision, and with it runs that were begun. An error of a millionth does no harm: to tell arms apart that
+differ so little takes about 10**12 rewards.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +29,7 @@ from shortlist.measure.source import Call, Source, Take
 from shortlist.problem import Problem
 
 _ROUNDING = 1e-9  # share of the range by which a mean may lie outside the bounds, due to rounding
+_MEAN_ROUNDING = 1e-6  # by which a mean of successes may be rounded, such as to single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +143,21 @@ def check_summaries(problem: Problem, arms: IntArray, given: Summaries) -> None:
             f"large: {given.counts[place]:,} rewards {_between(problem, int(arms[place]))} have at most "
             f"{limits[place]:.10g}. "
             f"Give the variance of the rewards themselves, or start a run with wider bounds."
+        )
+    if problem.is_binary:
+        _check_successes(problem, arms, given)
+
+
+def _check_successes(problem: Problem, arms: IntArray, given: Summaries) -> None:
+    """Raise FinalFailure for a mean that no rewards of 0 or 1 can have."""
+    successes = given.means * given.counts
+    is_wrong = np.abs(successes - np.rint(successes)) > _MEAN_ROUNDING * given.counts
+    if is_wrong.any():
+        place = int(np.argmax(is_wrong))
+        raise FinalFailure(
+            f"{given.counts[place]:,} rewards of 0 or 1 of {problem.name(int(arms[place]))} cannot have the "
+            f"mean {given.means[place]:.10g}: that would be {successes[place]:.10g} successes. Give the "
+            f"number of successes, the rewards themselves, or six decimals of the mean."
         )
 
 

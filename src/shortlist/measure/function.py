@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.checks import is_whole
-from shortlist.errors import NotRewards
+from shortlist.errors import FinalFailure, NotRewards
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
 
@@ -36,10 +36,15 @@ Measure: TypeAlias = Callable[[int, int, np.random.Generator], Any]
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """A Python function as a source of rewards, called once per call."""
+    """A Python function as a source of rewards, called once per call.
+
+    A single number in place of a list is accepted only if all calls are for one pull (`is_single`). Otherwise
+    it is refused at the first call, not at the first one for several pulls, much later.
+    """
 
     measure: Measure
     together: int = 1
+    is_single: bool = False
 
     @property
     def is_reproducible(self) -> bool:
@@ -48,7 +53,19 @@ class FunctionSource:
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return the function's result for each call."""
-        return [self.measure(call.arm, call.count, seeded(call)) for call in calls]
+        answers = [self.measure(call.arm, call.count, seeded(call)) for call in calls]
+        for answer in [] if self.is_single else answers:
+            refuse_single(answer, "a list of `count` rewards, or shortlist.Summary(count, mean)")
+        return answers
+
+
+def refuse_single(answer: Any, wanted: str) -> None:
+    """Refuse a single number in place of a list, which a later call for several pulls could not return."""
+    if isinstance(answer, float | int | np.generic):
+        raise FinalFailure(
+            f"the function returned the single number {answer}. Return {wanted}; for one pull [{answer}]. If "
+            f"the function measures one pull at a time, set `pulls_per_call` to 1."
+        )
 
 
 def summary_of(answer: Any, count: int, arm: str, *, is_binary: bool = False) -> Summary:
@@ -99,7 +116,11 @@ def _checked_summary(summary: Summary, count: int, arm: str) -> Summary:
 
 def _summary_of_rewards(answer: Any, count: int, arm: str, *, is_binary: bool = False) -> Summary:
     if np.ma.is_masked(answer):
-        raise NotRewards(f"{arm} returned masked rewards; return {count} numbers.")
+        place = np.flatnonzero(np.ma.getmaskarray(answer))[0] + 1
+        raise NotRewards(
+            f"reward {place} of {count} of {arm} is masked; return a number for each. A failed measurement "
+            f"should raise an exception, or return a score that you choose."
+        )
     try:
         rewards = np.asarray(answer)
     except ValueError:  # ragged

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,11 @@ class ImportedFunction:
         if not callable(found):
             raise InvalidProblem(
                 f"{self.reference} is {found!r}; it must be a function measure(arm, count, rng)."
+            )
+        if inspect.iscoroutinefunction(found):
+            raise InvalidProblem(
+                f"{self.reference} is async; a problem file takes plain functions only. Let it call "
+                f"asyncio.run, or give the async function to shortlist.select in Python."
             )
         object.__setattr__(self, "_function", found)
 

@@ -84,8 +84,8 @@ def is_foreign(value: Any) -> bool:
 
 def to_numpy(values: Any) -> Any:
     """Return values as a NumPy array, copied from a GPU if they are there; masked values are NaN."""
-    if isinstance(values, np.ma.MaskedArray):
-        return np.ma.filled(values, np.nan)
+    if np.ma.is_masked(values):
+        return np.ma.filled(values.astype(np.float64) if values.dtype.kind in "biu" else values, np.nan)
     if is_foreign(values):
         if hasattr(values, "get"):  # CuPy
             values = values.get()

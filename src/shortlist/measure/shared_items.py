@@ -5,7 +5,7 @@ from `first_pull` on is for the items at those positions of the order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem, NotRewards
 from shortlist.escaping import printable
 from shortlist.items import Blocks, Items
+from shortlist.measure.function import refuse_single
 from shortlist.measure.many import to_numpy
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
@@ -60,11 +61,14 @@ class ItemsSource:
         row of scores for each.
     items
         All items.
+    is_single
+        Whether all calls are for one item; then a single number in place of a list is accepted.
     """
 
     measure: MeasureItems
     items: Items
     together: int = 1
+    is_single: bool = False
 
     @property
     def is_reproducible(self) -> bool:
@@ -87,6 +91,8 @@ class ItemsSource:
         seeded(call)
         answer = self.measure(call.arm, values_of(self.items, call))
         if not isinstance(answer, Mapping):
+            if not self.is_single:
+                refuse_single(answer, "a list with the score of each item")
             return answer
         by_id = {str(key): score for key, score in answer.items()}
         wanted = ids_of(self.items, call)
@@ -107,6 +113,13 @@ class ItemsSource:
             raise NotRewards(
                 f"the function was given {len(calls)} arms and {calls[0].count} items and returned scores of "
                 f"shape {scores.shape}; return one row for each arm, with one score for each item."
+            )
+        if np.ma.is_masked(answer):
+            row, column = np.argwhere(np.ma.getmaskarray(answer))[0]
+            one = replace(calls[row], first_pull=calls[row].first_pull + int(column), count=1)
+            raise NotRewards(
+                f"the score of arm number {one.arm} on {items_words(self.items, one)} is masked; return a "
+                f"number for each arm and item."
             )
         return list(scores.copy())  # the function may fill the same array again for other items
 

@@ -6,6 +6,7 @@ where they are, and only summaries are copied to NumPy.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from shortlist.measure.function import Summary
 from shortlist.measure.many import Calls, Summaries, is_foreign, moments, to_numpy
 from shortlist.measure.randomness import seeded
 from shortlist.measure.source import Call
+from shortlist.problem import MOST_PULLS
 
 MeasureMany: TypeAlias = Callable[[IntArray, IntArray, np.random.Generator], Any]
 """``function(arms, counts, rng)``; see `vectorised` for its result."""
@@ -96,7 +98,13 @@ def vectorised(function: MeasureMany, block: int | None = 4096) -> VectorisedSou
     """
     if not callable(function):
         raise InvalidProblem(f"`function` is {function!r}; it must be a function(arms, counts, rng).")
-    return VectorisedSource(function, _WHOLE_ROUND if block is None else whole_number(block, "block", 1))
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        raise InvalidProblem(
+            "`function` is async; `vectorised` takes plain functions only. Or omit `vectorised`, and let an "
+            "async function measure one arm, as measure(arm, count, rng): then many calls run at once."
+        )
+    together = _WHOLE_ROUND if block is None else whole_number(block, "block", 1, MOST_PULLS)
+    return VectorisedSource(function, together)
 
 
 def _answers(answer: Any, counts: IntArray) -> Sequence[Any]:
@@ -150,12 +158,19 @@ def _of_summary(answer: Summary, counts: IntArray) -> Summaries:
     for name, column in zip(("counts", "means", "variances"), columns, strict=True):
         if column.shape != counts.shape or column.dtype.kind not in "iuf":
             raise _unusable(f"a summary whose {name} are {column.dtype} of shape {column.shape}", counts)
-    found, means, variances = columns[0], *(column.astype(np.float64) for column in columns[1:])
+    means, variances = (column.astype(np.float64) for column in columns[1:])
+    is_other = columns[0] != counts
+    if is_other.any():
+        place = int(np.argmax(is_other))
+        raise NotRewards(
+            f"the function was to measure {counts[place]} rewards of an arm, but its summary says that they "
+            f"are {columns[0][place]}. Return summaries of exactly `counts` rewards."
+        )
     is_wrong = (variances < 0) | np.isinf(variances)
     if is_wrong.any():
         wrong = variances[is_wrong][0]
         raise NotRewards(f"the function returned the variance {wrong}; it must be at least 0, and finite.")
-    return Summaries(found, means, variances)
+    return Summaries(counts, means, variances)
 
 
 def _unusable(what: str, counts: IntArray) -> NotRewards:

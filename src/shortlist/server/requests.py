@@ -12,7 +12,7 @@ from shortlist.errors import InvalidProblem
 from shortlist.files.problem_file import question_of
 from shortlist.items import MOST_ITEMS
 from shortlist.problem import Problem
-from shortlist.rewards import NOISES
+from shortlist.rewards import KINDS, NOISES
 from shortlist.session.session import DAY
 
 MOST_LETTERS = 200  # in the name of a run or a worker
@@ -66,7 +66,9 @@ class Asked(Strict):
     costs: Annotated[Any, _as(_NUMBERS, "The cost of a pull of each arm; 1 unless given.")] = None
     scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
     bounds: Annotated[Any, _as(_BOUNDS, "Or: the bounds of all rewards, or two numbers for each arm.")] = None
-    rewards: Annotated[Any, _as({"enum": ["bernoulli"]}, "Or: rewards are 0 or 1.")] = None
+    rewards: Annotated[
+        Any, _as({"enum": ["bernoulli", "bounded", *KINDS]}, "Or: the kind of rewards, in place of `noise`.")
+    ] = None
     at_least: Annotated[Any, _as(_NUMBER)] = None
     at_most: Annotated[Any, _as(_NUMBER)] = None
     n: Annotated[Any, _as({"type": "integer", "minimum": 1, "maximum": _MOST_ARMS}, "Number of arms.")] = None

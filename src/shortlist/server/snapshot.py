@@ -99,13 +99,12 @@ _LONGEST_STEP = 80  # characters of a reason
 
 
 def next_step(history: RunState, now: float) -> str:
-    """Return the next step of a run: what it waits for or, if it has ended, what to do with it."""
+    """Return the next step of a run, behind its state: what it waits for, why it stopped, or what to read."""
     if history.is_final:
         return "done: read the report"
     if history.suspended is not None:
         reason = " ".join(why_stopped(history).split())
-        short = reason if len(reason) <= _LONGEST_STEP else reason[: _LONGEST_STEP - 1] + "…"
-        return f"stopped: {short}"
+        return reason if len(reason) <= _LONGEST_STEP else reason[: _LONGEST_STEP - 1] + "…"
     round = history.round
     held = holdings(round, now)
     n_held = sum(holding.n_tickets for holding in held)

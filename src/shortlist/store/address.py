@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from shortlist.errors import StoreTrouble
@@ -123,16 +123,23 @@ def _opened(address: str, *, must_exist: bool, read_only: bool, clock: Callable[
     scheme, is_url, rest = address.partition("://")
     if address == ":memory:" or (scheme == "sqlite" and rest in ("", "/:memory:")):
         return MemoryStore() if clock is None else MemoryStore(clock)
-    if is_url and scheme in ("postgresql", "postgres", "postgresql+psycopg"):
-        from shortlist.store.postgres import PostgresStore  # noqa: PLC0415
+    options: dict[str, Any] = {"must_exist": must_exist, "read_only": read_only, "clock": clock}
+    try:
+        if is_url and scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+            from shortlist.store.postgres import PostgresStore  # noqa: PLC0415
 
-        return PostgresStore(address, must_exist=must_exist, read_only=read_only, clock=clock)
-    from shortlist.store.sqlite import SqliteStore  # noqa: PLC0415
-
+            return PostgresStore(address, **options)
+        from shortlist.store.sqlite import SqliteStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "sqlalchemy":
+            raise
+        raise StoreTrouble(
+            "A store needs the package SQLAlchemy, which is not installed. Use: pip install SQLAlchemy"
+        ) from None
     path = _path(address)
     if not is_url and (shown(address) != address or _DSN.match(address) or _LIKE_ADDRESS.match(address)):
         _refuse_like_address(path)
-    return SqliteStore(path, must_exist=must_exist, read_only=read_only, clock=clock)
+    return SqliteStore(path, **options)
 
 
 def _path(address: str) -> Path:
