@@ -17,6 +17,7 @@ BLOCK = 1 << 14
 
 _FEW = 8  # up to this k, repeated argmax is faster than a partition on arrays that fit the cache
 _SMALL = 1 << 16
+_SOME = 1 << 12  # for fewer values a table does not pay
 
 
 def blocks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -88,21 +89,24 @@ def as_slice(indices: IntArray) -> slice | None:
 def places_in(edges: FloatArray, values: FloatArray) -> IntArray:
     """Return for each finite value how many of some sorted edges lie below it, as `np.searchsorted` does.
 
-    For very many values a table of evenly spaced numbers says where to begin, and few steps are left.
+    For many values a table of evenly spaced numbers says where to begin, and few steps are left.
     """
+    if len(values) < _SOME:
+        return edges.searchsorted(values)
     is_first = np.isfinite(edges)
     is_first[1:] &= edges[1:] > edges[:-1]  # edges may be equal, or infinite
     firsts = np.flatnonzero(is_first)
     own = edges[firsts]
-    if len(values) < _SMALL or len(own) < 2:
-        return np.searchsorted(edges, values)
-    scale = BLOCK / (own[-1] - own[0])
-    starts = np.searchsorted(own, own[0] + (np.arange(BLOCK + 1) - 1) / scale)  # one earlier: rounding
+    if len(own) < 2:
+        return edges.searchsorted(values)
+    size = min(BLOCK, len(values) // 2)
+    scale = size / (own[-1] - own[0])
+    starts = own.searchsorted(own[0] + (np.arange(size + 1) - 1) / scale)  # one earlier: rounding
     after, found = np.append(own, np.inf), np.empty(len(values), dtype=np.int64)
     counts = np.append(firsts, np.count_nonzero(edges < np.inf))
     for block in blocks(values.shape):
         some = values[block]
-        places = starts[np.clip((some - own[0]) * scale, 0, BLOCK).astype(np.int64)]
+        places = starts[np.clip((some - own[0]) * scale, 0, size).astype(np.int64)]
         while (is_above := after[places] < some).any():
             places += is_above
         found[block] = counts[places]

@@ -374,8 +374,8 @@ FAULTS = (
     Fault(
         "race: of very many arms, rounding puts some beyond their edge",
         "arrays.py",
-        "(np.arange(BLOCK + 1) - 1) / scale)",
-        "(np.arange(BLOCK + 1) + 1) / scale)",
+        "(np.arange(size + 1) - 1) / scale)",
+        "(np.arange(size + 1) + 1) / scale)",
     ),
     Fault(
         "race: infinite edges of very many arms are lost",
@@ -502,6 +502,12 @@ FAULTS = (
         "certificates/settled_pairs.py",
         "cuts[1:] - epsilon).min(axis=0)",
         "cuts[1:] - epsilon).max(axis=0)",
+    ),
+    Fault(
+        "settled: of very many outsiders, one that is settled speaks for all",
+        "certificates/settled_pairs.py",
+        "(evidence.log_below(hardest, cuts[:-1]) >= needed).all():",
+        "(evidence.log_below(hardest, cuts[:-1]) >= needed).any():",
     ),
     Fault(
         "settled: cuts end where an outsider still needs help",

@@ -222,8 +222,8 @@ FAULTS = (
     Fault(
         "calls: the larger ones come late",
         "session/call_plan.py",
-        "np.divmod(2 * turn * more[places] + k, 2 * k)",
-        "np.divmod(2 * turn * more[places], 2 * k)",
+        "np.divmod(2 * turn * more[places] + own_k, 2 * own_k)",
+        "np.divmod(2 * turn * more[places], 2 * own_k)",
     ),
     Fault(
         "calls: a part of a large ticket is not found",

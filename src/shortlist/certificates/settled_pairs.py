@@ -72,6 +72,9 @@ def open_outsiders(evidence: Evidence, incumbents: IntArray, epsilon: float) -> 
     if len(outsiders) <= _FEW:
         is_open[outsiders] = (evidence.log_below(outsiders, cuts[:-1]) < needed).any(axis=1)
         return is_open
+    hardest = evidence.highest(outsiders)
+    if len(hardest) <= _FEW and (evidence.log_below(hardest, cuts[:-1]) >= needed).all():
+        return is_open
     for place in _SPREAD_OUT:  # most of very many arms are seen to be open at one of the first
         is_short = evidence.log_below(outsiders, cuts[[place]])[:, 0] < needed[place]
         is_open[outsiders[is_short]] = True

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, order_of
+from shortlist.arrays import BoolArray, FloatArray, IntArray, as_slice, order_of
 from shortlist.checks import whole_number
 from shortlist.measure import Calls, pooled
 from shortlist.problem import Problem
@@ -144,7 +144,8 @@ class CallPlan:
             return numbers
         if len(numbers) < _FEW * self.n_calls:
             return np.searchsorted(self.ends, numbers, side="right")
-        return self._places[numbers]
+        section = as_slice(numbers)
+        return self._places[numbers if section is None else section]
 
     @cached_property
     def _places(self) -> IntArray:
@@ -156,7 +157,8 @@ class CallPlan:
         if self.ends is None or len(numbers) < _FEW * self.n_calls:
             arms, counts, first_pulls = self._pulls_of(self.places(numbers), numbers)
         else:
-            arms, counts, first_pulls = (column[numbers] for column in self._columns)
+            some = numbers if (section := as_slice(numbers)) is None else section
+            arms, counts, first_pulls = (column[some] for column in self._columns)
         return CallTickets(of.problem, of.round, arms, counts, first_pulls, of.always_vary, self, numbers)
 
     def _pulls_of(self, places: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -225,8 +227,9 @@ class CallPlan:
             found: IntArray = self.cuts[self._first_cuts[places] + turn] - self.tickets.first_pulls[places]
             return found
         if self.is_interleaved:  # turn * counts / k, rounded half to even: larger calls are not early or late
-            k, (each, more) = self.n_by_ticket[places], self._per_call
-            whole, rest = np.divmod(2 * turn * more[places] + k, 2 * k)
+            k, (each, more) = self.n_by_ticket, self._per_call
+            own_k = k[0] if (k == k[0]).all() else k[places]  # dividing by one number is much faster
+            whole, rest = np.divmod(2 * turn * more[places] + own_k, 2 * own_k)
             starts: IntArray = turn * each[places] + whole
             starts -= (rest == 0) & (starts % 2 == 1)
             return starts
@@ -282,6 +285,9 @@ class CallPlan:
         """Yield ranges of the blocks, in order, that contain a wanted call and no barred one."""
         within = self.all_blocks if within is None else within
         if not within:
+            return
+        if is_wanted.all() and not (is_barred is not None and is_barred.any()):
+            yield within
             return
         first, stop = self.bounds(within)
         numbers, starts = self.numbers(first, stop), np.arange(0, stop - first, self.together)

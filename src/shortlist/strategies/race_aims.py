@@ -5,12 +5,12 @@ much the incumbents clear it; a few dozen choices are compared by the pulls they
 the correctness of the result, only how soon it is found.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, all_but, largest, order_of, places_in
-from shortlist.certificates.cut import least_deviation
 from shortlist.strategies.race_course import DISCOUNTS, Rungs
 
 N_PLACES = 12  # candidate cuts, from just below the best outsider to nearly epsilon above incumbents
@@ -41,7 +41,7 @@ class Arms(NamedTuple):
         if len(self.gaps) <= most:
             return self
         order = order_of(-urgency)
-        starts = np.unique(np.geomspace(1, len(order), most, endpoint=False).astype(np.int64)) - 1
+        starts = _representatives(len(order), most)
         picked = order[starts]
         return Arms(self.gaps[picked], self.rungs[picked], np.add.reduceat(self.unit[order], starts))
 
@@ -49,6 +49,14 @@ class Arms(NamedTuple):
         """Return the cost of climbing from the current to the wanted rungs, on the last axis."""
         found: FloatArray = (ladder.information[wanted] - ladder.information[self.rungs]) @ self.unit
         return found
+
+
+@lru_cache(maxsize=1024)
+def _representatives(n: int, most: int) -> IntArray:
+    """Return the positions, in order of urgency, of arms that represent n arms."""
+    starts = np.unique(np.geomspace(1, n, most, endpoint=False).astype(np.int64)) - 1
+    starts.flags.writeable = False
+    return starts
 
 
 def _sample(urgency: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -65,35 +73,37 @@ def aims(ladder: Rungs, incumbents: Arms, outsiders: Arms) -> tuple[IntArray, Fl
     few_in = incumbents.few(MOST_INCUMBENTS, -incumbents.gaps)
     few_out = outsiders.few(MOST_OUTSIDERS, outsiders.gaps)
     places = np.linspace(float(few_out.gaps.max()) - 0.3, float(few_in.gaps.min()) + 0.9, N_PLACES)
-    cuts, discounts = np.repeat(places, len(DISCOUNTS)), np.tile(np.arange(len(DISCOUNTS)), N_PLACES)
-    wanted_in = _incumbents_aims(ladder, few_in, cuts, discounts)
+    choices = np.array([_incumbents_aims(ladder, few_in, places, d) for d in range(len(DISCOUNTS))])
+    is_new = np.ones(choices.shape[:2], dtype=np.bool_)  # some discounts make no difference
+    is_new[1:] = (choices[1:] != choices[:-1]).any(axis=2)
+    of_place, discounts = np.nonzero(is_new.T)
+    cuts, wanted_in = places[of_place], choices[discounts, of_place]
     thresholds = _outsiders_thresholds(ladder, few_in.gaps, wanted_in, cuts)
     wanted_out = _outsiders_aims(few_out, thresholds)
     best = int(np.argmin(few_in.cost(ladder, wanted_in) + few_out.cost(ladder, wanted_out)))
-    chosen_in = _incumbents_aims(ladder, incumbents, cuts[[best]], discounts[[best]])[0]
+    chosen_in = _incumbents_aims(ladder, incumbents, cuts[[best]], int(discounts[best]))[0]
     return chosen_in, thresholds[best]
 
 
-def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discounts: IntArray) -> IntArray:
+def _incumbents_aims(ladder: Rungs, arms: Arms, cuts: FloatArray, discount: int) -> IntArray:
     """Return the rungs at which incumbents would clear the cuts; the highest rung where none is enough."""
-    cleared = arms.gaps - (cuts[:, None] - 1.0)
-    wanted = np.empty(cleared.shape, dtype=np.int64)
-    for discount in np.unique(discounts).tolist():
-        is_one = discounts == discount
-        wanted[is_one] = np.searchsorted(-ladder.clearances[:, discount], -cleared[is_one])
-    found: IntArray = np.clip(wanted, arms.rungs, len(ladder.information) - 1)
-    return found
+    missing = cuts[:, None] - 1.0 - arms.gaps
+    wanted = (-ladder.clearances[:, discount]).searchsorted(missing)
+    return np.minimum(np.maximum(wanted, arms.rungs), len(ladder.information) - 1)
 
 
 def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cuts: FloatArray) -> FloatArray:
     """Return, by choice and rung, the gap up to which outsiders would be settled."""
     around = cuts[:, None] + AROUND
-    information = ladder.information[wanted][:, :, None]
-    deviations = gaps[:, None] - (around[:, None, :] - 1.0)
-    logs = np.log(2) - 0.5 * np.log1p(information / ladder.prior_above)
-    logs = logs + (information * deviations) ** 2 / (2 * (information + ladder.prior_above))  # approximately
-    above = np.where(deviations >= least_deviation(information), logs, -np.inf).min(axis=1)
-    places = ladder.places(above[:, 1:] - ladder.prices.above)
+    # Axes: incumbents, choices, cuts around the choice's own.
+    information, spread, least, start = ladder.for_estimates[:, wanted.T, None]
+    deviations = gaps[:, None, None] - (around[:, 1:] - 1.0)
+    logs = information * deviations
+    logs *= logs
+    logs /= spread
+    logs += start
+    logs[deviations < least] = -np.inf
+    places = ladder.places(logs.min(axis=0) - ladder.prices.above)
     is_first = np.ones(places.shape, dtype=np.bool_)
     is_first[:, 1:] = places[:, 1:] != places[:, :-1]  # of equal ones, the lowest cut is the one that counts
     of_choice, at = np.nonzero(is_first)
@@ -105,7 +115,7 @@ def _outsiders_thresholds(ladder: Rungs, gaps: FloatArray, wanted: IntArray, cut
 
 def _outsiders_aims(arms: Arms, thresholds: FloatArray) -> IntArray:
     """Return, by choice, the rungs at which outsiders would be settled; the highest where none is enough."""
-    wanted = np.array([np.searchsorted(row, arms.gaps) for row in thresholds])
+    wanted: IntArray = np.array([row.searchsorted(arms.gaps) for row in thresholds])
     found: IntArray = np.clip(wanted, arms.rungs, thresholds.shape[1] - 1)
     return found
 

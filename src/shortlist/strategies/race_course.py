@@ -9,7 +9,14 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray, places_in
 from shortlist.certificates.bounded import BoundedEvidence
-from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices, deviation_for, log_evidence
+from shortlist.certificates.cut import (
+    PRIOR_ABOVE,
+    PRIOR_BELOW,
+    Prices,
+    deviation_for,
+    least_deviation,
+    log_evidence,
+)
 from shortlist.problem import Problem, countable, whole_pulls
 from shortlist.strategies import wnelim
 
@@ -20,6 +27,7 @@ BEYOND = 40  # rungs beyond the top, for the few arms that many others are compa
 EXCESS = 0.2  # the share of all pulls that may be spent on them
 N_PRICES = 48  # evidence needed below a cut is rounded up to one of this many values
 DISCOUNTS = (0.0, 0.25, 0.5, 0.75)  # the fraction of what products save that incumbents may rely on
+PER_ARM, LARGE_TABLE = 16, 1 << 20  # a table has at most so many entries per arm, or in all if that is less
 N_CUTS = 33  # grid of cuts; between two of them evidence is taken at the worse end
 
 
@@ -59,6 +67,17 @@ class Rungs:
     def furthest(self) -> FloatArray:
         """By rung: how far below a cut an arm's mean must lie if it needs all the evidence there is."""
         return self.reaches[:, -2].copy()
+
+    @cached_property
+    def for_estimates(self) -> FloatArray:
+        """What approximate evidence above a cut takes, a row each, by rung.
+
+        The rows: the information, by what the squared deviation is divided, the smallest deviation that
+        counts, and the logarithm where the deviation is 0.
+        """
+        spread = 2 * (self.information + self.prior_above)
+        start = np.log(2) - 0.5 * np.log1p(self.information / self.prior_above)
+        return np.array([self.information, spread, least_deviation(self.information), start])
 
     @cached_property
     def by_target(self) -> FloatArray:
@@ -145,9 +164,10 @@ class Course:
     @cached_property
     def table(self) -> "Table | None":
         """What `pulls` and `reached` return, if all arms have the same unit and there are many arms."""
-        unit = float(self.unit[0])
+        unit, n = float(self.unit[0]), self.problem.n
         most = self.rungs.information[-1] * unit + 2
-        if self.evidence is not None or most > self.problem.n or (self.unit != unit).any():
+        is_large = most > max(n, min(LARGE_TABLE, PER_ARM * n))
+        if self.evidence is not None or is_large or (self.unit != unit).any():
             return None
         return Table(
             _pulls(self.rungs.information, unit),
