@@ -40,7 +40,7 @@ def select(pull, n, m, epsilon, delta, scale, batch=25):
             low[arm], high[arm] = mean - width, mean + width
 
         # The m arms that look best are inside. Suppose that all intervals hold, and an arm inside is more
-        # than epsilon worse than the m-th best. Then a true best arm is outside, and beats it by more than
+        # than epsilon worse than the m-th best. Then one of the m best is outside, and beats it by more than
         # epsilon. So the answer is right once no arm outside can beat an arm inside by more than epsilon.
         ranked = sorted(range(n), key=lambda arm: -sums[arm] / pulls[arm])
         inside, outside = ranked[:m], ranked[m:]
