@@ -2,7 +2,7 @@
 
 Run it:  python examples/00_whole_idea.py [seed]
 
-Shortlist does the same with sharper bounds, arms that differ in noise, workers, and a log of everything.
+Shortlist does the same with sharper bounds. It adds unequal noise, workers, and a log of all events.
 """
 
 import math
@@ -14,15 +14,15 @@ def half_width(pulls, round_number, n, delta, scale):
     """Return how far the mean of `pulls` rewards may be off, to either side.
 
     Independent rewards with this scale satisfy P(mean off by w or more) <= 2 exp(-pulls w^2 / (2 scale^2)).
-    Round r of each of n arms may be wrong with probability delta / (n r (r + 1)). As 1/2 + 1/6 + 1/12 + ...
-    = 1, all intervals of all arms in all rounds hold together with probability 1 - delta or more.
+    The interval of one arm in round r may fail with probability delta / (n r (r + 1)). Because 1/2 + 1/6 +
+    1/12 + ... = 1, all intervals of all arms in all rounds hold together with probability 1 - delta or more.
     """
     share = delta / (n * round_number * (round_number + 1))
     return scale * math.sqrt(2 * math.log(2 / share) / pulls)
 
 
 def select(pull, n, m, epsilon, delta, scale, batch=25):
-    """Return m arms and how many pulls it took.
+    """Return m arms, and the number of pulls that it took to find them.
 
     With probability 1 - delta or more, none of these m is more than epsilon worse than the true m-th best.
     """
@@ -39,9 +39,9 @@ def select(pull, n, m, epsilon, delta, scale, batch=25):
             mean, width = sums[arm] / pulls[arm], half_width(pulls[arm], round_number, n, delta, scale)
             low[arm], high[arm] = mean - width, mean + width
 
-        # The m arms that look best are in. Suppose all intervals hold, and an arm that is in is more than
-        # epsilon worse than the m-th best. Then one of the true m best is out, and beats it by more than
-        # epsilon. So the answer is right once no arm that is out can do that to an arm that is in.
+        # The m arms that look best are inside. Suppose that all intervals hold, and an arm inside is more
+        # than epsilon worse than the m-th best. Then one of the m best is outside, and beats it by more than
+        # epsilon. So the answer is right once no arm outside can beat an arm inside by more than epsilon.
         ranked = sorted(range(n), key=lambda arm: -sums[arm] / pulls[arm])
         inside, outside = ranked[:m], ranked[m:]
         weakest, strongest = min(low[arm] for arm in inside), max(high[arm] for arm in outside)

@@ -3,15 +3,18 @@
     python examples/flow_line.py --size 128 --seeds 20 --output flow-line.json
     python examples/flow_line.py --size 10 --cpu
 
-Jobs pass three stations with integer service rates s1 + s2 + s3 = R and buffers b2 + b3 = R (`--size`), all
-at least 1. Service times are exponential, jobs never run out before station 1, and a job that finds no place
-ahead blocks its station; b2 and b3 include the place in service. A reward is the average time between the
-departures of jobs 2,001 to 2,050, to be minimised. The exact throughput of a design follows from a Markov
-chain, so the answer can be checked.
+Jobs pass three stations. The service rates s1 + s2 + s3 = R and the buffers b2 + b3 = R (`--size`) are
+integers, all at least 1. b2 and b3 include the place in service. Service times are exponential. There is
+always a job waiting for station 1. If a finished job finds no free place at the next station, it blocks its
+own station.
 
-With CuPy, one thread on the GPU simulates each replication, and only means and sample variances leave it.
-Without, NumPy does the same from the same random numbers: R = 20 (3,249 designs) takes some seconds on a CPU,
-R = 50 (57,624) a minute, and R = 128 (1,016,127) a quarter of an hour.
+A reward is the average time between the departures of jobs 2,001 to 2,050, and is minimised. A Markov chain
+gives the exact throughput of a design, so the answer can be checked.
+
+With CuPy, one GPU thread simulates each replication, and only means and sample variances leave the GPU.
+Without CuPy, NumPy runs the same simulation on the CPU, from the same random numbers. R = 20 (3,249
+designs) then takes some seconds, R = 50 (57,624 designs) a minute, and R = 128 (1,016,127 designs) a
+quarter of an hour.
 """
 
 import argparse
@@ -46,9 +49,9 @@ def designs(size: int) -> Any:
 def throughput(design: Any) -> float:
     """Return the exact throughput of a design: the rate of station 3 times the probability that it is busy.
 
-    In state (i, j), i jobs have left station 1's service but not station 2's, and j jobs have left that but
-    not station 3's. With i = b2 + 1 station 1 is blocked. With j = b3 + 1 station 2 is, and has one place
-    fewer.
+    In state (i, j), i jobs have left the service of station 1 but not of station 2, and j jobs have left
+    the service of station 2 but not of station 3. If i = b2 + 1, station 1 is blocked. If j = b3 + 1,
+    station 2 is blocked, and has one place fewer.
     """
     s1, s2, s3, b2, b3 = (int(number) for number in design)
     states = [(i, j) for i in range(b2 + 2) for j in range(b3 + 2) if (i, j) != (b2 + 1, b3 + 1)]
@@ -91,9 +94,10 @@ def mixed(states: Any) -> Any:
 
 
 def service_times(numbers: Any, means: Any) -> Any:
-    """Return the service times of a job at three stations, from 21 bits of a number each.
+    """Return the service times of a job at three stations, each from 21 bits of a number.
 
-    That makes their mean too small by 2e-7 of it, which is far below every epsilon of interest.
+    The finite number of bits makes the mean too small by a factor of 1 - 2e-7. This error is far below every
+    epsilon of interest.
     """
     bits = np.stack([numbers, numbers >> np.uint64(21), numbers >> np.uint64(42)]) & np.uint64(0x1FFFFF)
     return means * -np.log((bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-21))
@@ -103,7 +107,7 @@ def service_times(numbers: Any, means: Any) -> Any:
 
 
 class OnCpu:
-    """Simulations by NumPy, some thousand replications at a time."""
+    """Simulations by NumPy, some thousands of replications at a time."""
 
     chunk = 4096  # a power of two
 
@@ -122,16 +126,16 @@ class OnCpu:
         return sl.Summary(counts, means, squares / (counts - 1))
 
     def replications(self, arms: Any, counts: Any, key: np.uint64) -> Any:
-        """Return the reward of every replication, those of an arm in a row."""
+        """Return the reward of every replication; rewards of the same arm are adjacent."""
         each = self.every[np.repeat(arms, counts)]
         first = range(0, len(each), self.chunk)
         return np.concatenate([self._chunk(each[at : at + self.chunk], at, key) for at in first])
 
     def _chunk(self, each: Any, number: int, key: np.uint64) -> Any:
-        """Return rewards of replications, the first of which has a number.
+        """Return the rewards of some replications; `number` is the number of the first.
 
-        Stations 2 and 3 each remember when the last 2^k jobs left, on a ring. Its width is a power of two as
-        well, so going back b jobs is a subtraction and a mask.
+        For stations 2 and 3, a ring buffer holds the times at which the last 2^k jobs left. The width is a
+        power of two as well, so going back b jobs takes a subtraction and a mask.
         """
         n, width = len(each), 1 << (len(each) - 1).bit_length()
         each = np.resize(each, (width, 5))
@@ -254,7 +258,7 @@ class OnGpu:
         return sl.Summary(counts, means, variances)
 
     def replications(self, arms: Any, counts: Any, key: np.uint64) -> Any:
-        """Return the reward of every replication, those of an arm in a row, and where each arm's end."""
+        """Return the reward of every replication, arm by arm, and the position where each arm ends."""
         cupy, threads = self.cupy, 64 if self.size <= 192 else 32  # 48 KB of shared memory are enough
         ends = cupy.asarray(np.cumsum(counts, dtype=np.int64))
         total = int(counts.sum())
@@ -266,7 +270,7 @@ class OnGpu:
 
 
 def largest_difference(every: Any, on_gpu: OnGpu) -> float:
-    """Return by how much rewards from GPU and CPU differ at most, on some designs, with the same numbers."""
+    """Return the largest relative difference between GPU and CPU rewards of some designs."""
     arms = np.unique(np.linspace(0, len(every) - 1, 50).astype(int))
     counts, key = 1 + np.arange(len(arms)) % 7, np.uint64(20261118)
     here = OnCpu(every).replications(arms, counts, key)
@@ -300,7 +304,7 @@ def run(every: Any, problem: sl.Problem, simulation: Any, seed: int) -> tuple[sl
 
 
 def simulation_of(every: Any, *, on_cpu: bool) -> tuple[OnCpu | OnGpu, str]:
-    """Return a simulation on the GPU, if there is one, and what it runs on."""
+    """Return a simulation, on the GPU if there is one, and the name of its device."""
     if not on_cpu:
         try:
             simulation = OnGpu(every)
@@ -313,7 +317,7 @@ def simulation_of(every: Any, *, on_cpu: bool) -> tuple[OnCpu | OnGpu, str]:
 
 
 def rounded_down(number: float) -> float:
-    """Return a number with three digits."""
+    """Return a number rounded down to three digits."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
     return float(f"{math.floor(number / unit) * unit:.2e}")
 

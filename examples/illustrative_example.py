@@ -1,10 +1,10 @@
 """The paper's illustrative example: a factor k that becomes ln k, as tables and a figure.
 
-Zhou and Tian (AISTATS 2022, Section 5.2) pick m = 2^k of n = 2^(k^2) arms, a few noisy, the others very
-quiet. Their V-MedElim should need of the order of ln(k)^2 / epsilon^2 pulls, where weighted naive elimination
-(WNElim) and median elimination (MedElim) need k ln(k) / epsilon^2. This script shows those orders, the
-factors k and ln k by themselves, and the guaranteed worst cases with all constants. It needs only the number
-of arms of each variance, so 2^144 arms take no longer than 16.
+Zhou and Tian (AISTATS 2022, Section 5.2) select m = 2^k of n = 2^(k^2) arms. A few arms are noisy, and the
+others are very quiet. Their V-MedElim should need of the order of ln(k)^2 / epsilon^2 pulls. Weighted naive
+elimination (WNElim) and median elimination (MedElim) need k ln(k) / epsilon^2. This script shows these
+orders, the factors k and ln k by themselves, and the guaranteed worst cases with all constants. It needs
+only the number of arms of each variance, so 2^144 arms take no longer than 16 arms.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def tables() -> str:
 
 
 def columns(heads: str, rows: Sequence[Sequence[object]]) -> str:
-    """Return rows of words and numbers under their heads."""
+    """Return a table: rows of words and numbers under column heads."""
     cells = [[f"{x:,.2f}" if isinstance(x, float) else str(x) for x in one] for one in [heads.split(), *rows]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "".join("  ".join(map(str.rjust, line, widths)) + "\n" for line in cells).replace("nan", "  -")

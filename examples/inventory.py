@@ -1,12 +1,12 @@
-"""When to reorder, and how much? The ten cheapest of 1,600 ways to run a warehouse, from Python.
+"""When to reorder, and how much? This example finds the ten cheapest of 1,600 policies.
 
     python examples/inventory.py                 some seconds
     python examples/inventory.py --epsilon 2     less precise and cheaper
 
-Demand is Poisson with mean 25 in each of 30 periods. Whenever stock is below s it is filled up to S, at a
-cost of 32 plus 3 per unit. A unit in stock costs 1 per period, a unit owed to a customer 5 (Koenig and Law
-1985). An arm is a pair (s, S); a pull is the average cost of 30 simulated periods. Its noise is unknown. One
-function simulates thousands of pulls at once.
+Demand is Poisson with mean 25 in each of 30 periods. Whenever stock is below s, it is filled up to S, at a
+cost of 32 plus 3 per unit. A unit in stock costs 1 per period, and a unit owed to a customer costs 5
+(Koenig and Law 1985). An arm is a pair (s, S), and a pull gives the average cost of 30 simulated periods.
+The noise is unknown. One call of the function `costs` simulates thousands of pulls.
 """
 
 import argparse
@@ -24,7 +24,7 @@ NAMES = [f"({s},{S})" for s, S in zip(REORDER, LEVEL, strict=True)]
 
 
 def costs(arms: Whole, counts: Whole, rng: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Return, for each arm listed, the average costs of as many simulations as its count says."""
+    """Return a list for each arm: the average costs of `counts` simulations of this arm."""
     each = np.repeat(arms, counts)  # one entry for each pull
     reorder, level = REORDER[each], LEVEL[each]
     stock, spent = level, np.zeros(len(each))

@@ -1,15 +1,16 @@
-"""Which of 52 models win most often? All answer the same 805 instructions, and every score costs a call.
+"""Which of 52 models win most often? All answer the same 805 instructions. Every score costs a call.
 
     python examples/leaderboard.py               a few seconds, offline
     python examples/leaderboard.py --seed 1      the instructions in another random order
 
-The scores in alpaca-eval-2.csv.gz are from the AlpacaEval 2 leaderboard (tatsu-lab/alpaca_eval): a line for
-each instruction, a column for each model, and in it the probability, between 0 and 1, that a judge prefers
-the model's answer to that of gpt4_1106_preview. Here they are looked up. In a real evaluation, `measure`
-would ask the model and the judge, and every call would cost money.
+The scores in alpaca-eval-2.csv.gz are from the AlpacaEval 2 leaderboard (tatsu-lab/alpaca_eval). The file
+has a line for each instruction and a column for each model. A score is the probability, between 0 and 1,
+that a judge prefers the model's answer to the answer of gpt4_1106_preview. In this example, `measure` looks
+the scores up. In a real evaluation, `measure` would ask the model and the judge, and every call would cost
+money.
 
-Two questions are asked: the best model to within 0.05, and the 5 best to within 0.02. How many of the 41,860
-calls are needed?
+The example asks two questions: which model is the best, to within 0.05, and which are the 5 best, to within
+0.02? How many of the 41,860 calls do the answers need?
 """
 
 import argparse
@@ -23,7 +24,7 @@ SCORES = Path(__file__).with_name("alpaca-eval-2.csv.gz")
 
 
 class Leaderboard:
-    """Answers like a service that is paid by the call."""
+    """A stand-in for a service that charges for each call."""
 
     def __init__(self, path: Path = SCORES) -> None:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
@@ -51,7 +52,7 @@ def bar(label: str, calls: int, whole: int) -> str:
 
 
 def main() -> None:
-    """Ask both questions, and print the answers with what they cost."""
+    """Ask both questions, and print the answers and their costs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0, help="determines the order of the instructions")
     seed = parser.parse_args().seed

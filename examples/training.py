@@ -1,8 +1,8 @@
-"""Train a small model with one of twelve settings, a fresh seed each time; used by training.toml.
+"""Train a small model with one of twelve settings, with a new seed each time. training.toml uses this file.
 
-A linear model of 20 weights is fitted by stochastic gradient descent to 1,024 samples, each seen once. Its
-loss is the mean squared error on fresh validation samples. A setting is a learning rate and a batch size.
-The true expected loss of every setting follows from a recursion. To print it:
+Stochastic gradient descent fits a linear model with 20 weights to 1,024 samples, and uses each sample once.
+The loss is the mean squared error on fresh validation samples. A setting is a learning rate and a batch
+size. A recursion gives the true expected loss of every setting. To print these losses:
 
     python examples/training.py
 """
@@ -26,7 +26,7 @@ def measure(arm: int, count: int, rng: np.random.Generator) -> list[float]:
 def train(rate: float, batch: int, rng: np.random.Generator) -> float:
     """Return the validation loss after one training run.
 
-    It has six decimals: the last bits of sums of products differ between processors.
+    The loss is rounded to six decimals, because the last bits of sums of products differ between processors.
     """
     truth = rng.normal(size=WEIGHTS)
     weights = np.zeros(WEIGHTS)
@@ -38,13 +38,13 @@ def train(rate: float, batch: int, rng: np.random.Generator) -> float:
 
 
 def samples(truth: Numbers, count: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
-    """Return inputs, and targets that are linear in them but for noise of variance 1."""
+    """Return inputs and targets; a target is a linear function of the inputs, plus noise of variance 1."""
     inputs = rng.normal(size=(count, WEIGHTS))
     return inputs, inputs @ truth + rng.normal(size=count)
 
 
 def expected_loss(rate: float, batch: int) -> float:
-    """Return the true mean of `train`: with Gaussian inputs each step shrinks the error by a known factor."""
+    """Return the true mean of `train`: with Gaussian inputs, the error follows a known recursion."""
     squared_error = float(WEIGHTS)
     for _ in range(SAMPLES // batch):
         factor = 1 - 2 * rate + rate**2 * (1 + (WEIGHTS + 1) / batch)

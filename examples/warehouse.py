@@ -3,12 +3,13 @@
     python examples/warehouse.py                 compares with separate random numbers
     shortlist run examples/policies.toml         the same question as a problem file
 
-Demand is Poisson with mean 25 in each of 30 periods. Whenever stock is below s it is filled up to S, at a
-cost of 32 plus 3 per unit. A unit in stock costs 1 per period, a unit owed to a customer 5 (Koenig and Law
-1985). An arm is a pair (s, S), and a pull is the average cost of 30 simulated periods.
+Demand is Poisson with mean 25 in each of 30 periods. Whenever stock is below s, it is filled up to S, at a
+cost of 32 plus 3 per unit. A unit in stock costs 1 per period, and a unit owed to a customer costs 5
+(Koenig and Law 1985). An arm is a pair (s, S), and a pull gives the average cost of 30 simulated periods.
 
-The function gets the seeds of blocks, the same for all arms. A block in which much is sold is expensive under
-every policy, so the difference between two policies varies much less than the cost of either.
+The function `measure` receives the seeds of blocks, which are the same for all arms. A block with a large
+demand is expensive under every policy. The difference between two policies therefore varies much less than
+their costs.
 """
 
 from itertools import product
@@ -40,7 +41,7 @@ def measure(arm: int, blocks: list[int]) -> list[float]:
 
 
 def measure_apart(arm: int, blocks: list[int]) -> list[float]:
-    """Return costs as without common random numbers: every arm has demand of its own."""
+    """Return the cost in each block without common random numbers: every arm has its own demand."""
     return [cost(*POLICIES[arm], np.random.default_rng([seed, arm + 1])) for seed in blocks]
 
 
