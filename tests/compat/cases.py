@@ -2,7 +2,8 @@
 
 Version 0.1.0 made each run twice with seed 3: to its end, which gave the outcome in `0.1.0.json`, and with a
 budget of `part` of those pulls, which left the run in the SQLite file `0.1.0.db`. The PostgreSQL dump holds a
-copy of that file. None of these files may be written again: they show what users have.
+copy of that file. Version 0.2.0 did the same with one run of `t-cut-race`, whose rule has changed since. None
+of these files may be written again: they show what users have.
 """
 
 import json
@@ -72,6 +73,16 @@ CASES = {
     "piloted-race": Case(_unknown(), "race", part=0.4),
 }
 """By the name of the run in the store."""
+
+SQLITE_0_2, OUTCOMES_0_2 = HERE / "0.2.0.db", HERE / "0.2.0.json"
+
+
+def equal(_arms: Any, counts: Any, rng: np.random.Generator) -> list[FloatArray]:
+    return [rng.standard_normal(count) for count in counts.tolist()]
+
+
+LIMITS = Case(sl.Problem(1, 0.5, 0.1, n=100, rewards=sl.Gaussian()), "t-cut-race", sl.vectorised(equal))
+"""The run "limits" of version 0.2.0: of its 95 rounds, 83 were measured."""
 
 PROBLEM_FILES = ("bernoulli", "table", "command", "simulated")
 """Runs begun by the command line, by the name of the problem file and of the run."""

@@ -1,5 +1,6 @@
-"""Runs begun with version 0.1.0 go on, to the answer that 0.1.0 would have given, bit for bit."""
+"""Runs begun with an earlier version go on, to the answer that it would have given, bit for bit."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,8 +15,11 @@ from tests.compat.cases import (
     CASES,
     DUMP,
     FILES,
+    LIMITS,
+    OUTCOMES_0_2,
     PROBLEM_FILES,
     SQLITE,
+    SQLITE_0_2,
     answer,
     by_hand,
     outcome,
@@ -49,6 +53,15 @@ def test_every_run_resumes_to_its_answer(old_store: str) -> None:
             case.measure, case.problem, case.strategy, seed=3, store=old_store, name=name, **case.options
         )
         assert (name, outcome(result)) == (name, recorded()[name])
+
+
+def test_a_run_of_version_0_2_0_keeps_its_rule(tmp_path: Path) -> None:
+    store = str(shutil.copy(SQLITE_0_2, tmp_path / "runs.db"))
+    expected = json.loads(OUTCOMES_0_2.read_text(encoding="utf-8"))["limits"]
+    question = (LIMITS.measure, LIMITS.problem, LIMITS.strategy)
+    assert outcome(sl.select(*question, seed=3, store=store, name="limits")) == expected
+    anew = sl.select(*question, seed=3)
+    assert anew.n_rounds < expected["n_rounds"]
 
 
 def test_a_run_measured_by_hand_goes_on(old_store: str) -> None:

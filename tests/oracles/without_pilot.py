@@ -23,6 +23,8 @@ def log_evidence(k: int, ratio: float) -> float:
     for gain in (0.1, 1.0):
         shrunk = 1 + k * gain
         odds = shrunk if math.isinf(ratio) else (1 + ratio) / (1 + ratio / shrunk)
+        if k / 2 * math.log(odds) > 700:  # too large for a number
+            return math.inf
         total += (2 * odds ** (k / 2) - 1) / math.sqrt(shrunk) / 2
     return math.log(total)
 
@@ -59,22 +61,27 @@ def t_cut_race(problem: Problem) -> Plan:
     pulls, means, deviations = [0] * n, [0.0] * n, [0.0] * n
     high, low = [math.inf] * n, [-math.inf] * n
     counts = dict.fromkeys(range(n), max(6, fewest(upper)))
+    turn = 0
     while True:
+        turn += 1
         for arm, (mean, variance) in (yield counts).items():
-            count, total = counts[arm], pulls[arm] + counts[arm]
-            deviations[arm] += variance * (count - 1) + (mean - means[arm]) ** 2 * (
-                pulls[arm] * count / total
+            fresh, total = counts[arm], pulls[arm] + counts[arm]
+            deviations[arm] += variance * (fresh - 1) + (mean - means[arm]) ** 2 * (
+                pulls[arm] * fresh / total
             )
-            means[arm] += (mean - means[arm]) * (count / total)
+            means[arm] += (mean - means[arm]) * (fresh / total)
             pulls[arm] = total
             spread = deviations[arm] / total
             high[arm] = min(high[arm], means[arm] + math.sqrt(sufficient_ratio(total, upper) * spread))
             low[arm] = max(low[arm], means[arm] - math.sqrt(sufficient_ratio(total, lower) * spread))
-        inside = best(dict(enumerate(means)), m)
+        caution = min(max(turn / 40 - 1, 0), 1) * math.sqrt(2 * math.log(n))
+        errors = [math.sqrt(deviations[arm] / (pulls[arm] - 1) / pulls[arm]) for arm in range(n)]
+        inside = best({arm: means[arm] - caution * errors[arm] for arm in range(n)}, m)
         outside = set(range(n)) - inside
         if max(high[arm] for arm in outside) <= min(low[arm] for arm in inside) + epsilon:
             return inside
-        floor, ceiling = min(means[arm] for arm in inside), max(means[arm] for arm in outside)
+        floor = min(means[arm] for arm in inside)
+        ceiling = min(floor, max(means[arm] for arm in outside))
         cheapest = math.inf
         for share in (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99):
             cut = ceiling + share * (floor + epsilon - ceiling)
@@ -82,7 +89,8 @@ def t_cut_race(problem: Problem) -> Plan:
             for arm in range(n):
                 variance = deviations[arm] / (pulls[arm] - 1)
                 if arm in outside and high[arm] > cut:
-                    ends[arm] = max(needed(upper, variance, cut - means[arm]), 1.03 * pulls[arm])
+                    gap = cut - min(means[arm], floor)
+                    ends[arm] = max(needed(upper, variance, gap), 1.03 * pulls[arm])
                 if arm in inside and low[arm] < cut - epsilon:
                     ends[arm] = max(needed(lower, variance, means[arm] - cut + epsilon), 1.03 * pulls[arm])
             cost = sum(end - pulls[arm] for arm, end in ends.items())

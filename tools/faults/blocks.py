@@ -477,6 +477,24 @@ FAULTS = (
         "n_calls = _CALLS",
     ),
     Fault(
+        "limits: after many rounds lucky arms lead as before",
+        _LIMITS,
+        "caution = min(1.0, state.n_rounds / state.patience - 1.0)",
+        "caution = 0.0",
+    ),
+    Fault(
+        "limits: a lucky outsider is forecast to stay ahead",
+        _LIMITS,
+        "np.minimum(means, floor))",
+        "means)",
+    ),
+    Fault(
+        "limits: cuts are tried from a lucky outsider on",
+        _LIMITS,
+        "ceiling = min(floor, float(state.of_outsiders(state.means).max()))",
+        "ceiling = float(state.of_outsiders(state.means).max())",
+    ),
+    Fault(
         "limits: the union over the best forgotten",
         _LIMITS,
         "upper = math.log(problem.m / (UPPER * problem.delta))",

@@ -268,7 +268,7 @@ class RunState:
     def __init__(self, began: Began) -> None:
         self.began = began
         self.problem = began.problem
-        self.rules = strategy_for(began.strategy, self.problem)
+        self.rules = strategy_for(began.strategy, self.problem, began.version)
         self.state: Any = self.rules.init(self.problem.in_order(began.seed), ())
         self.worst_case_pulls = self.rules.worst_case_pulls(self.problem)
         self.settings: dict[str, Any] | None = None

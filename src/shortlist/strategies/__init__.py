@@ -32,7 +32,7 @@ from shortlist.strategies.racing import RACING
 from shortlist.strategies.rinott import RINOTT
 from shortlist.strategies.shared_items import SHARED_ITEMS
 from shortlist.strategies.single_stage import SINGLE_STAGE
-from shortlist.strategies.t_cut_race import T_CUT_RACE
+from shortlist.strategies.t_cut_race import T_CUT_RACE, T_CUT_RACE_0_2
 from shortlist.strategies.t_race import T_RACE
 from shortlist.strategies.top_two import TOP_TWO
 from shortlist.strategies.ugape import UGAPE
@@ -76,6 +76,7 @@ _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 _FOR_ITEMS = {strategy.name: strategy for strategy in (SHARED_ITEMS, PAIRED_RACE)}
 _FOR_CHANGING = {BLOCK_RACE.name: BLOCK_RACE}
 _FOR_UNKNOWN = {strategy.name: strategy for strategy in (*_UNKNOWN_ONLY, *map(with_pilot, _ALL))}
+_EARLIER = {(T_CUT_RACE.name, "0.2.0"): T_CUT_RACE_0_2}  # the version in which a run began
 _KINDS = (_BY_NAME, _FOR_ITEMS, _FOR_CHANGING, _FOR_UNKNOWN)
 
 
@@ -133,15 +134,20 @@ def strategy_named(name: str) -> Strategy[Any]:
     return _one(name, _BY_NAME)
 
 
-def strategy_for(name: str, problem: Problem) -> Strategy[Any]:
-    """Return the strategy with this name for a problem, whose variances may be known or unknown."""
+def strategy_for(name: str, problem: Problem, version: str | None = None) -> Strategy[Any]:
+    """Return the strategy with this name for a problem, whose variances may be known or unknown.
+
+    If `version` is given, return the strategy as it was in that version of Shortlist, in which a run began.
+    """
     if isinstance(name, OwnName):
         return name.rules
     if problem.items is not None:
         return _one(name, _FOR_ITEMS)
     if problem.is_bounded and isinstance(name, str) and name in _FOR_CHANGING:
         return _FOR_CHANGING[name]
-    return _one(name, _FOR_UNKNOWN) if not problem.knows_variances else strategy_named(name)
+    if not problem.knows_variances:
+        return _EARLIER.get((name, version or "")) or _one(name, _FOR_UNKNOWN)
+    return strategy_named(name)
 
 
 def _one(name: str, among: dict[str, Strategy[Any]]) -> Strategy[Any]:

@@ -23,13 +23,15 @@ outsiders: a thousand arms take hardly more pulls each than ten.
 One call of `tell`:
 
 1. `_pooled` updates means, deviations and limits. Limits never get wider.
-2. The m arms with the largest means are the *incumbents*. If all limits are apart, the run ends.
+2. The m arms with the largest means are the *incumbents*; after `PATIENCE` rounds, means of arms with few
+   pulls are lowered first. If all limits are apart, the run ends.
 3. `_aims` looks for the cut, between incumbents and outsiders, that all limits are expected to reach with the
    fewest pulls. The arms whose limits have not reached it go on.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +43,12 @@ from shortlist.problem import Problem
 from shortlist.strategies import lanes, pilot
 from shortlist.strategies.earlier_incumbents import remembered
 from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
-from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, refuse_added
+from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, Strategy, refuse_added
 
 UPPER = 0.7  # the share of delta for upper limits
 FIRST = 6  # pulls of the first batch, at least
 GROWTH = 0.06  # a batch is at least this share of the pulls before
+PATIENCE = 40  # rounds before means are lowered to choose incumbents; it takes as many more to do so in full
 SHARES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99])
 """Where cuts are tried, between the best outsider and the worst incumbent raised by epsilon."""
 
@@ -68,6 +71,10 @@ class Open:
         The batch awaited.
     earlier
         Sets of earlier incumbents, for which more may be certified than for the present ones.
+    n_rounds
+        The number of batches told.
+    patience
+        The number of rounds before means are lowered to choose incumbents.
     """
 
     problem: Problem
@@ -80,6 +87,8 @@ class Open:
     arms: IntArray
     counts: IntArray
     earlier: tuple[IntArray, ...] = ()
+    n_rounds: int = 0
+    patience: float = PATIENCE
 
     def of_outsiders(self, values: FloatArray) -> FloatArray:
         """Return values by arm, with minus infinity for the incumbents."""
@@ -134,7 +143,15 @@ def _pooled(state: Open, means: FloatArray, variances: FloatArray) -> Open:
     reaches = limits(state.problem, totals, deviations[arms])
     uppers[arms] = np.minimum(uppers[arms], pooled[arms] + reaches[0])
     lowers[arms] = np.maximum(lowers[arms], pooled[arms] - reaches[1])
-    return replace(state, pulls=pulls, means=pooled, deviations=deviations, uppers=uppers, lowers=lowers)
+    return replace(
+        state,
+        pulls=pulls,
+        means=pooled,
+        deviations=deviations,
+        uppers=uppers,
+        lowers=lowers,
+        n_rounds=state.n_rounds + 1,
+    )
 
 
 def limits(problem: Problem, pulls: IntArray, deviations: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -147,7 +164,7 @@ def limits(problem: Problem, pulls: IntArray, deviations: FloatArray) -> tuple[F
 
 def _decided(state: Open) -> Open | Ended:
     """Return the state with its next batch, or the end of the race."""
-    best = np.sort(largest(state.means, state.problem.m))
+    best = np.sort(largest(_lowered(state), state.problem.m))
     state = replace(state, incumbents=best, earlier=remembered(state.earlier, state.incumbents, best))
     uppers = state.of_outsiders(state.uppers)
     if uppers.max() <= state.lowers[state.incumbents].min() + state.problem.epsilon:
@@ -159,19 +176,35 @@ def _decided(state: Open) -> Open | Ended:
     return replace(state, arms=arms, counts=counts)
 
 
+def _lowered(state: Open) -> FloatArray:
+    """Return the means; after many rounds, less the lead that the luckiest of all arms would have.
+
+    If very many arms are equally good, some lucky arm with few pulls always has the largest mean. One after
+    the other would lead for a round, until more pulls show that it is no better than the others.
+    """
+    caution = min(1.0, state.n_rounds / state.patience - 1.0)
+    if caution <= 0:
+        return state.means
+    errors = np.sqrt(state.deviations / (state.pulls - 1) / state.pulls)
+    lowered: FloatArray = state.means - caution * math.sqrt(2 * math.log(state.problem.n)) * errors
+    return lowered
+
+
 def _aims(state: Open, uppers: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the arms that go on, and how many pulls they will probably need in all.
 
     Of all cuts that are tried, it is the one which the limits of all arms will probably reach with the lowest
     cost. `uppers` are the upper limits of outsiders; those that have reached all cuts are left out at once.
+    An outsider that looks better than an incumbent was lucky: it is taken to be as good as the incumbent.
     """
     problem, inside = state.problem, state.incumbents
-    floor, ceiling = float(state.means[inside].min()), float(state.of_outsiders(state.means).max())
+    floor = float(state.means[inside].min())
+    ceiling = min(floor, float(state.of_outsiders(state.means).max()))
     cuts = ceiling + SHARES * (floor + problem.epsilon - ceiling)
     is_doubtful = uppers > cuts[0]
     is_doubtful[inside] = True
     arms = np.flatnonzero(is_doubtful)
-    doubtful = _Doubtful.of(state, arms)
+    doubtful = _Doubtful.of(state, arms, floor)
     best, found = math.inf, (inside, np.zeros(len(inside)))
     for cut in cuts.tolist():
         places, ends = doubtful.needed(cut, cut - problem.epsilon)
@@ -194,11 +227,12 @@ class _Doubtful:
     thresholds: FloatArray
 
     @classmethod
-    def of(cls, state: Open, arms: IntArray) -> "_Doubtful":
+    def of(cls, state: Open, arms: IntArray, floor: float) -> "_Doubtful":
         upper, lower = thresholds(state.problem)
         is_inside = np.zeros(len(arms), dtype=np.bool_)
         is_inside[np.searchsorted(arms, state.incumbents)] = True
         pulls, means = state.pulls[arms], state.means[arms]
+        means = np.where(is_inside, means, np.minimum(means, floor))
         variances = state.deviations[arms] / np.maximum(pulls - 1, 1)
         limits = np.where(is_inside, state.lowers[arms], state.uppers[arms])
         return cls(is_inside, pulls, means, variances, limits, np.where(is_inside, lower, upper))
@@ -276,16 +310,22 @@ def guarantee(problem: Problem) -> Guarantee:
     )
 
 
-T_CUT_RACE = lanes.strategy(
-    "t-cut-race",
-    "For many arms: pulls those whose limits are not apart yet, without a pilot.",
-    "docs/theory.md, section 43",
-    init=init,
-    ask=ask,
-    tell=tell,
-    guarantee=guarantee,
-    worst_case_pulls=lambda _: None,
-    n_rounds=lambda _: None,
-    anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
-    needs_variances=True,
-)
+def _strategy(patience: float) -> Strategy[Any]:
+    return lanes.strategy(
+        "t-cut-race",
+        "For many arms: pulls those whose limits are not apart yet, without a pilot.",
+        "docs/theory.md, section 43",
+        init=lambda problem: replace(init(problem), patience=patience),
+        ask=ask,
+        tell=tell,
+        guarantee=guarantee,
+        worst_case_pulls=lambda _: None,
+        n_rounds=lambda _: None,
+        anytime=Anytime(certified, refuse_added, narrow),  # type: ignore[arg-type]
+        needs_variances=True,
+    )
+
+
+T_CUT_RACE = _strategy(PATIENCE)
+T_CUT_RACE_0_2 = _strategy(math.inf)
+"""The rule of version 0.2.0: the arms with the largest means are incumbents, however few pulls they have."""
