@@ -184,18 +184,38 @@ def test_of_many_arms_with_as_many_pulls_the_best_matters(kind: str) -> None:
     assert (evidence.log_below(few[1:], cuts).min(axis=0) >= evidence.log_below(kept, cuts).min(axis=0)).all()
 
 
-@pytest.mark.parametrize(("low", "is_any_open"), [(-5.0, False), (-4.0, True), (-2.6, True)])
-def test_very_many_outsiders_are_open_as_a_few_are(
-    low: float, is_any_open: bool, monkeypatch: pytest.MonkeyPatch
+def _of_many(kind: str, n: int, seed: int) -> tuple[Evidence, IntArray]:
+    """Return evidence about many arms, and the best arm; some arms have the same totals."""
+    rng = np.random.default_rng(seed)
+    shares, pulls = rng.beta(4, 4, n), rng.integers(1, 60, n)
+    best = int(np.argmax(shares))
+    pulls[best] = 600
+    sums = rng.binomial(pulls, shares).astype(float)
+    if kind == "normal":
+        return NormalEvidence(Prices.of(n, 1, 0.1), 10 * sums / pulls, pulls / 25.0), np.array([best])
+    if kind == "bounded":
+        return BoundedEvidence.of(n, 1, 0.1, 0.1).about(sums, pulls), np.array([best])
+    evidence = BoundedEvidence.of(n, 1, 0.1, 0.1, is_graded=True)
+    return evidence.about(sums, pulls, sums * rng.uniform(0.5, 1.0, n)), np.array([best])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["normal", "bounded", "graded"])
+def test_of_many_arms_the_same_are_settled_as_if_each_was_looked_at_everywhere(
+    kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng = np.random.default_rng(4)
-    means, information = rng.uniform(low, low + 1.0, 1000), rng.choice([1.0, 1.5, 2.0], 1000)
-    means[0], information[0] = 0.0, 20.0
-    evidence = NormalEvidence(Prices.of(1000, 1, 0.1), means, information)
-    found = open_outsiders(evidence, np.array([0]), 1.0)
-    assert found.any() == is_any_open
-    monkeypatch.setattr(settled_pairs, "_FEW", 10)
-    assert (found == open_outsiders(evidence, np.array([0]), 1.0)).all()
+    evidence, best = _of_many(kind, 400, seed)
+    monkeypatch.setattr(settled_pairs, "_FEW", 400)
+    monkeypatch.setattr(settled_pairs, "_GROUP", settled_pairs._N_FINE_CUTS)
+    smallest = smallest_epsilons(evidence, best)
+    epsilons = float(smallest[0]) * np.array([0.05, 0.3, 0.6, 0.9, 1.0, 1.1])
+    every = [open_outsiders(evidence, best, epsilon) for epsilon in epsilons]
+    monkeypatch.setattr(settled_pairs, "_FEW", 5)
+    monkeypatch.setattr(settled_pairs, "_GROUP", 3)
+    assert (smallest_epsilons(evidence, best) == smallest).all()
+    for epsilon, expected in zip(epsilons, every, strict=True):
+        assert (open_outsiders(evidence, best, epsilon) == expected).all()
+    assert every[0].sum() > every[2].sum() > 0 == every[5].sum()
 
 
 def test_evidence_of_arms_far_behind_is_not_lost_in_rounding() -> None:

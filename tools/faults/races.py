@@ -504,16 +504,34 @@ FAULTS = (
         "cuts[1:] - epsilon).max(axis=0)",
     ),
     Fault(
-        "settled: of very many outsiders, one that is settled speaks for all",
+        "settled: of many outsiders, cuts are skipped at which more is needed",
         "certificates/settled_pairs.py",
-        "(evidence.log_below(hardest, cuts[:-1]) >= needed).all():",
-        "(evidence.log_below(hardest, cuts[:-1]) >= needed).any():",
+        'np.searchsorted(most, logs, side="right"))',
+        'np.searchsorted(most, logs + 1.0, side="right"))',
+    ),
+    Fault(
+        "settled: of many outsiders, those that are open at the first cuts are forgotten",
+        "certificates/settled_pairs.py",
+        "        found.append(arms[is_short])\n        arms = arms[~is_short]",
+        "        arms = arms[~is_short]",
+    ),
+    Fault(
+        "settled: of many outsiders, the one that looks worst at first says where cuts end",
+        "certificates/settled_pairs.py",
+        "    return _need_of_help(evidence, arms, low)[1]\n\n\ndef _need",
+        "    return begin if begin > low else _need_of_help(evidence, arms, low)[1]\n\n\ndef _need",
+    ),
+    Fault(
+        "certified epsilon: of many outsiders, those that need help later are left out",
+        "certificates/settled_pairs.py",
+        "arms = arms[logs[:, -1] < 0]  # the others need no help at later cuts",
+        "arms = arms[logs[:, 0] >= 0]",
     ),
     Fault(
         "settled: cuts end where an outsider still needs help",
         "certificates/settled_pairs.py",
-        "    return _change(is_doubted, low, evidence.span[1])[1]",
-        "    return (low + evidence.span[1]) / 2",
+        "    return _need_of_help(evidence, arms, low)[1]\n\n\ndef _need",
+        "    return (low + evidence.span[1]) / 2\n\n\ndef _need",
     ),
     Fault(
         "settled: cuts begin above where incumbents are clear",
@@ -536,13 +554,13 @@ FAULTS = (
     Fault(
         "certified epsilon: evidence of outsiders at the upper end of a cell",
         "certificates/settled_pairs.py",
-        "evidence.log_below(outsiders, cuts[:-1]).min(axis=0)",
-        "evidence.log_below(outsiders, cuts[1:]).min(axis=0)",
+        "_least_below(evidence, outsiders, cuts[:-1])",
+        "_least_below(evidence, outsiders, cuts[1:])",
     ),
     Fault(
         "certified epsilon: the easiest outsider speaks for all",
         "certificates/settled_pairs.py",
-        "evidence.log_below(outsiders, cuts[:-1]).min(axis=0)",
+        "_least_below(evidence, outsiders, cuts[:-1])",
         "evidence.log_below(outsiders, cuts[:-1]).max(axis=0)",
     ),
     Fault(

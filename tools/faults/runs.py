@@ -484,12 +484,6 @@ FAULTS = (
         ":",
     ),
     Fault(
-        "certificates: of very many arms, a cut is not looked at",
-        "certificates/settled_pairs.py",
-        "for place in _SPREAD_OUT:",
-        "for place in _SPREAD_OUT[1:]:",
-    ),
-    Fault(
         "calls: those of another round are found by their numbers",
         "session/call_plan.py",
         "parts.plan is self",

@@ -19,10 +19,10 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but
 from shortlist.certificates.cut import Prices
 
 _N_CUTS = 49  # a grid of cuts, to see which outsiders are open
-_SPREAD_OUT = sorted(range(_N_CUTS - 1), key=lambda place: place * 29 % (_N_CUTS - 1))
-"""Their positions, such that the first few are far apart."""
-_FEW = 4096  # outsiders: all cuts are looked at together
+_FEW = 256  # outsiders: all cuts are looked at together
+_N_PROBES = 4  # cuts at which most of many open outsiders are seen to be open
 _N_FINE_CUTS = 241  # a finer one, for the smallest epsilon
+_GROUP = 8  # cuts that are looked at together
 _TIMES, _AT_A_TIME = 5, 25  # how often an interval is divided, and at how many points
 _HALVINGS = 20  # of the interval that contains the smallest epsilon
 
@@ -71,15 +71,31 @@ def open_outsiders(evidence: Evidence, incumbents: IntArray, epsilon: float) -> 
     needed = evidence.prices.still_needed(evidence.log_above(incumbents, cuts[1:] - epsilon).min(axis=0))
     if len(outsiders) <= _FEW:
         is_open[outsiders] = (evidence.log_below(outsiders, cuts[:-1]) < needed).any(axis=1)
-        return is_open
-    hardest = evidence.highest(outsiders)
-    if len(hardest) <= _FEW and (evidence.log_below(hardest, cuts[:-1]) >= needed).all():
-        return is_open
-    for place in _SPREAD_OUT:  # most of very many arms are seen to be open at one of the first
-        is_short = evidence.log_below(outsiders, cuts[[place]])[:, 0] < needed[place]
-        is_open[outsiders[is_short]] = True
-        outsiders = outsiders[~is_short]
+    else:
+        is_open[_short_of(evidence, outsiders, cuts[:-1], needed)] = True
     return is_open
+
+
+def _short_of(evidence: Evidence, arms: IntArray, cuts: FloatArray, needed: FloatArray) -> IntArray:
+    """Return those of many arms that lack the evidence needed below some of the rising cuts.
+
+    What an arm has at one cut, it has at all later ones. So it is looked at next where more than that is
+    needed: few cuts per arm are enough.
+    """
+    found = []
+    for place in np.linspace(0, len(cuts) - 1, _N_PROBES + 2).astype(np.int64)[1:-1]:
+        is_short = evidence.log_below(arms, cuts[[place]])[:, 0] < needed[place]
+        found.append(arms[is_short])
+        arms = arms[~is_short]
+    most, places = np.maximum.accumulate(needed), np.zeros(len(arms), dtype=np.int64)
+    while len(arms):
+        logs = evidence.log_below(arms, cuts[places, None])[:, 0]
+        is_short = logs < needed[places]
+        found.append(arms[is_short])
+        places = np.maximum(places + 1, np.searchsorted(most, logs, side="right"))
+        is_left = ~is_short & (places < len(cuts))
+        arms, places = arms[is_left], places[is_left]
+    return np.concatenate(found)
 
 
 def smallest_epsilons(evidence: Evidence, incumbents: IntArray) -> FloatArray:
@@ -104,7 +120,7 @@ def smallest_epsilons(evidence: Evidence, incumbents: IntArray) -> FloatArray:
     outsiders = outsiders[evidence.log_below(outsiders, np.array([low]))[:, 0] < 0]
     if len(outsiders):
         cuts = np.linspace(low, _end_of_doubt(evidence, outsiders, low), _N_FINE_CUTS)
-        needed = evidence.prices.still_needed(evidence.log_below(outsiders, cuts[:-1]).min(axis=0))
+        needed = evidence.prices.still_needed(_least_below(evidence, outsiders, cuts[:-1]))
         found[~is_unknown] = _least_shifts(evidence, known, cuts, needed)
     return found
 
@@ -132,13 +148,36 @@ def _others(evidence: Evidence, incumbents: IntArray) -> IntArray:
 
 
 def _end_of_doubt(evidence: Evidence, outsiders: IntArray, low: float) -> float:
-    """Return a cut from which on outsiders, of which some do at `low`, need no help."""
-    hardest = evidence.highest(outsiders)
+    """Return a cut from which on outsiders, all of which do at `low`, need no help."""
+    arms = evidence.highest(outsiders)
+    begin, n_before = low, len(arms) + 1
+    while _FEW < len(arms) < n_before:  # the arm that needs help longest decides: leave out others
+        logs, n_before = evidence.log_below(arms, np.array([begin]))[:, 0], len(arms)
+        begin, _ = _need_of_help(evidence, arms[[int(np.argmin(logs))]], begin)
+        arms = arms[evidence.log_below(arms, np.array([begin]))[:, 0] < 0]
+    return _need_of_help(evidence, arms, low)[1]
 
-    def is_doubted(cuts: FloatArray) -> BoolArray:
-        return np.asarray((evidence.log_below(hardest, cuts) < 0).any(axis=0))
 
-    return _change(is_doubted, low, evidence.span[1])[1]
+def _need_of_help(evidence: Evidence, arms: IntArray, low: float) -> tuple[float, float]:
+    """Return two cuts close together: some arm needs help up to the first, and none from the second on."""
+
+    def is_needed(cuts: FloatArray) -> BoolArray:
+        return np.asarray((evidence.log_below(arms, cuts) < 0).any(axis=0))
+
+    return _change(is_needed, low, evidence.span[1])
+
+
+def _least_below(evidence: Evidence, arms: IntArray, cuts: FloatArray) -> FloatArray:
+    """Return the smallest evidence of arms below each of some rising cuts, or 0 if none needs help there."""
+    found = np.zeros(len(cuts))
+    for first in range(0, len(cuts), _GROUP):
+        group = slice(first, first + _GROUP)
+        logs = evidence.log_below(arms, cuts[group])
+        found[group] = np.minimum(logs.min(axis=0), 0.0)
+        arms = arms[logs[:, -1] < 0]  # the others need no help at later cuts
+        if not len(arms):
+            break
+    return found
 
 
 def _change(holds: Callable[[FloatArray], BoolArray], low: float, high: float) -> tuple[float, float]:
