@@ -38,7 +38,8 @@ _FEW = 10  # rounds for people who measure
 @click.option(
     "--scale",
     type=float,
-    help="For unknown variances: estimate costs, and choose the strategy, for this standard deviation.",
+    help="For unknown variances: the standard deviation for which costs are estimated and the strategy is "
+    "chosen.",
 )
 @reissue_option
 @click.option(
@@ -62,20 +63,22 @@ def command(
 ) -> None:
     """Create a run for the question in FILE, without measuring anything.
 
-    Use it when people measure, or programs that fetch their own work. They get tickets with `shortlist ask`,
-    measure, and report the results with `shortlist tell`, at any time and from any machine that can reach
-    the store. FILE needs no [measure] section. An existing run is left unchanged.
+    Use this command if people measure, or programs that fetch their own work. They get tickets with
+    `shortlist ask`, measure, and report the results with `shortlist tell`. They can do so at any time, from
+    any machine that can reach the store. FILE needs no [measure] section. If the run exists already, it is
+    not changed.
 
-    People measure in few rounds rather than in many. So if FILE has no [measure] section, a strategy is
-    chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
-    the cost of strategies that take fewer pulls or fewer rounds. If the strategy certifies nothing before its
-    end, the output says so, and names one that lets you stop at any time. If rewards are 0 or 1, or have
-    bounds, the number of rounds matters only with --rounds: without it the strategy is one that accepts
-    `shortlist feed`.
+    If FILE has no [measure] section, Shortlist assumes that people measure and prefer few rounds. It chooses
+    a strategy that usually takes at most ten rounds; --rounds changes this number. The output lists the usual
+    cost of this strategy, and of strategies that take fewer pulls or fewer rounds. If the chosen strategy
+    certifies nothing before its end, the output says so, and names a strategy that lets you stop at any time.
 
-    If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
-    how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist
-    release`.
+    If rewards are 0 or 1, or lie within bounds, the number of rounds is ignored unless you give --rounds.
+    Without --rounds, results for arms that share no items can then be added with `shortlist feed`.
+
+    When a lease expires, the next worker who asks gets the ticket. The first answer to a ticket counts, and
+    the result says how many tickets were issued twice. With --no-reissue, a ticket stays with its worker
+    until it is released with `shortlist release`.
 
     \b
       shortlist begin trial.toml
