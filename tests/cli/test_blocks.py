@@ -160,7 +160,7 @@ def test_certify_is_what_a_run_would_certify() -> None:
     ("change", "said"),
     [
         (lambda table: table[:2], "one row for each of the 3 arms"),
-        (lambda table: np.where(np.arange(40) == 3, np.nan, table), "but in later ones"),
+        (lambda table: np.where(np.arange(40) == 3, np.nan, table), "but was measured in later blocks"),
         (lambda table: 1e20 * table, "rounding errors"),
     ],
 )

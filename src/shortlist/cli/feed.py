@@ -135,12 +135,10 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
     todo = "If the numbers are right, repeat the command with --yes."
     if earlier := same_as_other_label(session.history, rows)[0]:
         again = shlex.join(["shortlist", "feed", session.name, str(file), "--label", earlier])
-        correct = (
-            f": `{again}`" if set(rows.labels) == {label or file.name} else f", label its rows {earlier!r}"
-        )
+        correct = f": `{again}`" if set(rows.labels) == {label or file.name} else ", give them that label"
         todo = (
-            f"If this corrects {earlier!r}{correct}. "
-            "Only if it is another day: repeat the command with --yes."
+            f"If these rows correct the rows labelled {earlier!r}{correct}. If they are for another day, "
+            "repeat the command with --yes."
         )
     raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added. {todo}")
 

@@ -157,10 +157,14 @@ def _second_look(session: Session, rows: FedRows, *, careful: bool) -> None:
     doubt, replaced = doubt_about_rows(history, rows), replaced_rows(history, rows) if careful else ""
     said = [doubt, replaced, DATA_ENTRY_QUESTION, "Nothing was added."]
     if earlier := same_as_other_label(history, rows)[0]:
-        said.append(f"If this corrects {earlier!r}, give it that label. Insist only if it is another day.")
+        said.append(
+            f"If these rows correct the rows labelled {earlier!r}, use that label. Insist only if they "
+            "are for another day."
+        )
     elif replaced:
         said.append(
-            "If it is another day, give it another label. Insist only if it corrects the earlier rows."
+            "If these rows are for another day, use another label. Insist only if they correct the "
+            "earlier rows."
         )
     if doubt or replaced:
         raise InvalidAnswers(" ".join(filter(None, said)))

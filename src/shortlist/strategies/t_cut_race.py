@@ -278,7 +278,7 @@ def guarantee(problem: Problem) -> Guarantee:
 
 T_CUT_RACE = lanes.strategy(
     "t-cut-race",
-    "For many arms: pulls those whose limits are not apart yet, without a pilot.",
+    "For many arms: pulls the arms whose limits are not apart yet, without a pilot.",
     "docs/theory.md, section 43",
     init=init,
     ask=ask,
