@@ -631,8 +631,7 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     assert constant.words.startswith("The mean of video changes between blocks by more than chance explains")
     assert (
         "begin another run with the strategy block-race, before you look at the data of that run: "
-        "see docs/ab-test.md."
-        in constant.words
+        "see docs/ab-test.md." in constant.words
     )
     assert (
         "seen over 2 blocks; later blocks may differ."

@@ -246,8 +246,8 @@ def test_results_are_fed_corrected_and_certified() -> None:
         fixed: dict[str, Any] = {"sheet": day.replace("110", "120").replace("300", "310"), "label": "may 2"}
         said = trouble_of(client.post("/runs/page/feed", json=fixed), 422)["message"]
         assert (
-            "If these rows correct the rows labelled 'may 1', use that label. Insist only if they are for another day."
-            in said
+            "If these rows correct the rows labelled 'may 1', use that label. Insist only if they are for "
+            "another day." in said
         )
         empty: list[dict[str, Any]] = [{"arm": arm, "pulls": 0, "successes": 0} for arm in "AB"]
         assert (

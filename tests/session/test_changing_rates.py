@@ -201,7 +201,8 @@ def test_drift_is_noted_as_the_test_of_a_table_says() -> None:
         f"If a mean changes, what is certified may be wrong."
     )
     assert note.words.endswith(
-        "begin another run with the strategy block-race, before you look at the data of that run: see docs/ab-test.md."
+        "begin another run with the strategy block-race, before you look at the data of that run: "
+        "see docs/ab-test.md."
     )
     assert note.may_harm
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)
