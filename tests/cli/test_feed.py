@@ -451,7 +451,7 @@ def test_certify_refuses_a_day_that_was_delivered_twice(call: Calls, column: str
     assert done.status == 2
     said = " ".join(done.err.split())
     assert "there are two rows of A with the label 'mon': line 2 and line 6." in said
-    assert "If a day was delivered twice, remove one of them." in said
+    assert "If the file contains a day twice, remove one of the two rows." in said
     file = call.write("days.csv", "\n".join(lines))
     assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
 

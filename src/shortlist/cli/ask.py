@@ -115,12 +115,13 @@ def _refuse_loss(session: "Session", path: Path) -> None:
         n = untold(session, path.read_bytes())
     except InvalidAnswers as error:
         raise InvalidProblem(
-            f"{path} exists, and is not a sheet of tickets that were told: {error} Give another file."
+            f"{path} exists, and cannot be replaced, because it is not a sheet of tickets that were "
+            f"told: {error} Give another file."
         ) from None
     if n:
         raise InvalidProblem(
-            f"{path} has {counted(n, 'answer')} that the run was not told. Tell the file first, with "
-            f"`shortlist tell`, or give another one."
+            f"{path} has {counted(n, 'answer')} that the run was not told. Tell the file first with "
+            "`shortlist tell`, or give another file."
         )
 
 

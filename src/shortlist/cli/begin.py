@@ -100,9 +100,11 @@ def command(
     problem = read_problem(file)
     reissue = False if no_reissue else read_reissue(file)
     if scale is not None and problem.knows_variances:
-        raise InvalidProblem("--scale is only for unknown variances; omit it, since these are known.")
+        raise InvalidProblem(
+            "--scale is only for unknown variances, and the variances of this problem are known. Omit it."
+        )
     if rounds is not None and strategy != "auto":
-        raise InvalidProblem("--rounds chooses the strategy; give it or --strategy, not both.")
+        raise InvalidProblem("--rounds chooses the strategy; give either --rounds or --strategy, not both.")
     is_free = not (is_measured(file) or problem.is_bounded or problem.pilot is not None)
     is_by_hand = strategy == "auto" and is_free
     with writing(where) as store:
@@ -141,7 +143,7 @@ def command(
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '-o', 'tickets.csv')}")
             if can_be_fed(session.history):
-                click.echo("or, with results that need no tickets:")
+                click.echo("or, if results need no tickets:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 
 
@@ -182,7 +184,7 @@ def _only_at_the_end(problem: "Problem", usual: "UsualCost", chosen: str) -> str
     ]
     if not fit:
         return said
-    said += f" To look and stop at any time, begin with --strategy {fit[0]}"
+    said += f" To be able to stop at any time, begin with --strategy {fit[0]}"
     if (found := usual.pulls.get(fit[0])) is not None and found.rounds is not None:
         said += f", which usually takes about {counted(found.rounds, 'round')}"
     return f"{said}."
@@ -211,5 +213,5 @@ def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "Renderable
     notes = [f"Medians of {usual.replications} simulated runs: {usual.instance}."]
     if at_end:
         notes.append("(*) Certifies nothing before its end. Strategies without the mark certify at any time.")
-    remedy = "; give yours with --scale" if "scale" in usual.assumed else ""
+    remedy = "; set another value with --scale" if "scale" in usual.assumed else ""
     return Group(Text(f"Usual cost {usual.condition}".rstrip() + f"{remedy}:"), table, Text(" ".join(notes)))

@@ -116,7 +116,10 @@ def command(
     try:
         if is_table:
             if variance is not None:
-                raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
+                raise InvalidProblem(
+                    "--variance is for means. With --scores, give --bounds if scores do not lie between "
+                    "0 and 1."
+                )
             options = TableOptions(file, bounds, metric, on_failure, within_blocks)
             found = _certified_table(options, asked, seed)
         else:
@@ -184,11 +187,12 @@ def _question(
     names = list(dict.fromkeys(sheet.arms))
     if sheet.successes is not None:
         if bounds or variance:
-            raise InvalidProblem("successes are rewards of 0 or 1; leave --bounds and --variance out.")
+            raise InvalidProblem("with successes, every reward is 0 or 1; omit --bounds and --variance.")
         return Problem(**asked, names=names, rewards=Bernoulli())
     if (bounds is None) == (variance is None):
         raise InvalidProblem(
-            "with means, give either --bounds LOW HIGH, between which all rewards lie, or --variance."
+            "with means, give either --bounds LOW HIGH, two numbers between which all rewards lie, "
+            "or --variance."
         )
     if bounds is not None:
         return Problem(**asked, names=names, rewards=Bounded(*bounds))

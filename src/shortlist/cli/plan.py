@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.options import is_given, json_option
-from shortlist.cli.output import print_json, show
+from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.questions import question, question_options
 from shortlist.errors import InvalidProblem
 
@@ -128,11 +128,11 @@ def command(
     if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
-        certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
+        certain = f"Whatever the rewards are, the {which} {vary} that {budget:,} pulls certify is {value}."
         adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
-        click.echo(f"{certain} A run usually certifies a smaller one." if adapts else certain)
+        show_plain(f"{certain} A run usually certifies a smaller epsilon." if adapts else certain)
         if said := _not_to_be_fed(file, found):
-            click.echo(said)
+            show_plain(said)
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found, usual))
 
@@ -147,8 +147,10 @@ def _not_to_be_fed(file: Path | None, found: "Plan") -> str:
         return ""
     if not (race := found["race"]).is_certified:
         return ""
-    most = f"which takes at most {race.worst_case_pulls:,} pulls for the same"
-    return f"{best} cannot take results from `shortlist feed`. For that, begin with --strategy race, {most}."
+    most = f"which takes at most {race.worst_case_pulls:,} pulls for the same guarantee"
+    return (
+        f"{best} cannot take results from `shortlist feed`. To use feed, begin with --strategy race, {most}."
+    )
 
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":

@@ -268,7 +268,7 @@ def _kept(session: "DrivenSession", where: str) -> str:
     return f"Run {session.name} is saved in {shown(where)}."
 
 
-_ANEW = "If the program changed, run with --name NEW to begin anew."
+_ANEW = "If the program changed, use --name NEW to start a new run."
 
 
 def _is_warned_of(session: "DrivenSession") -> bool:

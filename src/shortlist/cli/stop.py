@@ -38,7 +38,7 @@ def command(run: str, why: str, where: str, as_json: bool) -> None:
             show_plain(f"Run {run} has ended already.\n{session.result}")
             return
         show_plain(
-            f"All `shortlist run` commands of {run} stop as soon as their running measurements are saved. "
-            f"The run itself stays open: people may still ask for tickets and tell answers."
+            f"All `shortlist run` commands of {run} will stop as soon as their running measurements are "
+            "saved. The run itself stays open: people can still ask for tickets and tell answers."
         )
         show_plain(f"So far: {found}" if found.guarantee is None else str(found))

@@ -117,7 +117,7 @@ def command(
 
     if names and len(names) != len(commands):
         given = f"{counted(len(commands), 'command')} but {counted(len(names), 'name')}"
-        raise InvalidProblem(f"there are {given} (--command-name); name all of them, or none.")
+        raise InvalidProblem(f"there are {given} (--command-name); name all commands, or none.")
     called = names or commands
     if len(set(called)) < len(called):
         raise InvalidProblem("two commands have the same name; give each its own, with --command-name.")
@@ -137,7 +137,7 @@ def command(
                 found, is_interrupted = run.so_far(session), True
     _show(found, as_json, export)
     if where is not None and found.result.is_answer and not found.is_certified:
-        say("To time again, give the new run another name, with --name.")
+        say("To time again, start a new run: give it another name with --name.")
     elif where is not None and not found.is_certified:
         option, words = LIMITS.get(found.result.stop.name, ("", ""))
         say(f"To resume{words}:\n  {this_command(option)}")

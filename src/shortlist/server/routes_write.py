@@ -61,7 +61,7 @@ def routes(context: AppContext) -> APIRouter:
     @router.post(
         "/runs",
         status_code=HTTPStatus.CREATED,
-        responses={201: {"model": Begun}, 200: {"model": Begun, "description": "It was there."}},
+        responses={201: {"model": Begun}, 200: {"model": Begun, "description": "The run existed already."}},
     )
     async def begin(wish: Begin, response: Response) -> dict[str, Any]:
         """Create a run; if it exists with the same question, return its progress."""
@@ -163,8 +163,8 @@ def _second_look(session: Session, rows: FedRows, *, careful: bool) -> None:
         )
     elif replaced:
         said.append(
-            "If these rows are for another day, use another label. Insist only if they correct the "
-            "earlier rows."
+            "If these rows are for another day, use another label. Insist only if these rows correct the "
+            "earlier ones."
         )
     if doubt or replaced:
         raise InvalidAnswers(" ".join(filter(None, said)))
