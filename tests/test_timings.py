@@ -326,7 +326,7 @@ def test_a_level_that_drifts_is_noted_as_harmless() -> None:
     machine = Machine([1.0, 1.0], seed=5)
     machine.level = lambda n: 1 + 0.005 * n
     (note,) = timed(machine, within=1e-4, budget=120).notes
-    assert "slower during the run. That cancels out" in note
+    assert "slower during the run. This cancels out" in note
     assert "faster" in level_notes(-np.linspace(0, 1, 30))[0]
 
 

@@ -238,7 +238,7 @@ def _announced(file: Path, session: "DrivenSession", budget: float | None) -> st
     from shortlist.strategies import strategy_for
 
     problem, worst = session.problem, session.worst_case_pulls
-    cap = "no cap on pulls" if worst is None else f"at most {counted(worst, 'pull')}"
+    cap = "no maximum number of pulls" if worst is None else f"at most {counted(worst, 'pull')}"
     if worst and strategy_for(session.strategy, problem).usual_share < 1:
         cap += ", usually far fewer"
     if session.asked.needs_variances and session.asked.round == 0:
