@@ -72,13 +72,16 @@ def test_the_smallest_observed_mean_comes_first() -> None:
 def test_the_guarantee_speaks_of_the_smallest(m: int) -> None:
     which = "smallest" if m == 1 else "3rd smallest"
     sentence = sl.select(rewards, problem(m=m)).require_guarantee().sentence
-    assert f"a true mean no more than 1.5 above the true {which}." in sentence
+    assert f" is at most 1.5 above the {which} true mean." in sentence
     zone = problem(m=m, rewards=sl.Gaussian, guarantee="indifference")
     said = sl.select(rewards, zone, "bechhofer").require_guarantee().sentence
-    wanted = "the arm of smallest mean is" if m == 1 else "the 3 arms of smallest means are"
-    assert f"{wanted} selected, provided that the true {which} mean lies below all others by" in said
+    wanted = "the arm with the smallest mean is" if m == 1 else "the 3 arms with the smallest means are"
+    leading = (
+        "its true mean lies below that of every" if m == 1 else "their true means lie below those of all"
+    )
+    assert f"{wanted} selected, provided that {leading} other arm" in said
     screen = sl.select(rewards, problem(m=m), "medelim").require_guarantee().sentence
-    assert "the k-th smallest of the arms kept has a true mean no more than 1.5 above the true k-th" in screen
+    assert "the k-th smallest true mean of the arms kept is at most 1.5 above the k-th smallest" in screen
 
 
 @pytest.mark.parametrize("name", ["biz", "kn"])
@@ -91,10 +94,12 @@ def test_one_smallest_arm_with_an_indifference_zone(name: str) -> None:
 
 def test_sentences_for_maximising_stay_as_they_were() -> None:
     asked = problem(goal="maximise")
-    assert "below the true 3rd best." in sl.select(rewards, asked).require_guarantee().sentence
+    assert "below the 3rd best true mean." in sl.select(rewards, asked).require_guarantee().sentence
     zone = asked.changed(rewards=sl.Gaussian, guarantee="indifference")
     said = sl.select(rewards, zone, "bechhofer").require_guarantee().sentence
-    assert "the 3 best arms are selected, provided that the true 3rd best mean exceeds all others" in said
+    assert (
+        "the 3 best arms are selected, provided that their true means exceed those of all other arms" in said
+    )
 
 
 def test_only_minimise_leaves_a_mark_on_the_digest() -> None:

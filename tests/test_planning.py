@@ -96,7 +96,7 @@ def test_where_a_race_would_promise_too_much_one_batch_is_taken() -> None:
 
 def test_what_is_not_recommended_says_why() -> None:
     planned = sl.plan(problem())
-    assert planned["lucb"].note == "no cap on pulls"
+    assert planned["lucb"].note == "no maximum number of pulls"
     assert planned["medelim"].note == "only screens: keeps 6 arms"
     assert planned["adapted-medelim-published"].note == "has no guarantee"
     assert all(
@@ -204,10 +204,10 @@ def test_the_words_give_the_figures() -> None:
     unknown = sl.Problem(1, 0.2, 0.05, n=3, rewards=sl.Gaussian())
     noisy = str(sl.plan(unknown)).split("\n")[1]
     assert ") if the standard deviation is 0.4 (2 epsilon), no limit known in advance." in noisy
-    assert noisy.endswith("Give yours with plan.usual_at(scale=...).")
+    assert noisy.endswith("Set other values with plan.usual_at(scale=...).")
     blocks = str(sl.plan(unknown.changed(items=sl.Blocks()))).split("\n")[1]
     assert ") if the standard deviation is 0.4 (2 epsilon) and arms are independent, no limit" in blocks
-    assert blocks.endswith("Give yours with plan.usual_at(scale=..., correlation=...).")
+    assert blocks.endswith("Set other values with plan.usual_at(scale=..., correlation=...).")
     high = str(sl.plan(sl.Problem(1, 0.1, 0.05, n=3, rewards=sl.Bounded(2, 3)))).split("\n")[1]
     assert ") for means near 2.5, at most" in high
     assert "0.04" not in high
@@ -219,8 +219,8 @@ def test_where_only_bounds_are_known_the_words_say_what_the_race_saves() -> None
     coins = sl.Problem(m=1, epsilon=0.05, delta=0.05, n=4, rewards=sl.Bernoulli())
     planned = sl.plan(coins)
     assert planned.why.endswith(
-        f"usually far fewer, above all for means near 0 or 1; {planned.rows[1].strategy} would take at most "
-        f"{planned.rows[1].worst_case_pulls:,}, but assumes the largest variance."
+        f"usually far fewer, above all for means near 0 or 1. {planned.rows[1].strategy} would take at most "
+        f"{planned.rows[1].worst_case_pulls:,} pulls, but assumes the largest variance."
     )
     within = sl.plan(coins, planned.rows[1].worst_case_pulls)
     assert within.best.strategy != "race" or "near 0 or 1" in within.why
@@ -318,7 +318,7 @@ def test_small_bounds_are_not_rounded_to_whole_pulls() -> None:
     result = sl.select(sl.simulated_measure(asked, [0.0, 1.0]), asked)
     assert result.optimality == (
         "Lower bound: any algorithm with this guarantee needs at least 1.8 pulls on average on its "
-        "worst-case instance. This run took 1.11 times that."
+        "worst-case instance. This run took 1.11 times the lower bound."
     )
 
 

@@ -559,7 +559,7 @@ def test_the_guarantee_says_that_rewards_are_0_or_1() -> None:
     assert sl.plan(coins).best.strategy == "race"
     result = sl.select(lambda arm, count, rng: (rng.random(count) < 0.2 + 0.6 * arm) * 1.0, coins)
     assert result.selected == ("arm-1",)
-    assert "and are 0 or 1" in str(result.guarantee)
+    assert "and rewards are 0 or 1" in str(result.guarantee)
     assert "section 35" in str(result.guarantee)
 
 

@@ -326,7 +326,7 @@ def test_a_level_that_drifts_is_noted_as_harmless() -> None:
     machine = Machine([1.0, 1.0], seed=5)
     machine.level = lambda n: 1 + 0.005 * n
     (note,) = timed(machine, within=1e-4, budget=120).notes
-    assert "slower during the run. That cancels out" in note
+    assert "slower during the run. This cancels out" in note
     assert "faster" in level_notes(-np.linspace(0, 1, 30))[0]
 
 
@@ -349,11 +349,13 @@ def test_what_contradicts_the_assumptions_weakens_what_is_said(kind: str, name: 
     found = Timings(whole.result, np.stack([np.zeros(80), odd]))
     kinds_found = [one.kind for one in found.contradictions]
     assert name in kinds_found
-    start = "If the times were as assumed, which the notes contradict: with probability at least 95 %, p0 is"
+    start = (
+        "The notes contradict the assumptions. If the assumptions held, with probability at least 95 %, p0 is"
+    )
     assert found.sentence.startswith(start)
     assert found.sentence in str(found)
     assert found.is_certified != is_grave
-    assert ("So the answer is not certified. Time again, in a new run." in str(found)) == is_grave
+    assert ("So the answer is not certified. To time again, start a new run." in str(found)) == is_grave
     data = found.to_dict()
     assert (data["contradictions"], data["is_certified"]) == (kinds_found, not is_grave)
     assert data["sentence"] == found.sentence

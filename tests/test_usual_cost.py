@@ -30,8 +30,9 @@ def test_the_usual_pulls_are_quantiles_of_simulated_runs() -> None:
     rounds = found.pulls["race"].rounds
     assert found.pulls["race"] == sl.planning.UsualPulls(int(low), int(median), int(high), rounds)
     assert (
-        found.instance == "the 2 best arms lie just over epsilon ahead of all others, which are equal "
-        "(nearly tied arms take more); Gaussian rewards"
+        found.instance
+        == "the 2 best arms lie just over epsilon ahead of the other arms, which are all equal "
+        "(nearly tied arms take more pulls); Gaussian rewards"
     )
 
 

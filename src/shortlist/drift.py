@@ -92,15 +92,15 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
         said += f" {_odd_words(problem, table, *odd)}"
     if not is_by_block:
         return Drift(f"{said} {_ADVICE}", may_harm=True)
-    harmless = "Arms are compared within blocks, so this does no harm."
+    harmless = "This does no harm, because arms are compared within blocks."
     if odd is None:
         return Drift(f"{said} {harmless}")
-    return Drift(f"{said} If it is right: {harmless[:1].lower()}{harmless[1:]}", may_harm=True)
+    return Drift(f"{said} If the numbers are right, {harmless[:1].lower()}{harmless[1:]}", may_harm=True)
 
 
 _ADVICE = (
-    "What is certified may then be wrong. To compare arms within days, begin another run with the strategy "
-    "block-race, before you look at its data: see docs/ab-test.md."
+    "If a mean changes, what is certified may be wrong. To compare arms within days, begin another run "
+    "with the strategy block-race, before you look at the data of that run: see docs/ab-test.md."
 )
 
 

@@ -253,27 +253,30 @@ class Plan:
             return f"{best.strategy}: all arms are selected, so no measurement is needed."
         if self.problem.items is not None:
             return (
-                f"{best.strategy} adapts: it needs at most the {pulls:,} scores of the whole table, "
-                f"and usually far fewer."
+                f"{best.strategy} adapts to the scores. It needs at most the {pulls:,} scores of the "
+                "whole table, and usually far fewer."
             )
         if strategy_named(best.strategy).usual_share < 1:
-            said = f"{best.strategy} adapts: it needs at most {pulls:,} pulls, and usually far fewer"
+            said = (
+                f"{best.strategy} adapts to the rewards. It needs at most {pulls:,} pulls, and usually "
+                "far fewer"
+            )
             near = "0 or 1" if self.problem.is_binary else "a bound"
             said += f", above all for means near {near}" if finds_variances else ""
         else:
             said = f"{best.strategy} has the smallest certified worst case: never more than {pulls:,} pulls"
         if others and (second := others[0].worst_case_pulls):
             is_exact = others[0].rounds == 1
-            said += f"; {others[0].strategy} would take {'' if is_exact else 'at most '}{second:,}"
+            said += f". {others[0].strategy} would take {'' if is_exact else 'at most '}{second:,} pulls"
             if second < pulls and not is_exact:  # by the estimates that `best` is chosen by
-                more = f"usually more than {best.strategy}"
+                more = f"usually takes more than {best.strategy}"
                 said += f", but {'assumes the largest variance' if finds_variances else more}"
         if not self.lower_bound:
             return f"{said}."
         factor = gap_words(self.lower_bound.gap(best.worst_case_cost or 0))
         return (
-            f"{said}. {self.lower_bound.meaning.capitalize()}, so at most a factor of {factor} could be "
-            f"saved in the worst case."
+            f"{said}. {self.lower_bound.meaning.capitalize()}. So at most a factor of {factor} could be "
+            "saved in the worst case."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -396,8 +399,8 @@ def _for_blocks(problem: Problem, budget: int | None) -> Plan:
 def _with_budget(budget: int) -> str:
     """Return what to do where the result of a budget cannot be planned."""
     return (
-        f"Measure with this budget, by `select` with budget={budget} or `shortlist run` with --budget "
-        f"{budget}; the result says what it certifies."
+        f"Measure with this budget: call `select` with budget={budget}, or `shortlist run` with --budget "
+        f"{budget}. The result says what it certifies."
     )
 
 
@@ -488,8 +491,8 @@ def _before_the_first(best: Row, problem: Problem) -> str:
     depends = "the differences of arms vary between blocks" if problem.has_blocks else "rewards vary"
     return (
         f"{best.strategy}: starts with {counts[0]} {unit} {problem.n:,} arms, {counts.sum():,} pulls in "
-        f"total. How many more are needed depends on how much {depends}; what is certified is known at any "
-        f"moment."
+        f"total. How many more pulls are needed depends on how much {depends}. You can see at any moment "
+        "what is certified."
     )
 
 
@@ -526,7 +529,7 @@ def row_of(name: str, problem: Problem) -> Row:
     try:
         pulls, rounds = strategy.worst_case_pulls(problem), strategy.n_rounds(problem)
         if pulls is None:
-            note = "no cap on pulls"
+            note = "no maximum number of pulls"
     except InvalidProblem as caught:  # its number of pulls is too large to compute; that of others may not be
         note, error = "number of pulls too large to compute", caught
     if guarantee is None:

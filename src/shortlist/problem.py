@@ -163,13 +163,15 @@ class Problem:
             object.__setattr__(self, field, value)
         if isinstance(rewards, Gaussian) and self.bounds is not None:
             raise InvalidProblem(
-                "`rewards` is Gaussian, but rewards within `bounds` are not; use other `rewards`, or leave "
-                "out `bounds`."
+                "`rewards` is Gaussian, but rewards that lie within `bounds` are not Gaussian; use other "
+                "`rewards`, or leave out `bounds`."
             )
         if shared is not None or known is not None or target != "pool":
             _check_items(self)
             if self.has_blocks and known is not None:
-                raise InvalidProblem("`known` is about a fixed set of items; blocks are endless.")
+                raise InvalidProblem(
+                    "`known` needs a fixed set of items, and blocks have none; leave `known` out."
+                )
             object.__setattr__(self, "known", None if known is None else _known(self, known))
         elif self.knows_variances:
             _refuse_endless(self)
@@ -635,8 +637,9 @@ def _check_items(problem: Problem) -> None:
         raise InvalidProblem("`known` and `target` are about `items`; give the items, or leave them out.")
     if problem.has_blocks and not problem.is_bounded and problem.knows_variances:
         raise InvalidProblem(
-            "in blocks only differences of arms matter, whose variances do not follow from those of the "
-            "arms: use rewards=shortlist.Gaussian(), without variances, or rewards with bounds."
+            "in blocks only differences between arms matter, and their variances do not follow from the "
+            "variances of the arms. Use rewards=shortlist.Gaussian(), without variances, or rewards with "
+            "bounds."
         )
     if not problem.has_blocks and not problem.is_bounded:
         raise InvalidProblem(

@@ -21,7 +21,7 @@ from shortlist.problem import Problem
 
 P = TypeVar("P", Guarantee, Certificate)
 
-_NO_CHOICE = "neither how long a measurement takes nor whether it fails depends on its reward"
+_NO_CHOICE = "the duration of a measurement, and whether it fails, do not depend on its reward"
 
 
 class Stop(Enum):
@@ -33,8 +33,8 @@ class Stop(Enum):
     DEADLINE = "The deadline passed before the strategy ended."
     PERSON = "The run was stopped before the strategy ended."
     ITEMS = (
-        "No items or blocks are left, and what was asked for is not certified. Use more items, or a larger "
-        "epsilon."
+        "No items or blocks are left, and the requested epsilon is not certified. Use more items, or a "
+        "larger epsilon."
     )
     OPEN = "The run has not ended: some of its pulls have no results yet."
 
@@ -242,9 +242,11 @@ class Result:
         if not self.lower_bound:
             return ""
         gap = self.lower_bound.gap(self.cost)
-        said = f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(gap)} times that"
+        said = (
+            f"Lower bound: {self.lower_bound.meaning}. This run took {gap_words(gap)} times the lower bound"
+        )
         if gap < 1:
-            said += ", which is possible if its means are easier than the worst case, or by chance"
+            said += ". A run can stay below it by chance, or if its means are easier than the worst case"
         return f"{said}."
 
     @property

@@ -297,7 +297,7 @@ class Timings:
             return "Nothing is certified yet."
         sure = f"With probability at least {100 * (1 - problem.delta):.10g} %,"
         if self.contradictions:
-            sure = f"If the times were as assumed, which the notes contradict: w{sure[1:]}"
+            sure = f"The notes contradict the assumptions. If the assumptions held, w{sure[1:]}"
         names = self.fastest if problem.m == 1 else (f"each of {_listed(self.fastest)}",)
         rank = "fastest" if problem.m == 1 else f"{_ordinal(problem.m)} fastest"
         if not self.within:
@@ -405,7 +405,7 @@ class Timings:
         )
         lines = [*_table(self.rows), *_legend(self.rows), "", self.sentence]
         if result.is_answer and not self.is_certified:
-            lines.append("So the answer is not certified. Time again, in a new run.")
+            lines.append("So the answer is not certified. To time again, start a new run.")
         elif not result.is_answer and result.stop is not Stop.UNPROVED:
             asked = _percent_up(math.expm1(result.problem.epsilon))
             lines.append(f"Asked: {asked}, but {_LIMITS.get(result.stop, 'the run was interrupted')}.")

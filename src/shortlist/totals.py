@@ -219,9 +219,9 @@ def _certified_in_blocks(problem: Problem, given: ArrayLike, seed: int | None) -
     has_gaps = (~np.isnan(table) != (np.arange(table.shape[1]) < seen[:, None])).any(axis=1)
     if has_gaps.any():
         raise InvalidProblem(
-            f"{problem.name(int(np.argmax(has_gaps)))} was not measured in some blocks, but in later ones. "
-            f"Which blocks were measured may then depend on the rewards, so nothing is proved. Give the "
-            f"blocks of each arm up to its first gap."
+            f"{problem.name(int(np.argmax(has_gaps)))} was not measured in some blocks, but was measured "
+            "in later blocks. The choice of blocks may then depend on the rewards, so nothing is proved. "
+            "Give the blocks of each arm up to its first gap."
         )
     for arm, row in enumerate(table):
         if (measured := row[: seen[arm]]).size:
@@ -247,10 +247,10 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
     if seed is None:
         if (~is_seen.all(axis=1) & is_seen.any(axis=1)).any():
             raise InvalidProblem(
-                "some arms have scores on some items only. Such a table proves something only if all arms "
-                "took the items in the same random order, drawn before measuring. Give the `seed` of that "
-                "order, or complete the rows. If Shortlist ran this evaluation, `shortlist status` shows "
-                "what is certified."
+                "some arms have scores on some items only. Such a table proves something only if all "
+                "arms were measured on items in the same random order, drawn before measuring. Give the "
+                "`seed` of that order, or complete the rows. If Shortlist ran this evaluation, "
+                "`shortlist status` shows what is certified."
             )
         seed = 0
     order = problem.items.order(whole_number(seed, "seed", 0))
@@ -260,11 +260,12 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
     if has_gaps.any():
         arm = int(np.argmax(has_gaps))
         raise InvalidProblem(
-            f"the items on which {problem.name(arm)} was measured are not the first ones of the order that "
-            f"seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which items were "
-            f"measured may depend on the scores. The order follows from the list of all items of the "
-            f"evaluation; a table without the items that no arm was measured on has another one. If "
-            f"Shortlist ran this evaluation, `shortlist status` shows what is certified."
+            f"the items on which {problem.name(arm)} was measured are not the first ones of the order "
+            f"that seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which "
+            "items were measured may depend on the scores. The order follows from the list of all items "
+            "of the evaluation. If the table leaves out items that no arm was measured on, its order is "
+            "a different one. If Shortlist ran this evaluation, `shortlist status` shows what is "
+            "certified."
         )
     return np.where(is_seen, table, 0.0), seen
 

@@ -168,7 +168,10 @@ def _reference(problem: Problem, rate: float | None, scale: float | None) -> tup
     if scale is not None and problem.knows_variances:
         raise InvalidProblem("`scale` is only for unknown variances; omit it, since these are known.")
     best = "the best arm lies" if problem.m == 1 else f"the {problem.m:,} best arms lie"
-    ahead = f"{best} just over epsilon ahead of all others, which are equal (nearly tied arms take more)"
+    ahead = (
+        f"{best} just over epsilon ahead of the other arms, which are all equal (nearly tied arms take "
+        "more pulls)"
+    )
     if not problem.is_bounded:
         noise = f", standard deviation {_scale(problem, scale):g}" if not problem.knows_variances else ""
         return slippage(problem).means, f"{ahead}; Gaussian rewards{noise}"

@@ -240,7 +240,7 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     found = certify(problem, [[900, 900, 900], [900, 0, 900]], successes=[[90, 100, 270], [500, 0, 700]])
     assert found.sentence == (
         "With probability at least 95 %, every other arm has at least one block in which it is not better "
-        "than the selected one. On average over all blocks, another arm may be better."
+        "than the selected arm. On average over all blocks, another arm may be better."
     )
     assert found.statuses == ("out", "out", "in")
     assert found.notes == ()  # B is out: nobody needs it
@@ -250,7 +250,7 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     few = certify(problem, [[90, 90, 90], [90, 0, 90]], successes=[[9, 10, 17], [50, 0, 60]])
     assert few.notes == ("Block 2 lacks B, and is not used to compare them with others.",)
     assert few.sentence.endswith(
-        f"in which it is no more than {few.epsilon:g} better than the selected one (asked: 0.05). On average "
+        f"in which it is at most {few.epsilon:g} better than the selected arm (asked: 0.05). On average "
         f"over all blocks, another arm may be better."
     )
     assert few.to_dict()["notes"] == list(few.notes)
@@ -260,8 +260,8 @@ def test_a_certificate_says_what_is_certified_and_which_blocks_lack_arms() -> No
     assert nothing.notes == ("Block 1 lacks C, and is not used to compare them with others.",)
     two = certify(question(3, 2), [[9000, 9000, 9000]], successes=[[3000, 1000, 2500]])
     assert (
-        "for each of the 2 selected arms: all others, except 1 at most, have at least one block in which "
-        "they are not better. On average" in str(two)
+        "for each of the 2 selected arms, every other arm, with at most 1 exception, has at least one block "
+        "in which it is not better than the selected arm. On average" in str(two)
     )
 
 

@@ -58,8 +58,8 @@ def test_the_sentence_says_what_was_asked_for_and_what_is_certified() -> None:
     found = certificate_of(problem, np.array([100, 100, 100]), np.array([0.3, 0.5, 0.62]))
     assert found.selected == ("arm-2",)
     assert found.sentence == (
-        f"With probability at least 95 %, the selected arm has a true mean no more than {found.epsilon:g} "
-        f"below the true best (asked: 0.1)."
+        f"With probability at least 95 %, the true mean of the selected arm is at most {found.epsilon:g} "
+        f"below the best true mean (asked: 0.1)."
     )
     assert found.statuses == ("out", "open", "open")
     assert "0 or 1" in str(found)

@@ -160,7 +160,7 @@ def test_certify_is_what_a_run_would_certify() -> None:
     ("change", "said"),
     [
         (lambda table: table[:2], "one row for each of the 3 arms"),
-        (lambda table: np.where(np.arange(40) == 3, np.nan, table), "but in later ones"),
+        (lambda table: np.where(np.arange(40) == 3, np.nan, table), "but was measured in later blocks"),
         (lambda table: 1e20 * table, "rounding errors"),
     ],
 )
@@ -217,7 +217,7 @@ def test_equal_differences_are_not_certified_anywhere(call: Calls, caplog: pytes
     assert "in all 10 blocks. Equal differences usually mean" in caplog.text
     again = call("run", "equal.toml", "--name", "equal")
     assert again.status == 3
-    assert "result read from shortlist.db. If the program changed, run with --name NEW" in again.words
+    assert "result read from shortlist.db. If the program changed, use --name NEW" in again.words
     assert call("list", "--json").data[0]["state"] == "unproved"
     status = call("status", "equal", "--json").data
     assert status["state"] == "unproved"

@@ -377,7 +377,7 @@ REFUSED = {
     "too many in a cell": ("ticket,rewards\n{0},1 0 1 1 0\n", "asks for 4 pulls of north, but there are 5"),
     "a cell and a mean": (
         "ticket,mean,rewards\n{0},1,1 1 1 1\n",
-        "line 2: there are `rewards` and a summary",
+        "line 2: there are both `rewards` and a summary",
     ),
     "text in a cell": ("ticket,rewards\n{0},1 x 1 1\n", "line 2: the reward is 'x'"),
     "wrong count": (
@@ -415,7 +415,7 @@ REFUSED = {
     "JSON with a gap": ('[{{"ticket": "{0}", "rewards": [null]}}]', "entry 1: reward 1 is null"),
     "JSON with both": (
         '[{{"ticket": "{0}", "rewards": [1], "mean": 1}}]',
-        'entry 1 has "rewards" and a summary',
+        'entry 1 has both "rewards" and a summary',
     ),
     "JSON with one number": ('[{{"ticket": "{0}", "rewards": 1}}]', '"rewards" must be a list'),
     "JSON with a giant": ('[{{"ticket": "{0}", "mean": 1%s}}]' % ("0" * 400), "it must be a finite number"),
@@ -483,7 +483,7 @@ def test_a_sheet_in_a_file_is_not_overwritten_before_its_answers_are_told(trial:
     trial.write("letter.csv", "Dear Ann")
     other = trial("ask", "trial", "-o", "letter.csv")
     assert other.status == 2
-    assert "letter.csv exists, and is not a sheet of tickets" in other.err
+    assert "because it is not a sheet of tickets" in other.err
 
 
 FORMULA = "=cmd|'/C calc'!A0"
@@ -822,11 +822,14 @@ def test_what_few_rounds_cost_depends_on_the_standard_deviation(call: Calls) -> 
     noisy, quiet = call("begin", "field.toml"), call("begin", "field.toml", "--scale", "0.5", "--name", "b")
     assert "strategy dudewicz-dalal" in noisy.words
     assert "this run * Medians of" in noisy.words
-    assert "dudewicz-dalal certifies nothing before its end. To look and stop at any time, begin with" in (
+    assert "dudewicz-dalal certifies nothing before its end. To be able to stop at any time, begin with" in (
         noisy.words
     )
     assert "begin with --strategy paired-race, which usually takes about " in noisy.words
-    assert "Usual cost if the standard deviation is 1 (2 epsilon); give yours with --scale:" in noisy.words
+    assert (
+        "Usual cost if the standard deviation is 1 (2 epsilon); set another value with --scale:"
+        in noisy.words
+    )
     assert "Usual cost if the standard deviation is 0.5:" in quiet.words
     assert "To look and stop" not in quiet.words
     assert "strategy paired-race" in quiet.words

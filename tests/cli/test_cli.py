@@ -74,8 +74,8 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
     assert (done.status, done.err) == (0, "")
     text = " ".join(done.out.split())
     assert "5 of 200 arms selected" in text
-    assert "With probability at least 95 %, each of the 5 selected arms" in text
-    assert "0.5 below the true 5th best" in text
+    assert "With probability at least 95 %, the true mean of each of the 5 selected arms" in text
+    assert "0.5 below the 5th best true mean" in text
     assert "the answer is right" in text
     chosen, others = re.split(r"^not selected", done.out, flags=re.MULTILINE)
     assert [len(re.findall("^site ", part, flags=re.MULTILINE)) for part in (chosen, others)] == [5, 5]
@@ -158,11 +158,11 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     first, second, *_ = done.out.splitlines()
     assert first.startswith("examples/drilling.toml: the 5 best")
     assert second.startswith("race: usually about 420,000 pulls (340,000 to 590,000), at most 2,961,894,")
-    assert "Why this one: race adapts: it needs at most" in text
+    assert "Why this one: race adapts to the rewards. It needs at most" in text
     assert "Lower bound: " in text
     assert "How race divides delta: 0.0225 for the event that the weighted sum of all false evidence" in text
     assert all(name in text for name in sl.strategies.names())
-    assert "lucb, ugape (no cap on pulls)" in text
+    assert "lucb, ugape (no maximum number of pulls)" in text
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_plan_estimates_the_usual_pulls(run: InProcess) -> None:
     words = " ".join(said.split())
     assert f"race: usually about {median} pulls ({low} to {high}) for means near 0.1, at most" in words
     assert "--rate" not in words
-    assert "if all arms get equally many, it usually takes more" in words
+    assert "If all arms get equally many pulls, more are usually needed" in words
     plain = " ".join(run(*coins).out.split())
     assert "for means near 0.5, at most" in plain
     assert "rounds. For other means, such as 0.04: --rate 0.04. With probability" in plain
@@ -218,8 +218,10 @@ def test_plan_says_for_which_noise_the_usual_cost_holds_and_what_a_dash_means(
     plain, own = (
         " ".join(run("plan", str(file), *options).out.split()) for options in ((), ("--scale", "3"))
     )
-    assert "if the standard deviation is 0.4 (2 epsilon), no limit known in advance. Give yours with" in plain
-    assert "Give yours with --scale. With probability" in plain
+    assert (
+        "if the standard deviation is 0.4 (2 epsilon), no limit known in advance. Set other values" in plain
+    )
+    assert "Set other values with --scale. With probability" in plain
     assert "if the standard deviation is 3, no limit known in advance. With probability" in own
     assert "-: not simulated. These strategies are for known variances" in plain
     coins = run("plan", "--instance", "equal", "-n", "4", "-m", "1", "--rewards", "bernoulli").out
@@ -230,8 +232,8 @@ def test_plan_with_a_budget_says_if_the_strategy_cannot_be_fed(run: InProcess, t
     file = tmp_path / "coins.toml"
     question = '[problem]\nm = 1\nepsilon = 0.1\ndelta = 0.05\nn = 4\nnoise = "bernoulli"\n'
     file.write_text(question)
-    said = run("plan", str(file), "--budget", "9000", "--no-usual").out
-    assert said.splitlines()[1].startswith("short-race cannot take results from `shortlist feed`. For that,")
+    said = " ".join(run("plan", str(file), "--budget", "9000", "--no-usual").out.split())
+    assert " short-race cannot take results from `shortlist feed`. To use feed, " in said
     assert "begin with --strategy race, which takes at most " in said
     assert "feed" not in run("plan", str(file), "--no-usual").out
     file.write_text(f'{question}[measure]\nkind = "simulated"\nmeans = [0.1, 0.2, 0.3, 0.4]\n')
@@ -293,7 +295,7 @@ def test_plan_answers_the_reverse_question(run: InProcess, tmp_path: Path, vary:
     file.write_text(f"[problem]\nm = 2\nepsilon = 0.5\ndelta = 0.05\nscales = {[1.0, 2.0, 0.5] * 4}\n")
     done = run("plan", str(file), "--budget", "5000", "--vary", vary)
     assert done.status == 0
-    assert f"With 5,000 pulls the {found} {vary} certified in any case is" in done.out
+    assert f"Whatever the rewards are, the {found} {vary} that 5,000 pulls certify is" in done.out
     assert "A run usually" not in done.out, "the recommended strategy takes all of them"
     data = json.loads(run("plan", str(file), "--budget", "5000", "--vary", vary, "--json").out)
     assert (data["budget"], data["vary"]) == (5000, vary)
@@ -302,9 +304,9 @@ def test_plan_answers_the_reverse_question(run: InProcess, tmp_path: Path, vary:
 
 def test_a_budget_usually_certifies_more_than_in_any_case(run: InProcess) -> None:
     coins = ("plan", "--instance", "equal", "-n", "4", "-m", "1", "--rewards", "bernoulli", "--no-usual")
-    said = run(*coins, "--budget", "42000").out
-    assert said.startswith("With 42,000 pulls the smallest epsilon certified in any case is 0.0")
-    assert "A run usually certifies a smaller one." in said
+    said = " ".join(run(*coins, "--budget", "42000").out.split())
+    assert said.startswith("Whatever the rewards are, the smallest epsilon that 42,000 pulls certify is 0.0")
+    assert "A run usually certifies a smaller epsilon." in said
     assert "A run usually" not in run(*coins, "--budget", "420000", "--vary", "delta").out
 
 
@@ -373,7 +375,7 @@ def test_options_that_the_file_settles_are_refused(run: InProcess, option: list[
 def test_a_screen_is_judged_by_its_own_promise_but_is_no_answer(run: InProcess) -> None:
     done = run("run", "examples/drilling.toml", "--strategy", "medelim")
     assert done.status == 3
-    assert "This is weaker than requested." in done.out
+    assert "This is weaker than the guarantee requested." in done.out
     assert "10 of 200 arms kept (a screen, not yet a selection)" in done.out
     assert "the answer is right" in done.out
 

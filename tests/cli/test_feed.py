@@ -92,12 +92,12 @@ def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Cal
     assert "Best certified so far: video." in done.words
     assert "(asked: 0.01)" in done.words
     assert (
-        "Can be dropped (at least one correct selection uses none of them): control. If one of them is open "
-        "again later, it needs pulls again."
+        "Can be dropped (at least one correct selection contains none of them): control. A dropped arm may "
+        "be open again later; it then needs pulls again."
     ) in done.words
     assert "The next round asks for" in done.words
-    assert "It need not be the last round." in done.words
-    assert "control" not in done.words.partition("best divided among")[2].partition(".")[0]
+    assert "More rounds may follow." in done.words
+    assert "control" not in done.words.partition("Divide them as follows")[2].partition(".")[0]
     assert "Best certified so far: video." in call("status", "page").words
     assert "5,000 fed" in call("status", "page").words
 
@@ -153,14 +153,15 @@ def test_a_correction_under_another_name_says_how_to_correct(call: Calls) -> Non
     said = " ".join(done.err.split())
     assert "The numbers of rewards are the same as those under the label wed 1.csv, for all arms." in said
     assert said.endswith(
-        "If this corrects 'wed 1.csv': `shortlist feed page fixed.csv --label 'wed 1.csv'`. "
-        "Only if it is another day: repeat the command with --yes."
+        "If these rows correct the rows labelled 'wed 1.csv': "
+        "`shortlist feed page fixed.csv --label 'wed 1.csv'`. "
+        "If they are for another day, repeat the command with --yes."
     )
     call.write(
         "days.csv",
         "day,variant,visitors,conversions\nwed,control,3012,122\nwed,short,2987,133\nwed,video,3001,1",
     )
-    assert "If this corrects 'wed 1.csv', label its rows 'wed 1.csv'." in " ".join(
+    assert "If these rows correct the rows labelled 'wed 1.csv', give them that label." in " ".join(
         call("feed", "page", "days.csv").err.split()
     )
     corrected = call("feed", "page", "fixed.csv", "--label", "wed 1.csv")
@@ -178,7 +179,7 @@ def test_a_date_in_another_format_is_doubted(call: Calls, again: str) -> None:
     done = call("feed", "page", file, "--label", again)
     assert done.status == 2
     assert f"The label {again} is the same date as the label 2026-03-21, which has rows already." in done.err
-    assert f"If this corrects '2026-03-21': `shortlist feed page {file} --label 2026-03-21`." in done.err
+    assert f"rows labelled '2026-03-21': `shortlist feed page {file} --label 2026-03-21`." in done.err
     assert "3 corrected" in call("feed", "page", file, "--label", "2026-03-21", "--yes").words
 
 
@@ -332,7 +333,7 @@ def test_the_last_arm_is_named_if_it_is_only_one_more(call: Calls, n: int) -> No
     call("begin", "page.toml")
     file = sheet(call, "mon", dict.fromkeys(names, (300, 12)))
     said = call("feed", "page", file).words
-    divided = said.partition("best divided among")[2].partition(". It need")[0]
+    divided = said.partition("Divide them as follows")[2].partition(". More rounds")[0]
     assert (divided.count("%"), "and 2 more" in divided) == ((6, False) if n == 6 else (5, True))
     unknown = " ".join(call("feed", "page", sheet(call, "tue", {"other": (300, 12)})).err.split())
     assert f"the arms are {', '.join(names if n == 6 else [*names[:5], '...'])}." in unknown
@@ -450,7 +451,7 @@ def test_certify_refuses_a_day_that_was_delivered_twice(call: Calls, column: str
     assert done.status == 2
     said = " ".join(done.err.split())
     assert "there are two rows of A with the label 'mon': line 2 and line 6." in said
-    assert "If a day was delivered twice, remove one of them." in said
+    assert "If the file contains a day twice, remove one of the two rows." in said
     file = call.write("days.csv", "\n".join(lines))
     assert call("certify", file, "--epsilon", "0.05", *options).status in (0, 3)
 
@@ -469,7 +470,7 @@ def test_a_deadline_ends_with_what_is_certified_and_how_to_resume(call: Calls) -
     call.write("trial.toml", SLOWLY)
     done = call("run", "trial.toml", "--deadline", "1.5s", *RACE)
     assert done.status == 3
-    assert "With probability at least 90 %, the selected arm has a true mean no more than" in done.words
+    assert "With probability at least 90 %, the true mean of the selected arm is at most" in done.words
     assert "The deadline passed before the strategy ended." in done.words
     assert "To resume, without a deadline" in done.err
     assert "--deadline" not in done.err.partition("shortlist run")[2]
@@ -619,7 +620,7 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     assert call("begin", "page.toml", "--strategy", "block-race", "--name", "page").status == 0
     assert call("feed", "page", "mon.csv", "--block", "mon").status == 0
     data = call("feed", "page", "sun.csv", "--json").data
-    assert "this does no harm" in data["drift"]
+    assert "This does no harm" in data["drift"]
     alone = call("certify", "week.csv", "--epsilon", "0.01", "--within-blocks", "--json")
     assert alone.status == 0
     assert data["certificate"]["epsilon"] == alone.data["epsilon"]
@@ -629,8 +630,8 @@ def test_days_of_changing_rates_are_compared_within_days(call: Calls) -> None:
     constant = call("certify", "week.csv", "--epsilon", "0.01")
     assert constant.words.startswith("The mean of video changes between blocks by more than chance explains")
     assert (
-        "begin another run with the strategy block-race, before you look at its data: see docs/ab-test.md."
-        in constant.words
+        "begin another run with the strategy block-race, before you look at the data of that run: "
+        "see docs/ab-test.md." in constant.words
     )
     assert (
         "seen over 2 blocks; later blocks may differ."

@@ -148,11 +148,11 @@ def test_an_answer_that_the_times_contradict_is_not_certified(
     words = ["time", "sleep 1", "sleep 2", "--store", "runs.db"]
     drifting(monkeypatch, 0.004)
     done = call(*words, "--export-json", "found.json")
-    assert "If the times were as assumed, which the notes contradict: with probability" in done.words
+    assert "The notes contradict the assumptions. If the assumptions held, with probability" in done.words
     assert "So the answer is not certified." in done.words
     assert "the ratio of sleep 2 and sleep 1 changes" in done.words
     assert done.status == 3
-    assert "another name, with --name" in done.err
+    assert "another name with --name" in done.err
     data = json.loads((call.folder / "found.json").read_text())
     assert (data["is_certified"], data["contradictions"]) == (False, ["trend", "correlation"])
     call.write("sleeps.toml", FILE.replace('names = ["0.1", "0.12", "0.3"]', 'names = ["1", "2"]'))

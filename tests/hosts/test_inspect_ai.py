@@ -515,7 +515,7 @@ def test_epochs_that_are_not_averaged_and_other_questions_are_refused(tmp_path: 
     given: dict[str, Any] = {"log_dir": str(tmp_path), "display": "none"}
     tasks = {name: (plain(8), model(right)) for name in ("a", "b")}
     found = Candidates(tasks, epochs=Epochs(2, "max"), **given)
-    with pytest.raises(MeasurementFailed, match="2 epochs, reduced by max; only the mean is understood"):
+    with pytest.raises(MeasurementFailed, match="2 epochs, reduced by max; only the mean is supported"):
         sl.select(found, found.problem(1, 0.3, 0.3))
     other = MemoryDataset([Sample(id=f"q{k}", input=f"other {k}", target="no") for k in range(8)])
     with pytest.raises(InvalidProblem, match="is another one than that of 'b': input and target differ"):

@@ -803,7 +803,7 @@ def test_a_budget_ends_a_search_with_what_is_certain() -> None:
     means = GridSearchCV(TREE, GRID, cv=MANY).fit(*IRIS).cv_results_["mean_test_score"]
     assert means[search.best_index_] >= means.max() - search.result_.certified_epsilon
     assert RaceSearchCV(TREE, GRID, **options, budget=whole.n_fits_).fit(*IRIS).n_fits_ == whole.n_fits_
-    with pytest.raises(sl.errors.InvalidProblem, match="`budget` is 3, which pays for nothing"):
+    with pytest.raises(sl.errors.InvalidProblem, match="`budget` is 3, which is too small to certify"):
         RaceSearchCV(TREE, GRID, **options, budget=3).fit(*IRIS)
     with pytest.raises(sl.errors.InvalidProblem, match="all of them are selected"):
         RaceSearchCV(TREE, GRID, **options, budget=3, m=12).fit(*IRIS)

@@ -62,7 +62,7 @@ def test_commands_that_failed_are_refused(tmp_path: Path) -> None:
         timings_in(file)
     text = file.read_text()
     file.write_text(text[: len(text) // 2])
-    with pytest.raises(InvalidProblem, match=r"is not JSON .* was it written to its end"):
+    with pytest.raises(InvalidProblem, match=r"is not JSON .* was it written completely"):
         timings_in(file)
     file.write_text(json.dumps(json.loads(text)["results"]))
     with pytest.raises(InvalidProblem, match="neither the `results` of hyperfine nor"):

@@ -152,7 +152,7 @@ def test_another_version_is_refused(missing: str, tmp_path: Path) -> None:
     for name in ("a.json", "a.jsonl"):
         with pytest.raises(InvalidProblem, match=rf"has no `{missing}`.*another version"):
             read_scores(written(tmp_path / name, [old]))
-    with pytest.raises(InvalidProblem, match="of another version; results of version 3"):
+    with pytest.raises(InvalidProblem, match=r"of another version\. Shortlist reads results of version 3"):
         read_scores(written(tmp_path / "b.json", [row()], results={"version": 2}))
 
 
@@ -167,7 +167,7 @@ def test_a_value_that_is_no_score_is_refused(tmp_path: Path) -> None:
 )
 def test_entries_of_another_kind_are_no_bug(tmp_path: Path, change: dict[str, Any]) -> None:
     file = written(tmp_path / "results.json", [row(0) | change])
-    with pytest.raises(InvalidProblem, match="has entries of another kind than expected"):
+    with pytest.raises(InvalidProblem, match="has unexpected entries"):
         read_scores(file)
 
 

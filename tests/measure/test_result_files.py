@@ -45,7 +45,9 @@ def test_files_without_scores_are_ignored_in_a_folder(tmp_path: Path) -> None:
     (folder / "one.csv").unlink()
     with pytest.raises(InvalidProblem, match=r"no scores in the folder .* has README\.md, summary\.json"):
         read_scores(folder)
-    with pytest.raises(InvalidProblem, match=r"summary\.json is not a file of results that is understood"):
+    with pytest.raises(
+        InvalidProblem, match=r"summary\.json is not a file of results that Shortlist can read"
+    ):
         read_scores(folder / "summary.json")
 
 

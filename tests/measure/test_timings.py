@@ -52,7 +52,7 @@ def test_tests_of_one_name_have_their_full_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"results": [', "is not JSON .*; was it written to its end"),
+        ('{"results": [', "is not JSON .*; was it written completely"),
         ("[" * 100_000, "is not JSON"),
         ([1], "neither the `results` of hyperfine nor the `benchmarks` of pytest-benchmark"),
         ({"results": []}, "has no timings"),

@@ -139,7 +139,7 @@ def test_means_that_vary_as_stated_are_no_finding() -> None:
 def test_noise_beyond_the_stated_is_found() -> None:
     (words,) = variation(2.0)
     assert words.startswith("From batch to batch, the means of an arm vary ")
-    assert "times as much as the stated variances allow. Either they are too small" in words
+    assert "times as much as the stated variances allow. Either the stated variances are too small" in words
     (words,) = variation(1.0, drift=0.5)
     assert "rewards drift" in words
 

@@ -207,7 +207,7 @@ def test_provenance_is_complete() -> None:
     for part in (
         report.result.problem.digest,
         "race: ",
-        "race adapts: it needs at most",
+        "race adapts to the rewards. It needs at most",
         "Seed7",
         f"by Shortlist {sl.__version__}",
         f"ticket prefix {report.origin.code}",

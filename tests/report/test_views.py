@@ -37,7 +37,7 @@ def test_text_says_what_came_out() -> None:
     lines = report_lines(samples.small())
     assert lines[0] == "prompts: certified. 3 of 10 arms selected."
     assert lines[1].startswith("Selected: prompt G (0.7")
-    assert lines[2].startswith("With probability at least 95 %, each of the 3 selected arms")
+    assert lines[2].startswith("With probability at least 95 %, the true mean of each of the 3 selected arms")
     assert "1,536 pulls in 28 rounds by race" in lines[3]
     assert not any("vmedelim" in line for line in lines)
     stopped = report_lines(samples.failed())
@@ -53,8 +53,8 @@ def test_one_is_one_and_less_than_the_least_is_explained() -> None:
     assert session.result.effort.startswith("1 pull by uniform")
     easy, hard = (samples.told(samples.fresh(samples.problem()), means).result for means in MEANS)
     assert (easy.gap or 0) < 1 < (hard.gap or 0)
-    assert easy.optimality.endswith("easier than the worst case, or by chance.")
-    assert hard.optimality.endswith("times that.")
+    assert easy.optimality.endswith("by chance, or if its means are easier than the worst case.")
+    assert hard.optimality.endswith("times the lower bound.")
 
 
 def test_words_of_a_failure_stand_on_one_line() -> None:

@@ -245,7 +245,10 @@ def test_results_are_fed_corrected_and_certified() -> None:
         assert client.post("/runs/page/feed", json={"sheet": day, "label": "may 1"}).status_code == 200
         fixed: dict[str, Any] = {"sheet": day.replace("110", "120").replace("300", "310"), "label": "may 2"}
         said = trouble_of(client.post("/runs/page/feed", json=fixed), 422)["message"]
-        assert "If this corrects 'may 1', give it that label. Insist only if it is another day." in said
+        assert (
+            "If these rows correct the rows labelled 'may 1', use that label. Insist only if they are for "
+            "another day." in said
+        )
         empty: list[dict[str, Any]] = [{"arm": arm, "pulls": 0, "successes": 0} for arm in "AB"]
         assert (
             client.post("/runs/page/feed", json={"rows": empty, "label": "may 1"}).json()["n_fed"] == 10_000
@@ -282,7 +285,7 @@ def test_a_careful_request_does_not_replace_earlier_rows_unless_it_insists() -> 
             )
             assert "A, 100 of 5,000 before, 110 of 5,100 now" in said
             assert "data-entry error" in said, "so that the form shows its box"
-            assert "If it is another day, give it another label." in said
+            assert "If these rows are for another day, use another label." in said
         assert client.get("/runs/page/result.json").json()["n_fed"] == 10_010
         assert (
             client.post("/runs/page/feed", json=tuesday | {"insist": True}).json()["rows"]["corrected"] == 2
@@ -304,7 +307,7 @@ def test_results_are_fed_block_by_block() -> None:
         found = client.post("/runs/page/feed", json={"rows": rows[:2]}).json()
         assert found["drift"] == ""
         found = client.post("/runs/page/feed", json={"rows": rows[2:]}).json()
-        assert "this does no harm" in found["drift"]
+        assert "This does no harm" in found["drift"]
         assert found["drift"] in found["lines"]
         problem = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=["A", "B"], rewards=sl.Bernoulli())
         alone = sl.certify(problem, [[5000, 5000]] * 2, successes=[[100, 150], [600, 680]])
@@ -372,7 +375,7 @@ def test_the_page_of_a_run_that_was_only_fed_counts_no_pulls_as_measured() -> No
         assert facts["gauge"]["cap_words"] == "", "there is nothing to compare with a maximum"
         words = client.get("/runs/page").text
         assert "The result is better than asked: no other arm has a larger true mean." in words
-        assert "means that vary as those of independent rewards" in words
+        assert "means vary as those of independent rewards do" in words
         assert "stated variances" not in words
 
 

@@ -370,7 +370,9 @@ def test_a_plan_without_variances_leads_with_one_strategy(serving: Serving, tab:
     page = tab(f"{serving.url}/plan?m=3&epsilon=0.25&noise=gaussian-unknown&arms=10", PHONE)
     plan = sl.plan(sl.Problem(3, 0.25, 0.05, n=10, rewards=sl.Gaussian()))
     expect(spot(page, "#plan-why")).to_have_text(plan.why)
-    expect(spot(page, "#plan-unknown")).to_contain_text("No maximum is known before the first answers")
+    expect(spot(page, "#plan-unknown")).to_contain_text(
+        "The maximum number of pulls is not known before the first answers"
+    )
     expect(spot(page, "#plan-unknown")).to_contain_text("shortlist plan FILE --scale S")
     expect(spot(page, "#plan-table")).to_be_hidden()
     others = spot(page, "#plan-more-rows li")
@@ -1236,7 +1238,7 @@ def test_a_recorded_answer_is_doubted_when_others_arrive(serving: Serving, tab: 
     asked = spot(page, "#earlier-said")
     expect(asked).to_have_text(
         "arm-0 has the mean 483.1, far from those of 5 other arms (median 44.5). Is this a data-entry error? "
-        "That is the recorded answer: withdraw it, or tick the box."
+        "This is the recorded answer: withdraw it, or tick the box."
     )
     expect(spot(page, "#sent-said")).to_have_text("5 answers not sent: see above.")
     found = page.evaluate(LOOK)

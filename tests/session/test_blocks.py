@@ -142,7 +142,7 @@ def test_rewards_within_bounds_can_come_in_blocks() -> None:
         ({"rewards": sl.Gaussian([1.0] * N), "n": None}, "without variances"),
         ({"rewards": sl.SubGaussian([1.0] * N), "n": None}, "without variances"),
         ({"rewards": sl.Gaussian(pilot=20)}, "no pilot"),
-        ({"known": {0: [1.0, 2.0]}}, "endless"),
+        ({"known": {0: [1.0, 2.0]}}, "blocks have none"),
         ({"epsilon": 0}, "epsilon"),
         ({"guarantee": "indifference"}, "pac"),
     ],
@@ -158,7 +158,7 @@ def test_a_plan_says_how_a_run_begins() -> None:
     assert made.best.worst_case_pulls is None
     assert made.lower_bound is None
     assert "8 blocks of all 5 arms, 40 pulls in total" in made.why
-    with pytest.raises(sl.errors.NoGuarantee, match=r"cannot be predicted.* by `select` with budget="):
+    with pytest.raises(sl.errors.NoGuarantee, match=r"cannot be predicted.* call `select` with budget="):
         sl.plan(question(), budget=1000)
     usual = made.usual.pulls["paired-race"]
     assert 40 <= usual.low <= usual.median <= usual.high

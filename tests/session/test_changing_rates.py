@@ -49,7 +49,7 @@ def test_fed_blocks_certify_what_certify_does() -> None:
     assert found.guarantee is not None
     assert MEASURED_IN_BLOCKS in found.guarantee.assumption
     assert MEASURED_ELSEWHERE not in found.guarantee.assumption
-    assert "one mean for each arm" not in found.guarantee.assumption
+    assert "mean of each arm is constant" not in found.guarantee.assumption
     assert [row.block for row in session.history.fed.values()] == ["mon"] * 3 + ["sun"] * 3
     assert session.result.n_fed == 6600
 
@@ -198,14 +198,15 @@ def test_drift_is_noted_as_the_test_of_a_table_says() -> None:
     p = p_of([41, 60, 85, 110])
     assert note.words.startswith(
         f"The mean of B changes between blocks by more than chance explains (chi-square test, p = {p:.1g}). "
-        f"What is certified may then be wrong."
+        f"If a mean changes, what is certified may be wrong."
     )
     assert note.words.endswith(
-        "begin another run with the strategy block-race, before you look at its data: see docs/ab-test.md."
+        "begin another run with the strategy block-race, before you look at the data of that run: "
+        "see docs/ab-test.md."
     )
     assert note.may_harm
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)
-    assert within.words.endswith("Arms are compared within blocks, so this does no harm.")
+    assert within.words.endswith("This does no harm, because arms are compared within blocks.")
     assert not within.may_harm
     hits[2][1], hits[3][1] = 75, 60
     p = p_of([41, 60, 75, 60])
@@ -237,11 +238,11 @@ def test_a_typing_error_is_named_with_its_arm_and_block() -> None:
     )
     within = drift_note(VARIANTS, *totals(counts, hits), is_by_block=True)
     assert within.words.endswith(
-        f"{slip} If it is right: arms are compared within blocks, so this does no harm."
+        f"{slip} If the numbers are right, this does no harm, because arms are compared within blocks."
     )
     assert within.may_harm
     without = drift_note(VARIANTS, *totals(counts, hits), is_by_block=False)
-    assert f"{slip} What is certified may then be wrong." in without.words
+    assert f"{slip} If a mean changes, what is certified may be wrong." in without.words
     two = drift_note(VARIANTS, *totals(counts[2:4], hits[2:4]), is_by_block=True)
     assert (
         "Only B changes like this: 0.03 in day 0, 0.08 in day 1. This may be a data-entry error" in two.words

@@ -201,7 +201,7 @@ def test_fed_results_replace_a_round_that_nobody_has_seen() -> None:
     fed(session, 0)
     after = session.asked
     assert after.round == before.round + 1
-    with pytest.raises(NotAsked, match="no longer wanted"):
+    with pytest.raises(NotAsked, match="no longer valid"):
         session.tell(before, means=[0.0] * len(before))
     assert session.n_pulls == 0
     assert session.history.n_rounds == 0

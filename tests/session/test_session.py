@@ -680,8 +680,8 @@ def test_an_arm_never_pulled_has_no_mean_in_the_data() -> None:
 def test_a_result_as_text_says_what_why_and_how_much() -> None:
     text = str(finished(sl.Session(problem(), "wnelim")).result)
     assert text.startswith("Selected 2 of 6 arms: arm-")
-    assert "With probability at least 90 %, each of the 2 selected arms" in text
-    assert "0.5 below the true 2nd best" in text
+    assert "With probability at least 90 %, the true mean of each of the 2 selected arms" in text
+    assert "0.5 below the 2nd best true mean" in text
     assert "[ZT22] Lemma 5.1" in text
     assert "by wnelim, seed 0" in text
 

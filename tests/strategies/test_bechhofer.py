@@ -80,7 +80,7 @@ def test_it_promises_only_what_is_proved() -> None:
     promise = strategy_named("bechhofer").guarantee(asked.changed(rewards=sl.Gaussian))
     assert promise is not None
     assert promise.scope is sl.certificates.Scope.CORRECT
-    assert "exceeds all others by at least 0.5" in promise.sentence
+    assert "exceed those of all other arms by at least 0.5" in promise.sentence
     assert "Gaussian" in str(promise)
 
 

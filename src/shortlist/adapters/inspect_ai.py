@@ -242,7 +242,7 @@ class Candidates(Cells):
                 found.failures[arm, item] = f"{first_line(errors[0])}; see {path}."
                 if re.match(rf"({'|'.join(_LASTING)})\b", errors[0]):
                     raise FinalFailure(
-                        f"{self.names[arm]} fails on sample {item}: {first_line(errors[0])}. Another attempt "
+                        f"{self.names[arm]} fails on sample {item}: {first_line(errors[0])}. A retry "
                         f"would not help; see {path}. Fix it and resume; recorded results are kept."
                     )
             else:

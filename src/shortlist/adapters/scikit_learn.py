@@ -316,8 +316,8 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn parses i
                 result = replace(session.result, stop=Stop.BUDGET)
                 if not len(result.indices):
                     raise InvalidProblem(
-                        f"`budget` is {self.budget}, which pays for nothing that could be certified: the "
-                        f"next round takes {n_wanted:,} fits, after {session.n_made:,}. Use a larger budget."
+                        f"`budget` is {self.budget}, which is too small to certify anything: the next "
+                        f"round takes {n_wanted:,} fits, after {session.n_made:,}. Use a larger budget."
                     )
                 warnings.warn(promise(result, item="split"), UserWarning, stacklevel=2)
                 return result

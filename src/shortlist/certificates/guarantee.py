@@ -14,20 +14,20 @@ class Scope(Enum):
     """Which statement is guaranteed; the value is the sentence that the user sees."""
 
     TOP_M = (
-        "With probability at least {confidence}, {subject} has a true mean no more than {epsilon:g} "
-        "{worse} the true {ordinal}{best}."
+        "With probability at least {confidence}, the true mean of {subject} is at most {epsilon:g} "
+        "{worse} the {ordinal}{best} true mean."
     )
     EVERY_BLOCK = (
         "With probability at least {confidence}, {not_beaten}. On average over all blocks, another arm may "
         "be better."
     )
     CORRECT = (
-        "With probability at least {confidence}, {wanted} selected, provided that the true "
-        "{ordinal}{best} mean {beats} all others by at least {epsilon:g}."
+        "With probability at least {confidence}, {wanted} selected, provided that {leading} by at least "
+        "{epsilon:g}."
     )
     SCREENING = (
-        "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th {best} of the "
-        "arms kept has a true mean no more than {epsilon:g} {worse} the true k-th {best} of all."
+        "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th {best} "
+        "true mean of the arms kept is at most {epsilon:g} {worse} the k-th {best} true mean of all arms."
     )
 
 
@@ -112,6 +112,7 @@ class Guarantee:
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
             wanted=_wanted(self.goal, self.m),
+            leading=_leading(self.goal, self.m),
             not_beaten=_not_beaten(self.m, self.epsilon),
             m=self.m,
             epsilon=self.epsilon,
@@ -140,14 +141,14 @@ class Guarantee:
 
 
 _WORDS = {
-    "maximise": {"best": "best", "worse": "below", "beats": "exceeds"},
-    "minimise": {"best": "smallest", "worse": "above", "beats": "lies below"},
+    "maximise": {"best": "best", "worse": "below"},
+    "minimise": {"best": "smallest", "worse": "above"},
 }
 
 
 def _within_bounds(problem: Problem) -> str:
     """Return the assumption about rewards of which only bounds are known."""
-    return f"rewards are independent, have one mean for each arm, and {values_words(problem)}"
+    return f"rewards are independent, the mean of each arm is constant, and rewards {values_words(problem)}"
 
 
 def values_words(problem: Problem) -> str:
@@ -161,17 +162,33 @@ def values_words(problem: Problem) -> str:
 def _wanted(goal: str, m: int) -> str:
     if goal == "maximise":
         return "the best arm is" if m == 1 else f"the {m} best arms are"
-    return "the arm of smallest mean is" if m == 1 else f"the {m} arms of smallest means are"
+    return "the arm with the smallest mean is" if m == 1 else f"the {m} arms with the smallest means are"
+
+
+def _leading(goal: str, m: int) -> str:
+    """Return the condition of an indifference zone: by how much the m best arms lead is said after it."""
+    if goal == "maximise":
+        return (
+            "its true mean exceeds that of every other arm"
+            if m == 1
+            else "their true means exceed those of all other arms"
+        )
+    return (
+        "its true mean lies below that of every other arm"
+        if m == 1
+        else "their true means lie below those of all other arms"
+    )
 
 
 def _not_beaten(m: int, epsilon: float) -> str:
     """Return that fewer than m arms are better than a selected one, by more than epsilon, in every block."""
-    at_most = f"no more than {epsilon:g} better" if epsilon else "not better"
+    at_most = f"at most {epsilon:g} better" if epsilon else "not better"
     if m == 1:
-        return f"every other arm has at least one block in which it is {at_most} than the selected one"
+        return f"every other arm has at least one block in which it is {at_most} than the selected arm"
+    exceptions = "1 exception" if m == 2 else f"{m - 1} exceptions"
     return (
-        f"for each of the {m} selected arms: all others, except {m - 1} at most, have at least one block in "
-        f"which they are {at_most}"
+        f"for each of the {m} selected arms, every other arm, with at most {exceptions}, has at least "
+        f"one block in which it is {at_most} than the selected arm"
     )
 
 

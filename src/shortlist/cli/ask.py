@@ -37,7 +37,8 @@ _MOST_SHOWN = 20
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the CSV file to this path. Refused if it has answers that were not told.",
+    help="Write the CSV file to this path. An existing file is replaced only if it is a sheet of tickets, "
+    "and all its answers were told.",
 )
 @store_option
 @json_option("the tickets")
@@ -54,18 +55,26 @@ def command(
     """Lease tickets of RUN to a worker: which arms to measure, and how often.
 
     RUN is the name that `shortlist begin` or `run` printed. A ticket asks for a number of fresh pulls of one
-    arm. It is leased to the worker; other workers get other tickets. Asking again returns the same tickets.
+    arm. It is leased to the worker, and other workers get other tickets. If you ask again, you get the same
+    tickets.
+
     When the lease expires, another worker may get the ticket, unless the run was started with --no-reissue.
-    An answer is accepted even after that. If the measurement is a simulation, seed it with the `seed` of the
-    ticket, so that the run can be reproduced.
+    An answer is accepted even after the lease has expired.
+
+    If the measurement is a simulation, use the `seed` of the ticket as its seed, so that the run can be
+    reproduced.
 
     \b
       shortlist ask trial --worker ann --max 10
       shortlist ask trial --worker ann -o ann.csv
       shortlist ask trial --worker rig-2 --lease 15min --json
 
-    Exit status: 0 tickets were printed, or the run has ended; 2 no such run; 3 all tickets of this round are
-    leased to other workers; 4 the store failed.
+    \b
+    Exit status:
+      0  tickets were printed, or the run has ended
+      2  there is no such run
+      3  all tickets of this round are leased to other workers
+      4  the store failed
     """
     from shortlist.report.worker_json import asked_dict, ended_dict
     from shortlist.session import Session
@@ -106,12 +115,13 @@ def _refuse_loss(session: "Session", path: Path) -> None:
         n = untold(session, path.read_bytes())
     except InvalidAnswers as error:
         raise InvalidProblem(
-            f"{path} exists, and is not a sheet of tickets that were told: {error} Give another file."
+            f"{path} exists, and cannot be replaced, because it is not a sheet of tickets that were "
+            f"told: {error} Give another file."
         ) from None
     if n:
         raise InvalidProblem(
-            f"{path} has {counted(n, 'answer')} that the run was not told. Tell the file first, with "
-            f"`shortlist tell`, or give another one."
+            f"{path} has {counted(n, 'answer')} that the run was not told. Tell the file first with "
+            "`shortlist tell`, or give another file."
         )
 
 

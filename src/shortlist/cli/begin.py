@@ -38,7 +38,8 @@ _FEW = 10  # rounds for people who measure
 @click.option(
     "--scale",
     type=float,
-    help="For unknown variances: estimate costs, and choose the strategy, for this standard deviation.",
+    help="For unknown variances: the standard deviation for which costs are estimated and the strategy is "
+    "chosen.",
 )
 @reissue_option
 @click.option(
@@ -62,20 +63,22 @@ def command(
 ) -> None:
     """Create a run for the question in FILE, without measuring anything.
 
-    Use it when people measure, or programs that fetch their own work. They get tickets with `shortlist ask`,
-    measure, and report the results with `shortlist tell`, at any time and from any machine that can reach
-    the store. FILE needs no [measure] section. An existing run is left unchanged.
+    Use this command if people measure, or programs that fetch their own work. They get tickets with
+    `shortlist ask`, measure, and report the results with `shortlist tell`. They can do so at any time, from
+    any machine that can reach the store. FILE needs no [measure] section. If the run exists already, it is
+    not changed.
 
-    People measure in few rounds rather than in many. So if FILE has no [measure] section, a strategy is
-    chosen that usually takes at most ten rounds, or --rounds. The output lists what it usually costs, and
-    the cost of strategies that take fewer pulls or fewer rounds. If the strategy certifies nothing before its
-    end, the output says so, and names one that lets you stop at any time. If rewards are 0 or 1, or have
-    bounds, the number of rounds matters only with --rounds: without it the strategy is one that accepts
-    `shortlist feed`.
+    If FILE has no [measure] section, Shortlist assumes that people measure and prefer few rounds. It chooses
+    a strategy that usually takes at most ten rounds; --rounds changes this number. The output lists the usual
+    cost of this strategy, and of strategies that take fewer pulls or fewer rounds. If the chosen strategy
+    certifies nothing before its end, the output says so, and names a strategy that lets you stop at any time.
 
-    If a lease expires, the next worker who asks gets the ticket, and the first answer counts. The result says
-    how many tickets were issued twice. With --no-reissue a ticket stays with its worker until `shortlist
-    release`.
+    If rewards are 0 or 1, or lie within bounds, the number of rounds is ignored unless you give --rounds.
+    Without --rounds, results for arms that share no items can then be added with `shortlist feed`.
+
+    When a lease expires, the next worker who asks gets the ticket. The first answer to a ticket counts, and
+    the result says how many tickets were issued twice. With --no-reissue, a ticket stays with its worker
+    until it is released with `shortlist release`.
 
     \b
       shortlist begin trial.toml
@@ -97,9 +100,11 @@ def command(
     problem = read_problem(file)
     reissue = False if no_reissue else read_reissue(file)
     if scale is not None and problem.knows_variances:
-        raise InvalidProblem("--scale is only for unknown variances; omit it, since these are known.")
+        raise InvalidProblem(
+            "--scale is only for unknown variances, and the variances of this problem are known. Omit it."
+        )
     if rounds is not None and strategy != "auto":
-        raise InvalidProblem("--rounds chooses the strategy; give it or --strategy, not both.")
+        raise InvalidProblem("--rounds chooses the strategy; give either --rounds or --strategy, not both.")
     is_free = not (is_measured(file) or problem.is_bounded or problem.pilot is not None)
     is_by_hand = strategy == "auto" and is_free
     with writing(where) as store:
@@ -138,7 +143,7 @@ def command(
         if not session.is_done:
             click.echo(f"Next:\n  {next_command('ask', session.name, '-o', 'tickets.csv')}")
             if can_be_fed(session.history):
-                click.echo("or, with results that need no tickets:")
+                click.echo("or, if results need no tickets:")
                 click.echo(f"  {next_command('feed', session.name, 'results.csv')}")
 
 
@@ -179,7 +184,7 @@ def _only_at_the_end(problem: "Problem", usual: "UsualCost", chosen: str) -> str
     ]
     if not fit:
         return said
-    said += f" To look and stop at any time, begin with --strategy {fit[0]}"
+    said += f" To be able to stop at any time, begin with --strategy {fit[0]}"
     if (found := usual.pulls.get(fit[0])) is not None and found.rounds is not None:
         said += f", which usually takes about {counted(found.rounds, 'round')}"
     return f"{said}."
@@ -208,5 +213,5 @@ def _choices(problem: "Problem", usual: "UsualCost", chosen: str) -> "Renderable
     notes = [f"Medians of {usual.replications} simulated runs: {usual.instance}."]
     if at_end:
         notes.append("(*) Certifies nothing before its end. Strategies without the mark certify at any time.")
-    remedy = "; give yours with --scale" if "scale" in usual.assumed else ""
+    remedy = "; set another value with --scale" if "scale" in usual.assumed else ""
     return Group(Text(f"Usual cost {usual.condition}".rstrip() + f"{remedy}:"), table, Text(" ".join(notes)))

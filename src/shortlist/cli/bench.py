@@ -27,11 +27,14 @@ _COLUMNS = ("instance", "strategy", "replication", "pulls", "is_error", "lower_b
     multiple=True,
     default=("equal", "slippage", "linear", "random"),
     show_default=True,
-    help=f"May be repeated: {INSTANCES}.",
+    help=f"An instance to use; may be repeated: {INSTANCES}.",
 )
 @instance_options
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. Default: all strategies with a cap on pulls."
+    "--strategy",
+    "names",
+    multiple=True,
+    help="A strategy to compare; may be repeated. Default: all strategies with a maximum number of pulls.",
 )
 @click.option(
     "--replications", default=20, show_default=True, help="Number of runs per strategy and instance."
@@ -46,9 +49,11 @@ def command(
     """Compare strategies on several instances: pulls as multiples of the lower bound.
 
     Every strategy runs on every instance, with Gaussian rewards and the same seeds. The table shows mean
-    pulls as a multiple of the lower bound, which holds for every algorithm under worst-case means; on easier
-    means an adaptive strategy may stay below 1. The last column is the geometric mean. One star per wrong
-    answer, at most three. The first row is the strategy with the fewest pulls.
+    pulls as a multiple of the lower bound, and one star per wrong answer, at most three. The last column is
+    the geometric mean. The strategy with the fewest pulls comes first.
+
+    The lower bound holds for every algorithm under worst-case means. On easier means, an adaptive strategy
+    may stay below 1.
 
     \b
       shortlist bench
@@ -56,7 +61,7 @@ def command(
       shortlist bench --instance illustrative-3 --strategy race --strategy wnelim
       shortlist bench -o pulls.csv
 
-    Exit status: 0, or 2 if the command line is wrong.
+    Exit status: 0 on success, 2 if the command line is wrong.
     """
     from shortlist.report.bench_text import bench_dict, bench_text
 

@@ -20,17 +20,24 @@ if TYPE_CHECKING:
 @click.command("certify")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-m", default=1, show_default=True, help="How many arms to select.")
-@click.option("--epsilon", type=float, required=True, help="How far from the m-th best an arm may be.")
+@click.option(
+    "--epsilon", type=float, required=True, help="How far from the m-th best arm a selected arm may be."
+)
 @click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")
 @click.option(
-    "--bounds", nargs=2, type=float, metavar="LOW HIGH", help="For means: all rewards lie between these."
+    "--bounds",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="For means: two numbers between which all rewards lie.",
 )
-@click.option("--variance", type=float, help="For means: the variance of a reward, or more.")
+@click.option("--variance", type=float, help="For means: the variance of a reward, or an upper bound on it.")
 @click.option("--minimise", is_flag=True, help="Select the arms with the smallest means.")
 @click.option(
     "--within-blocks",
     is_flag=True,
-    help="Rates may change between blocks: compare within the column `block`, or `day` (or label).",
+    help="Compare arms within blocks, because rates may change between blocks. Blocks are in the column "
+    "`block`, or `day` (or label).",
 )
 @click.option("--scores", "is_table", is_flag=True, help="FILE has scores of all arms on shared items.")
 @click.option(
@@ -57,26 +64,28 @@ def command(
 ) -> None:
     """Say what the results in FILE prove about the m best arms; FILE is - for standard input.
 
+    The output names the m arms with the strongest certificate, and the epsilon that is certified for them.
+    You may look as often as you like, and stop when the answer is good enough. But fix m, epsilon and delta
+    before you look, and include everything that was measured.
+
     FILE is a CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or
-    conversions) or `mean`. Rows of the same arm add up; two with the same date (or day, label or block) are
-    refused. A row of totals is skipped. With means, say how large rewards can be, with --bounds, or how much
-    they vary, with --variance.
+    conversions) or `mean`. Rows of the same arm are added up. Two rows of the same arm with the same date (or
+    day, label or block) are refused. A row of totals is skipped. If FILE has means, use --bounds to say
+    between which numbers all rewards lie, or --variance to say how much rewards vary at most.
 
-    The answer names the m arms that are best as far as can be proved, and the epsilon that is certified. It
-    does not matter how often you look, or that you stop when the answer is good enough. But fix m, epsilon
-    and delta before you look, and put in everything that was measured.
+    Rates must be constant. If they change from day to day, compare arms within blocks: add a column `block`,
+    or use a column `day` with --within-blocks. Every block should contain all arms. Decide this, too, before
+    you look at the results.
 
-    Rates are assumed to be constant. If they change from day to day, give every row its block: in a column
-    `block`, or in a column `day` and with --within-blocks. Arms are then compared within blocks, and all of
-    them should be in each. Decide on this before you look, too.
+    With --scores, FILE has scores on items that all arms share: a table, or a file or folder of results of an
+    evaluation tool. `shortlist simulate` takes the same files. If the table has gaps, every arm must have
+    been measured on the first items of one random order, and --seed must be the seed of that order. Other
+    tables with gaps prove nothing, and are refused.
 
-    With --scores, FILE has scores on items that all arms share, as for `shortlist simulate`: a table, or a
-    file or folder of results of an evaluation tool. If it has gaps, every arm must have been measured on the
-    first items of one random order, which --seed gives; other partial tables prove nothing, and are refused.
-
-    With --scores and --within-blocks, the lines of the table are blocks in the order of measuring, such as
-    simulations with the same random numbers, or days, and arms are compared line by line. Rewards are taken
-    to be Gaussian, unless you give --bounds. Arms may have stopped early, which leaves blanks at the end.
+    With --scores and --within-blocks, every line of the table is a block, such as a day, or simulations with
+    the same random numbers. Lines are in the order of measuring, and arms are compared line by line. Rewards
+    are assumed to be Gaussian, unless all of them are 0 or 1, or you give --bounds. If an arm was stopped
+    early, its last cells are blank.
 
     \b
       shortlist certify week.csv --epsilon 0.005
@@ -84,7 +93,11 @@ def command(
       shortlist certify evaluation.csv --scores --epsilon 0.02 --seed 7
       shortlist certify days.csv --scores --within-blocks --epsilon 0.5
 
-    Exit status: 0 the answer is certified to within epsilon, 3 not yet, 2 FILE or the command line is wrong.
+    \b
+    Exit status:
+      0  the answer is certified to within epsilon
+      2  FILE or the command line is wrong
+      3  the answer is not yet certified to within epsilon
     """
     from dataclasses import replace
 
@@ -103,7 +116,10 @@ def command(
     try:
         if is_table:
             if variance is not None:
-                raise InvalidProblem("--variance is for means; with --scores give --bounds, if not 0 and 1.")
+                raise InvalidProblem(
+                    "--variance is for means. With --scores, give --bounds if scores do not lie between "
+                    "0 and 1."
+                )
             options = TableOptions(file, bounds, metric, on_failure, within_blocks)
             found = _certified_table(options, asked, seed)
         else:
@@ -171,11 +187,12 @@ def _question(
     names = list(dict.fromkeys(sheet.arms))
     if sheet.successes is not None:
         if bounds or variance:
-            raise InvalidProblem("successes are rewards of 0 or 1; leave --bounds and --variance out.")
+            raise InvalidProblem("with successes, every reward is 0 or 1; omit --bounds and --variance.")
         return Problem(**asked, names=names, rewards=Bernoulli())
     if (bounds is None) == (variance is None):
         raise InvalidProblem(
-            "with means, give either --bounds LOW HIGH, between which all rewards lie, or --variance."
+            "with means, give either --bounds LOW HIGH, two numbers between which all rewards lie, "
+            "or --variance."
         )
     if bounds is not None:
         return Problem(**asked, names=names, rewards=Bounded(*bounds))

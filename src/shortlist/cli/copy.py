@@ -23,19 +23,24 @@ if TYPE_CHECKING:
 def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> None:
     """Copy runs from the store FROM to the store TO; by default all runs.
 
-    A store is a file or the address of a PostgreSQL database. TO is created if it does not exist. Logs are
-    copied record by record and then compared, so a run can be resumed in TO. If a run exists in TO already,
-    only the missing records are added. If TO has a different log of that name, that log is left unchanged
-    and an error is reported; the other runs are copied. FROM is checked for damage; if it is damaged, the
-    runs that can still be read are copied. Use this command to make a backup and to update it, even while
-    runs are active.
+    Use this command to make a backup and to update it, even while runs are active. A store is a file or the
+    address of a PostgreSQL database. TO is created if it does not exist.
+
+    Logs are copied record by record and then compared, so a run can be resumed in TO. If a run exists in TO
+    already, only the missing records are added. If TO has a different log of the same name, that log is not
+    changed and an error is reported. All other runs are copied.
+
+    FROM is checked for damage. If it is damaged, the runs that can still be read are copied.
 
     \b
       shortlist copy shortlist.db backup.db
       shortlist copy shortlist.db postgresql://me@server/lab drilling
 
-    Exit status: 0 all runs are in TO, 2 no such store or run, 4 a run could not be copied, or FROM is
-    damaged.
+    \b
+    Exit status:
+      0  all runs are in TO
+      2  there is no such store or run
+      4  a run could not be copied, or FROM is damaged
     """
     if target == NOWHERE:
         raise InvalidProblem(

@@ -23,9 +23,9 @@ _WIDEST = 100  # longer lines are hard to read
 def command(reference: tuple[str, ...], as_json: bool) -> None:
     """Show PAGE of the documentation, or one SECTION of it; without PAGE, list the pages.
 
-    SECTION is the number of a section, or words of its heading. References such as "docs/theory.md, section
-    32" can be given as they are printed. In a terminal the page is formatted. Elsewhere, the output is
-    Markdown.
+    SECTION is the number of a section, or words of its heading. You can also paste a reference as it is
+    printed, such as "docs/theory.md, section 32". In a terminal, the page is formatted. Elsewhere, the output
+    is Markdown.
 
     \b
       shortlist docs

@@ -18,23 +18,37 @@ from shortlist.cli.output import print_json, show
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Estimate the time with this many workers.  [default: one per processor, 16 if calls mostly wait]",
+    help="Number of workers for which the time is estimated.  [default: one per processor, 16 if calls "
+    "mostly wait]",
 )
 @json_option("the findings")
 def command(file: Path, arms: int, pulls: int, seed: int, workers: int | None, as_json: bool) -> None:
     """Test the measurement of FILE on a few arms before a long run.
 
-    Looks for problems that would void the guarantee (cached or badly seeded rewards, more noise than
-    declared, rewards out of bounds, drift, skewed rewards where Gaussian ones are assumed, arms that depend
-    on each other) or stop the run (failures, objects that cannot be sent to workers). Test measurements do
-    not count towards any run.
+    \b
+    The command looks for problems that would void the guarantee:
+      - rewards that are cached or badly seeded;
+      - more noise than declared;
+      - rewards outside their bounds;
+      - drift;
+      - skewed rewards, where Gaussian ones are assumed;
+      - arms that depend on each other.
 
-    Then it says how many pulls a run usually makes, how long they take with one worker and, where that helps,
-    with several. It also says if a run is not worth it: if measuring everything is as cheap, or if a run
-    would take days. The usual number of pulls is estimated from simulated runs, with the rates or the noise
-    of the test pulls; the true means may be farther apart, so that a run takes fewer.
+    It also looks for problems that would stop a run: failures, and objects that cannot be sent to workers.
+    Test measurements do not count towards any run.
 
-    Exit status: 0 no errors found, 2 the problem file is invalid, 4 errors found.
+    The output then says how many pulls a run usually makes, and how long they take with one worker. If
+    several workers help, it gives their time, too. It also says if a run is not worth while, because
+    measuring everything is as cheap, or because a run would take days.
+
+    The usual number of pulls is an estimate from simulated runs, with the rates or the noise of the test
+    pulls. If the true means are farther apart than in the simulation, a run takes fewer pulls.
+
+    \b
+    Exit status:
+      0  no errors were found
+      2  the problem file is invalid
+      4  errors were found
     """
     from shortlist.doctor import examine
     from shortlist.files.problem_file import read_problem_file

@@ -27,8 +27,8 @@ from shortlist.errors import InvalidProblem
 def command(name: str | None, folder: Path, as_json: bool) -> None:
     """Write the example NAME and its data files to the current folder; without NAME, list the examples.
 
-    It prints the command that runs the example. Files that exist already with other content are replaced
-    only if you agree.
+    The output contains the command that runs the example. If a file exists already with other content, you
+    are asked before it is replaced.
 
     \b
       shortlist examples

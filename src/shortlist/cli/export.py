@@ -27,20 +27,30 @@ if TYPE_CHECKING:
 def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bool) -> None:
     """Write all answers of RUN, for other programs.
 
-    There is one line per answer, in the order in which they arrived. Columns: ticket, round, arm, name,
-    pulls, first_pull (how many pulls the arm had before), mean, variance (in pilots), worker and time (UTC).
-    Only means are stored, not single rewards; with shared items there is one line per score. JSON also
-    contains the question, strategy, seed, measurement, conflicts, scored failures, and the result. An
-    existing file is replaced.
+    The CSV file has one line per answer, in the order in which answers arrived. An existing file is replaced.
 
-    Pulls that belong to no answered ticket are in JSON only, as `unused`: scores that were measured ahead,
-    and parts of tickets that are not complete. The command says how many there are.
+    \b
+    Its columns are
+      ticket, round, arm, name
+      pulls        the number of pulls of the answer
+      first_pull   how many pulls the arm had before
+      mean
+      variance     only in pilots
+      worker
+      time         in UTC
+
+    Only means are stored, not single rewards. With shared items, there is one line per score. The JSON output
+    also contains the question, strategy, seed, measurement, conflicts, scored failures and the result.
+
+    Some pulls belong to no answered ticket: scores that were measured ahead, and parts of tickets that are
+    not complete. Only the JSON output contains them, as `unused`. The command says how many there are.
 
     \b
       shortlist export drilling -o drilling.csv
       shortlist export drilling --json | jq .result.selected
 
-    Exit status: 0, or 2 no such run, 4 the store failed or the file could not be written.
+    Exit status: 0 on success, 2 if there is no such run, 4 if the store failed or the file could not be
+    written.
     """
     if as_csv and as_json:
         raise InvalidProblem("give either --csv or --json, not both.")

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--label",
-    help="Label of the rows, such as a date, for a FILE without such a column; rows with the same label are "
-    "replaced.  [default: the name of FILE]",
+    help="Label of all rows, such as a date, if FILE has no column of labels. A row replaces an earlier "
+    "row that has the same label and arm.  [default: the name of FILE]",
 )
 @click.option(
     "--block",
-    help="Block of the rows, such as a day, if FILE has no such column; the strategy block-race compares "
-    "within blocks.  [default with block-race: the label]",
+    help="Block of all rows, such as a day, if FILE has no column of blocks. The strategy block-race "
+    "compares arms within blocks.  [default with block-race: the label]",
 )
 @click.option(
     "--yes",
     is_flag=True,
-    help="Accept rows that are far from the earlier ones of their arms, replace earlier ones, or have the "
-    "numbers of another label. To correct rows fed under another label, give that label instead; "
-    "otherwise they count twice.",
+    help="Accept rows that are far from earlier rows of their arms, that replace earlier rows, or that "
+    "have the numbers of another label. To correct rows that have another label, use --label instead; "
+    "with --yes, they would count twice.",
 )
 @worker_option
 @store_option
@@ -51,27 +51,40 @@ def command(
 ) -> None:
     """Add the results in FILE to RUN, and say what is certified; FILE is - for standard input.
 
-    For results that need no tickets, such as the visitors of a website. FILE is a
-    CSV file with the columns `arm` (or variant), `pulls` (or visitors), and `successes` (or conversions) or
-    `mean`, and optionally `sd` or `variance`, `label` (or day), and `block`. Look as often as you like, and
-    stop when you like: what is certified stays true.
+    Use this command for results that need no tickets, such as the visitors of a website. You can look as
+    often as you like, and stop when you like: what is certified stays true.
 
-    A row replaces an earlier row of the same arm with the same label. Without a column of labels the name of
-    FILE is the label, and sending a file again changes nothing. To replace its rows, on the record, send a
-    corrected file under the same name with --yes, or give the old name as --label.
+    \b
+    FILE is a CSV file with these columns:
+      arm          or: variant
+      pulls        or: visitors
+      successes    or: conversions; in place of it, `mean`
+      sd           optional; in place of it, `variance`
+      label        optional; or: day, date
+      block        optional
 
-    Feed everything that was measured, of every arm, and count only what is complete: no conversions that
-    may still come. Which arm gets the next visitors may depend on earlier results.
+    A row replaces an earlier row that has the same arm and the same label. If FILE has no column of labels,
+    the name of FILE is the label, so adding the same file twice changes nothing. To correct the rows of an
+    earlier file, give the corrected file the same name and use --yes, or use --label with the old name. The
+    log keeps the old rows.
 
-    If rates change from day to day, begin the run with --strategy block-race. It compares arms within blocks;
-    the block of a row is its label, unless it has one. Feed a block when it is complete, with all arms.
+    Feed everything that was measured, of every arm. Count only complete results: feed the visitors of a day
+    when none of them can convert any more. You may choose the arm of the next visitors by earlier results.
+
+    If rates change from day to day, begin the run with --strategy block-race. It compares arms within blocks.
+    The block of a row is its `block` or, if it has none, its label. Feed a block when it is complete, with
+    all arms.
 
     \b
       shortlist begin landing-page.toml
       shortlist feed landing-page monday.csv
       shortlist feed landing-page tuesday.csv
 
-    Exit status: 0 the results were added, 2 FILE or the command line is wrong, 4 the store failed.
+    \b
+    Exit status:
+      0  the results were added
+      2  FILE or the command line is wrong
+      4  the store failed
     """
     from shortlist.session import Session
 
@@ -122,12 +135,10 @@ def _second_look(session: "Session", rows: "FedRows", file: Path, label: str | N
     todo = "If the numbers are right, repeat the command with --yes."
     if earlier := same_as_other_label(session.history, rows)[0]:
         again = shlex.join(["shortlist", "feed", session.name, str(file), "--label", earlier])
-        correct = (
-            f": `{again}`" if set(rows.labels) == {label or file.name} else f", label its rows {earlier!r}"
-        )
+        correct = f": `{again}`" if set(rows.labels) == {label or file.name} else ", give them that label"
         todo = (
-            f"If this corrects {earlier!r}{correct}. "
-            "Only if it is another day: repeat the command with --yes."
+            f"If these rows correct the rows labelled {earlier!r}{correct}. If they are for another day, "
+            "repeat the command with --yes."
         )
     raise InvalidAnswers(f"{found} {DATA_ENTRY_QUESTION} Nothing was added. {todo}")
 

@@ -14,19 +14,31 @@ from shortlist.cli.stores import reading, shown
 def command(where: str, as_json: bool) -> None:
     """List the runs in the store and their progress.
 
-    A run is open, stopped (by its budget, its deadline or `shortlist stop`, and nobody went on), suspended (a
-    measurement failed and no answer arrived since), or ended. The answer of an ended run is certified,
-    screened (by a strategy that only narrows down the arms) or unproved. Pulls include those of tickets that
-    are not complete. The command reads every log to its end and checks it for damage, so a long list of large
-    runs takes a while. Unlike `shortlist replay`, it does not recompute the decisions. Exceptions are runs
-    started by another version of Shortlist, runs that may have ended although their log does not say so, and
-    ended runs of paired-race: equal rewards may void their guarantee.
+    \b
+    A run is
+      open        it needs more answers;
+      stopped     by its budget, its deadline or `shortlist stop`, and nobody
+                  has resumed it;
+      suspended   a measurement failed, and no answer has arrived since;
+      ended       its answer is certified, screened (the strategy only narrows
+                  down the arms) or unproved.
+
+    The number of pulls includes those of tickets that are not complete.
+
+    The command reads every log to its end and checks it for damage, so a long list of large runs takes a
+    while.
+
+    \b
+    Decisions are not recomputed (`shortlist replay` does that), except for
+      - runs that were started by another version of Shortlist;
+      - runs that may have ended although their log does not say so;
+      - ended runs of paired-race, since equal rewards may void their guarantee.
 
     \b
       shortlist list
       shortlist list --store postgresql://me@server/lab --json
 
-    Exit status: 0, or 2 no such store, 4 the store failed.
+    Exit status: 0 on success, 2 if there is no such store, 4 if the store failed.
     """
     with reading(where) as store:
         found = list(run_summaries(store))

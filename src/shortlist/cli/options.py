@@ -18,9 +18,9 @@ def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def result_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options about files of results that other tools write."""
-    worth = "With --scores: the score of a sample that the tool could not evaluate."
+    worth = "With --scores: the score to use for a sample that the tool could not evaluate."
     command = click.option("--on-failure", type=float, metavar="SCORE", help=worth)(command)
-    which = "With --scores: the score that counts, if files have several."
+    which = "With --scores: which score to use, if files have several."
     return click.option("--metric", metavar="NAME", help=which)(command)
 
 

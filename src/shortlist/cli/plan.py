@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shortlist.cli.options import is_given, json_option
-from shortlist.cli.output import print_json, show
+from shortlist.cli.output import print_json, show, show_plain
 from shortlist.cli.questions import question, question_options
 from shortlist.errors import InvalidProblem
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("plan")
 @question_options
-@click.option("--budget", type=click.IntRange(min=0), help="Find out what this many pulls can certify.")
+@click.option("--budget", type=click.IntRange(min=0), help="Show what this number of pulls can certify.")
 @click.option(
     "--vary",
     type=click.Choice(["epsilon", "delta", "m"]),
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     type=click.Choice(["sub-gaussian", "gaussian", "bernoulli", "bounded"]),
     default="sub-gaussian",
     show_default=True,
-    help="For the instance: sub-Gaussian or Gaussian with its variances, 0 or 1, or between 0 and 1.",
+    help="For the instance: rewards that are sub-Gaussian or Gaussian with the instance's variances, that "
+    "are 0 or 1 (bernoulli), or that lie between 0 and 1 (bounded).",
 )
 @click.option(
     "--rate",
     type=float,
-    help="For rewards of 0 or 1, or within bounds: estimate the usual pulls around this mean.",
+    help="For rewards that are 0 or 1, or lie within bounds: estimate the usual pulls for means around "
+    "this number.",
 )
 @click.option(
     "--scale", type=float, help="For unknown variances: estimate the usual pulls for this standard deviation."
@@ -43,9 +45,12 @@ if TYPE_CHECKING:
 @click.option(
     "--correlation",
     type=float,
-    help="For blocks: estimate the usual pulls for this correlation of arms within a block, from 0 to 1.",
+    help="For arms in blocks: estimate the usual pulls for this correlation, from 0 to 1, of arms within "
+    "a block.",
 )
-@click.option("--no-usual", is_flag=True, help="Do not estimate the usual pulls, which takes about a second.")
+@click.option(
+    "--no-usual", is_flag=True, help="Do not estimate the usual pulls. The estimate takes about a second."
+)
 @json_option("the plan")
 def command(
     file: Path | None,
@@ -62,18 +67,32 @@ def command(
 ) -> None:
     """Show how many pulls an answer will take, before anything is measured.
 
-    The recommended strategy comes first, with its usual and its largest number of pulls. The table shows the
-    same for every strategy, the largest number as a multiple of the lower bound ("x bound"), and the maximum
-    number of rounds. The lower bound holds for every algorithm under worst-case means; for rewards within
-    bounds none is proved. Nothing is measured, so FILE needs no [measure] section. --budget asks the reverse
-    question: what do this many pulls certify, whatever the rewards are? The exit status is 3 if the budget is
-    too small to certify anything.
+    \b
+    The recommended strategy comes first. The table then shows for every
+    strategy
+      - the usual number of pulls,
+      - the maximum number of pulls,
+      - this maximum as a multiple of the lower bound ("x bound"), and
+      - the maximum number of rounds.
 
-    The usual pulls are estimated from a few simulated runs. In the simulated question, the m best arms lie
-    just over epsilon ahead of all others, which are equal. If several arms nearly tie, a run takes more
-    pulls. Rewards of 0 or 1 are simulated around a rate of 0.5, or --rate; rewards of unknown variance with a
-    standard deviation of 2 epsilon, or --scale; arms in blocks as if they were independent, or with a
-    --correlation. With more than 1,000 arms, or 500 if rewards are within bounds, nothing is simulated.
+    The lower bound is the number of pulls that every algorithm with the same guarantee needs on average under
+    worst-case means. For rewards that lie within bounds, no lower bound is proved. FILE needs no [measure]
+    section, since nothing is measured.
+
+    With --budget, the command answers the reverse question: what does this number of pulls certify, whatever
+    the rewards are? The exit status is 3 if the budget is too small to certify anything.
+
+    The usual number of pulls is an estimate from a few simulated runs. In the simulated question, the m best
+    arms lie just over epsilon ahead of all other arms, and all other arms are equal. If several arms nearly
+    tie, a run takes more pulls.
+
+    \b
+    The simulated question also depends on the kind of rewards:
+      0 or 1             means are around 0.5, or around --rate
+      unknown variance   the standard deviation is 2 epsilon, or --scale
+      arms in blocks     arms are independent, or have a --correlation
+
+    Nothing is simulated for more than 1,000 arms, or for more than 500 if rewards lie within bounds.
 
     \b
       shortlist plan examples/drilling.toml
@@ -109,11 +128,11 @@ def command(
     if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
         which = "largest" if vary == "m" else "smallest"
-        certain = f"With {budget:,} pulls the {which} {vary} certified in any case is {value}."
+        certain = f"Whatever the rewards are, the {which} {vary} that {budget:,} pulls certify is {value}."
         adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
-        click.echo(f"{certain} A run usually certifies a smaller one." if adapts else certain)
+        show_plain(f"{certain} A run usually certifies a smaller epsilon." if adapts else certain)
         if said := _not_to_be_fed(file, found):
-            click.echo(said)
+            show_plain(said)
     click.echo(f"{file or instance}: {found.problem.words}")
     show(plan_text(found, usual))
 
@@ -128,8 +147,10 @@ def _not_to_be_fed(file: Path | None, found: "Plan") -> str:
         return ""
     if not (race := found["race"]).is_certified:
         return ""
-    most = f"which takes at most {race.worst_case_pulls:,} pulls for the same"
-    return f"{best} cannot take results from `shortlist feed`. For that, begin with --strategy race, {most}."
+    most = f"which takes at most {race.worst_case_pulls:,} pulls for the same guarantee"
+    return (
+        f"{best} cannot take results from `shortlist feed`. To use feed, begin with --strategy race, {most}."
+    )
 
 
 def _with_rewards(problem: "Problem", file: Path | None, rewards: str) -> "Problem":

@@ -40,13 +40,16 @@ _OPTIONS = {"where": "--store", "n": "--arms", "m": "-m", "names": "--strategy"}
 @click.option(
     "--epsilon",
     type=float,
-    help="How far below the m-th best is good enough. Default: 0.1 (figure `epsilon`: 0.5).",
+    help="How far below the m-th best arm a selected arm may be. Default: 0.1 (figure `epsilon`: 0.5).",
 )
 @click.option(
     "--delta", type=float, help="Accepted failure probability. Default: 0.05 (figure `epsilon`: 0.1)."
 )
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. Default: those relevant to the figure."
+    "--strategy",
+    "names",
+    multiple=True,
+    help="A strategy to show; may be repeated. Default: the strategies relevant to the figure.",
 )
 @click.option(
     "--replications", type=int, help="For the figure `epsilon`: number of independent runs. Default: 200."
@@ -65,7 +68,8 @@ def command(kind: str, of: str | None, output: Path | None, as_json: bool, **opt
       arms            observed means, and the cut between the m best and the others
       pulls           how often each arm was pulled
       rounds          arms and pulls of each round
-      spent           its pulls, its cap, WNElim, V-MedElim and the lower bound
+      spent           the run's pulls and its maximum, the maxima of WNElim and
+                      V-MedElim, and the lower bound
 
     \b
     Figures without a run:
@@ -80,10 +84,14 @@ def command(kind: str, of: str | None, output: Path | None, as_json: bool, **opt
       shortlist plot scaling --over m --multiple -o scaling.pdf
       shortlist plot epsilon --quick --strategy race --strategy bechhofer -o e.png
 
-    --json prints the same numbers; then -o is optional, and matplotlib is not needed. Text in .svg and .pdf
-    stays text, and the same data always give the same file. An existing file is replaced.
+    With --json, the command prints the numbers that the figure shows. Then -o is optional, and matplotlib is
+    not needed.
 
-    Exit status: 0, or 2 the command line is wrong or there is nothing to draw, 4 a store or file failed.
+    In .svg and .pdf files, text remains text. The same data always give the same file. An existing file is
+    replaced.
+
+    Exit status: 0 on success, 2 if the command line is wrong or there is nothing to draw, 4 if a store or a
+    file failed.
     """
     _refuse_unused(kind, of, options["over"])
     _check_output(output, as_json)

@@ -35,15 +35,21 @@ def command(
 ) -> None:
     """Remove runs from the store permanently.
 
-    Give names, options, or both. With both, only named runs that match the options are removed. The command
-    lists the runs and asks for confirmation; without a terminal it needs --yes. Use `shortlist export` or
-    `copy` first to keep data that may be needed later. Workers that measure for a removed run stop.
+    Give names of runs, options, or both. With both, only those of the named runs are removed that match the
+    options. The command lists the runs and asks for confirmation. Without a terminal it needs --yes.
+
+    To keep data that may be needed later, use `shortlist export` or `copy` first. Workers that measure for a
+    removed run stop.
 
     \b
       shortlist prune drilling-seed7
       shortlist prune --finished --older-than 30d --dry-run
 
-    Exit status: 0, or 2 no such run, no run was chosen or no confirmation is possible, 4 the store failed.
+    \b
+    Exit status:
+      0  success
+      2  there is no such run, no run was chosen, or no confirmation is possible
+      4  the store failed
     """
     if not runs and not finished and older_than is None:
         raise InvalidProblem("no runs were chosen. Give their names, --finished, or --older-than 30d.")

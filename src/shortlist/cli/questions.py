@@ -34,7 +34,7 @@ def instance_options(command: Callable[..., None]) -> Callable[..., None]:
             "--epsilon",
             default=0.1,
             show_default=True,
-            help="For the instance: how far below the m-th best is good enough.",
+            help="For the instance: how far below the m-th best arm a selected arm may be.",
         ),
         click.option(
             "--delta",

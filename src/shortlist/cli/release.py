@@ -13,23 +13,24 @@ from shortlist.cli.stores import refuse_file, who, writing
 @click.option(
     "--unmeasured",
     is_flag=True,
-    help="Declare that the worker has not started to measure them, and will not.",
+    help="Declare that the worker has not started to measure the tickets, and will not.",
 )
 @store_option
 @json_option("the tickets released")
 def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json: bool) -> None:
     """Release the tickets of RUN that a worker holds, so that other workers can get them.
 
-    Without --worker, your own tickets are released, and they count as not measured. If you release those of
-    another worker, the log records who did it and when. If such a ticket then goes to another worker, it
-    counts as issued twice, since the first worker may still be measuring it and the first answer counts.
-    With --unmeasured it does not count as issued twice.
+    Without --worker, your own tickets are released, and they count as not measured.
+
+    With --worker, you can release the tickets of another worker. The log then records who did it and when. If
+    such a ticket goes to another worker, it counts as issued twice: the first worker may still be measuring
+    it, and the first answer counts. With --unmeasured, it does not count as issued twice.
 
     \b
       shortlist release trial
       shortlist release trial --worker rig-2
 
-    Exit status: 0, or 2 no such run, 4 the store failed.
+    Exit status: 0 on success, 2 if there is no such run, 4 if the store failed.
     """
     from shortlist.report.text_format import counted
     from shortlist.report.worker_text import worker_words

@@ -29,12 +29,12 @@ def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--token-file",
         type=click.Path(path_type=Path),
-        help=f"For --server: file with the token; or set {TOKEN}.",
+        help=f"For --server: the file that contains the token. Or set {TOKEN}.",
     )(command)
     return click.option(
         "--server",
         metavar="URL",
-        help="Instead of --store: address of the `shortlist serve` that stores the run.",
+        help="Instead of --store: the address of the `shortlist serve` that stores the run.",
     )(command)
 
 

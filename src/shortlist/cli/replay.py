@@ -15,13 +15,17 @@ def command(run: str, where: str, as_json: bool) -> None:
     """Recompute all decisions of RUN from its log, and compare.
 
     Every record is checked against its checksum. The tickets of each round and the selection are recomputed
-    and compared with the log. This shows that the result follows from the answers, and that this version of
+    and compared with the log. If they are the same, the result follows from the answers, and this version of
     Shortlist decides like the version that started the run. Nothing is measured or changed.
 
     \b
       shortlist replay drilling
 
-    Exit status: 0 all decisions are the same, 2 no such run, 4 one differs, or the log is damaged.
+    \b
+    Exit status:
+      0  all decisions are the same
+      2  there is no such run
+      4  a decision differs, or the log is damaged
     """
     from shortlist.report.text_format import counted
 

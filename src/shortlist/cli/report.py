@@ -30,21 +30,30 @@ if TYPE_CHECKING:
 def command(run: str, output: Path | None, where: str, as_json: bool) -> None:
     """Summarise RUN: ten lines of text, or an HTML page with figures.
 
-    The verdict comes first: which arms, with which guarantee, under which assumptions. Then follow the means
-    and pulls of the arms, the pulls compared with the lower bound, how the failure probability is divided,
-    warnings (conflicts, scored failures, means that vary too much), who measured, and everything needed to
-    reproduce and to cite the run.
+    The report begins with the verdict: which arms, with which guarantee, under which assumptions.
 
-    -o writes one HTML file that needs no network and no scripts, to send or print. The run may be active,
-    suspended or failed: the report then shows what is known so far, and the command that resumes it. The run
-    is not changed. An existing file is replaced.
+    \b
+    Then follow
+      - the means and pulls of the arms;
+      - the pulls compared with the lower bound;
+      - how the failure probability is divided;
+      - warnings (conflicts, scored failures, means that vary too much);
+      - who measured;
+      - everything needed to reproduce and to cite the run.
+
+    With -o the report is a single HTML file, to send or to print. It needs no network and no scripts. An
+    existing file is replaced. The run itself is not changed.
+
+    The run need not have ended. For a run that is active, suspended or failed, the report shows what is known
+    so far, and the command that resumes the run.
 
     \b
       shortlist report drilling
       shortlist report drilling -o drilling.html
       shortlist report drilling --json | jq .result.selected
 
-    Exit status: 0, or 2 no such run, 4 the store failed or the file could not be written.
+    Exit status: 0 on success, 2 if there is no such run, 4 if the store failed or the file could not be
+    written.
     """
     from shortlist.report.model import report_of_run
 

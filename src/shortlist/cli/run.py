@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 @store_option
 @server_options
 @click.option(
-    "--budget", type=Number(min=0), help="Maximum number of pulls; their maximum cost if they have costs."
+    "--budget",
+    type=Number(min=0),
+    help="Maximum number of pulls or, if FILE states costs, the maximum cost of all pulls.",
 )
 @click.option("--deadline", type=Span(), metavar="TIME", help="Stop after this time: 90s, 15min, 2h.")
 @click.option(
@@ -70,16 +72,16 @@ if TYPE_CHECKING:
 @click.option(
     "--turns",
     type=click.IntRange(min=1),
-    help="Into how many calls a round splits the pulls of each arm. The calls of different arms are "
-    "interleaved, so that drift favours no arm. 1: one arm after the other.  [default: 8, or the value in "
-    "FILE]",
+    help="Number of calls into which a round splits the pulls of each arm. Calls for different arms are "
+    "interleaved, so that drift favours no arm. With 1, arms are measured one after the other.  "
+    "[default: 8, or the value in FILE]",
 )
 @click.option(
     "--report",
     "report_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write a report when the run ends or stops, like `shortlist report`.",
+    help="When the run ends or stops, write a report to this file, as `shortlist report` does.",
 )
 @json_option("the result")
 def command(
@@ -107,12 +109,16 @@ def command(
     function, any program, a table of recorded rewards, or simulated arms. Use `shortlist doctor` to test the
     measurement first.
 
-    Every answer is saved in the store before it counts. If the run stops, the same command resumes it.
-    Several such commands at once share the work, also with people who use `shortlist ask` and `tell`; the
-    result does not depend on who measures. Ctrl-C, SIGTERM or closing the terminal (without nohup) stops the
-    run after the measurements in progress; press Ctrl-C again to quit immediately. With --store :memory:
-    nothing is saved. With --server the run is stored by a `shortlist serve` elsewhere: any number of machines
-    can measure for it, and they need only its address.
+    Every answer is saved in the store before it counts. To resume a run that stopped, repeat the same
+    command. To stop a run, press Ctrl-C, send SIGTERM, or close the terminal (unless you started the command
+    with nohup). The command then waits for the measurements in progress. Press Ctrl-C again to quit
+    immediately.
+
+    Several `shortlist run` commands can work on the same run at once, and people can help them with
+    `shortlist ask` and `tell`. The result does not depend on who measures.
+
+    With --server, a `shortlist serve` elsewhere stores the run. Any number of machines can measure for it,
+    and they need only its address. With --store :memory: nothing is saved.
 
     \b
       shortlist run examples/drilling.toml --workers 2
@@ -120,13 +126,19 @@ def command(
       shortlist run examples/drilling.toml --seed 7 --store ~/runs.db
       shortlist run examples/drilling.toml --server http://127.0.0.1:8765
 
-    If a run stops early, it says what is certified by then. With a smaller epsilon in FILE it goes on from
-    where it is. Early certificates and a smaller epsilon both need a strategy that certifies something before
-    its end, as the default ones do.
+    A run that stops early prints what is certified so far. To ask for a smaller epsilon, change it in FILE
+    and repeat the command: the run resumes, and keeps its results. Early certificates and changes of epsilon
+    require a strategy that certifies results before its end, such as race. The default strategy for few arms
+    may not.
 
-    Exit status: 0 the answer is certified, 2 the problem is invalid or differs from that of the stored run,
-    3 the budget, the deadline or `shortlist stop` ended it first, or the answer is not proved, 4 a
-    measurement, the store or the server failed, 130 interrupted.
+    \b
+    Exit status:
+        0  the answer is certified
+        2  the problem is invalid, or differs from that of the stored run
+        3  the budget, the deadline or `shortlist stop` ended the run early,
+           or the answer is not proved
+        4  a measurement, the store or the server failed
+      130  interrupted
     """
     from rich.text import Text
 
@@ -226,7 +238,7 @@ def _announced(file: Path, session: "DrivenSession", budget: float | None) -> st
     from shortlist.strategies import strategy_for
 
     problem, worst = session.problem, session.worst_case_pulls
-    cap = "no cap on pulls" if worst is None else f"at most {counted(worst, 'pull')}"
+    cap = "no maximum number of pulls" if worst is None else f"at most {counted(worst, 'pull')}"
     if worst and strategy_for(session.strategy, problem).usual_share < 1:
         cap += ", usually far fewer"
     if session.asked.needs_variances and session.asked.round == 0:
@@ -256,7 +268,7 @@ def _kept(session: "DrivenSession", where: str) -> str:
     return f"Run {session.name} is saved in {shown(where)}."
 
 
-_ANEW = "If the program changed, run with --name NEW to begin anew."
+_ANEW = "If the program changed, use --name NEW to start a new run."
 
 
 def _is_warned_of(session: "DrivenSession") -> bool:

@@ -82,14 +82,15 @@ def command(
 ) -> None:
     """Show the runs of a store in a browser, and accept answers over HTTP.
 
-    The page lists all runs, shows their progress live, plans questions, creates runs, and has a form for
+    In the browser you can list all runs, watch their progress live, plan questions, create runs, and enter
     answers by hand. Programs use the same addresses: see /openapi.json, `shortlist docs server`, and
-    `shortlist.client`. The server never executes anything that is sent to it: workers measure for a run that
-    was created over HTTP, and send the answers.
+    `shortlist.client`. The server never executes anything that is sent to it. If a run was created over HTTP,
+    workers elsewhere measure for it and send the answers.
 
-    By default the server listens on localhost only, and every user of this machine has full access. Any
-    other --host requires a token. Without --token-file the server creates two tokens, prints them once, and
-    forgets them when it stops. On a network that you do not control, put a proxy with TLS in front of it.
+    By default the server listens on localhost only, and every user of this machine has full access. Any other
+    --host requires a token. Without --token-file, the server creates two tokens, prints them once, and
+    forgets them when it stops. On a network that you do not control, put a proxy with TLS in front of the
+    server.
 
     \b
       shortlist serve
@@ -97,8 +98,9 @@ def command(
       shortlist serve --host 0.0.0.0 --token-file tokens.txt
       shortlist serve --token-file tokens.txt --allow-host lab.example.org --trust-proxy 127.0.0.1
 
-    Ctrl-C stops the server. Runs are not affected: they are in the store. Exit status: 0, or 2 the command
-    line is wrong, 4 the store failed.
+    Ctrl-C stops the server. Runs are not affected, since they are in the store.
+
+    Exit status: 0 on success, 2 if the command line is wrong, 4 if the store failed.
     """
     try:
         from shortlist.server.serving import listening, server_for

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @click.command("simulate")
 @question_options
 @click.option(
-    "--strategy", "names", multiple=True, help="May be repeated. Default: all strategies with a cap on pulls."
+    "--strategy",
+    "names",
+    multiple=True,
+    help="A strategy to simulate; may be repeated. Default: all strategies with a maximum number of pulls.",
 )
 @click.option(
     "--replications", default=100, show_default=True, help="Number of independent runs per strategy."
@@ -34,7 +37,13 @@ if TYPE_CHECKING:
     help="Instead of FILE: scores of all arms on shared items, as a file or a folder.",
 )
 @result_file_options
-@click.option("--bounds", nargs=2, type=float, metavar="LOW HIGH", help="Of scores. Default: 0 1.")
+@click.option(
+    "--bounds",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="With --scores: two numbers between which all scores lie. Default: 0 1.",
+)
 @json_option("the figures")
 def command(
     file: Path | None,
@@ -50,14 +59,17 @@ def command(
 ) -> None:
     """Compare strategies on simulated arms: their pulls and errors.
 
-    The question comes from FILE, or from a built-in instance. Its arms have unit variances, except
-    for random (variances from 0.01 to 100, drawn with the seed) and illustrative (as in the paper).
+    The question comes from FILE or from a built-in instance. The arms of most instances have unit variances.
+    The exceptions are `random`, whose variances are drawn from 0.01 to 100 with the seed, and `illustrative`,
+    whose variances are those of the paper.
 
-    With --scores, a recorded evaluation is replayed: every replication takes the items in another random
-    order, and you see what share of the table a run would have measured, and how often it would have been
-    right. The table (.csv, .jsonl or .npy) has a column with the ids of items and a column per arm, or the
-    columns arm, item, score. Logs of Inspect, samples of the lm-evaluation-harness and results of
-    promptfoo are understood as well, and folders with several files.
+    With --scores, the command replays a recorded evaluation. Every replication takes the items in another
+    random order. The output shows what share of the table a run would have measured, and how often its answer
+    would have been right.
+
+    The table (.csv, .jsonl or .npy) has a column with the ids of items and a column per arm, or the columns
+    arm, item, score. The command also reads logs of Inspect, samples of the lm-evaluation-harness, results of
+    promptfoo, and folders with several of these files.
 
     \b
       shortlist simulate examples/drilling.toml --strategy vmedelim

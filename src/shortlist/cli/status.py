@@ -14,16 +14,21 @@ from shortlist.cli.stores import look_at, reading, shown
 def command(run: str, where: str, as_json: bool) -> None:
     """Show the progress of RUN, and who is working on it.
 
-    The output contains the question, the result if the run has ended, the number of pulls with its maximum
-    and the lower bound, the open tickets of this round with their workers and leases, conflicts, scored
-    failures, and why the last `shortlist run` failed or stopped early. The command changes nothing and can be
-    used at any time.
+    \b
+    The output contains
+      - the question and, if the run has ended, the result;
+      - the pulls made so far, their maximum, and the lower bound;
+      - the open tickets of this round, with their workers and leases;
+      - conflicts and scored failures;
+      - why the last `shortlist run` failed or stopped early.
+
+    The command changes nothing. You can use it at any time.
 
     \b
       shortlist status drilling
       shortlist status drilling --json
 
-    Exit status: 0, or 2 no such run, 4 the store failed.
+    Exit status: 0 on success, 2 if there is no such run, 4 if the store failed.
     """
     from shortlist.report.origin import origin_of_log, resuming
     from shortlist.report.run_text import status_dict, status_text

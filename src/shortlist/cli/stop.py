@@ -15,14 +15,14 @@ from shortlist.cli.stores import refuse_file, who, writing
 def command(run: str, why: str, where: str, as_json: bool) -> None:
     """Ask all `shortlist run` commands of RUN to stop, wherever they run.
 
-    They finish what they are measuring, save it, and end with what is certified by then. People with tickets
-    can still tell their answers. The same `shortlist run` command resumes the run.
+    The commands finish the measurements in progress, save them, and print what is certified so far. People
+    with tickets can still tell their answers. To resume the run, repeat the same `shortlist run` command.
 
     \b
       shortlist stop drilling
       shortlist stop drilling --why "good enough"
 
-    Exit status: 0, or 2 no such run, 4 the store failed.
+    Exit status: 0 on success, 2 if there is no such run, 4 if the store failed.
     """
     from shortlist.session import Session
 
@@ -38,7 +38,7 @@ def command(run: str, why: str, where: str, as_json: bool) -> None:
             show_plain(f"Run {run} has ended already.\n{session.result}")
             return
         show_plain(
-            f"All `shortlist run` commands of {run} stop as soon as their running measurements are saved. "
-            f"The run itself stays open: people may still ask for tickets and tell answers."
+            f"All `shortlist run` commands of {run} will stop as soon as their running measurements are "
+            "saved. The run itself stays open: people can still ask for tickets and tell answers."
         )
         show_plain(f"So far: {found}" if found.guarantee is None else str(found))

@@ -39,35 +39,57 @@ def command(
 ) -> None:
     """Add the answers in FILE to RUN; FILE is - for standard input.
 
-    FILE is the sheet of `shortlist ask`, filled in: the column `mean` has the mean of all pulls of the
-    ticket. In its place there may be a column `rewards` with all of them in one cell, separated by spaces, or
-    `reward`, with one line per pull. If variances are unknown, a mean also needs the sample
-    `variance`: in the first round or, by some strategies, in every one. The columns `arm`, `name` and
-    `pulls`, if present, must match the ticket; other columns are ignored. Tickets without an answer, or with
-    only some of their rewards, stay open. Answers of later rounds are accepted if all earlier ones are
-    present: so the output of `shortlist export` can be told to another run. JSON is a list:
+    FILE is the sheet that `shortlist ask` wrote, filled in.
+
+    \b
+    Fill in one of these columns:
+      mean      the mean of all pulls of the ticket
+      rewards   all rewards in one cell, separated by spaces
+      reward    one reward per line; the ticket is repeated on every line
+
+    If variances are unknown, a mean also needs the sample variance, in the column `variance`. Some strategies
+    need it in the first round only, others in every round.
+
+    The columns `arm`, `name` and `pulls` may be left out; if they are present, they must match the ticket.
+    Other columns are ignored. A ticket stays open if it has no answer, or if some of its rewards are missing.
+    Answers to later rounds are accepted if FILE or RUN has all answers to earlier rounds. So you can tell the
+    output of `shortlist export` to another run. In JSON, FILE is a list:
 
     \b
       [{"ticket": "kqzfmb-r3-a17", "rewards": [1.5, 2.0]},
        {"ticket": "kqzfmb-r3-a18", "mean": 1.75, "variance": 0.5}]
 
-    If anything in FILE is invalid, nothing is added, and the error names the line. An answer that is very far
-    from earlier ones of its arm is refused as a probable data-entry error, unless --yes is given. If
-    variances are unknown, three more answers are refused in this way: a reward that is very far from the
-    other rewards of its ticket, the first mean of an arm if it is very far from the means of other arms, and
-    a sample variance that is very far above those of other arms. FILE is also refused if it shows that an
-    answer told earlier in the same round is as far from the others.
+    If anything in FILE is invalid, nothing is added, and the error message names the line. FILE is also
+    refused if it contains a probable data-entry error. If the numbers are right, repeat the command with
+    --yes.
 
-    Telling the same answer again is harmless. If a ticket has another answer, FILE is refused as long as
-    `shortlist withdraw` can withdraw that answer. With --yes, and if its round was decided, the first answer
-    is kept, and the new one is recorded as a conflict. Late answers are accepted. Answers from standard input
-    are not checked for data-entry errors and conflicts, since programs write them.
+    \b
+    These are probable data-entry errors:
+      - an answer that is very far from earlier answers for the same arm;
+      - an answer told earlier in this round, if FILE shows that it is as far
+        from the other answers.
+    If variances are unknown, also:
+      - a reward that is very far from the other rewards of its ticket;
+      - the first mean of an arm, if it is very far from the other arms' means;
+      - a sample variance that is very far above those of other arms.
+
+    Telling the same answer twice is harmless. A different answer to a ticket that has one already is refused
+    if `shortlist withdraw` can still withdraw the first answer. If you use --yes, or if the round of the
+    ticket was decided, the first answer is kept and the new one is recorded as a conflict. Late answers are
+    accepted.
+
+    Answers from standard input are not checked for data-entry errors and conflicts, since programs write
+    them.
 
     \b
       shortlist tell trial ann.csv
       ./measure.sh < tickets.csv | shortlist tell trial -
 
-    Exit status: 0 the answers were added, 2 FILE or the command line is wrong, 4 the store failed.
+    \b
+    Exit status:
+      0  the answers were added
+      2  FILE or the command line is wrong
+      4  the store failed
     """
     from shortlist.report.worker_json import ended_dict, told_dict
     from shortlist.session import Session

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     default=0.02,
     show_default=True,
     type=Share(min=0),
-    help="How much slower than the fastest (m-th fastest) a selected command may be: 0.02 or 2%.",
+    help="How much slower a selected command may be than the fastest (m-th fastest) one: 0.02 or 2%.",
 )
 @click.option("--delta", default=0.05, show_default=True, help="The accepted failure probability.")
 @click.option(
@@ -40,16 +40,25 @@ if TYPE_CHECKING:
 @click.option("--budget", type=click.IntRange(min=0), help="Maximum number of timings.")
 @click.option("--deadline", type=Span(), metavar="TIME", help="Stop after this time: 90s, 15min, 2h.")
 @click.option(
-    "-n", "--command-name", "names", multiple=True, metavar="NAME", help="Names of the commands, in order."
+    "-n",
+    "--command-name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a command. Give one name for each command, in the same order.",
 )
-@click.option("--shell", is_flag=True, help="Let /bin/sh run the commands; its start is timed as well.")
+@click.option(
+    "--shell", is_flag=True, help="Run the commands with /bin/sh. The start of the shell is timed as well."
+)
 @click.option(
     "--ignore-failure",
     is_flag=True,
     help="Time failing commands like all others, instead of ending with an error.",
 )
-@click.option("--seed", default=0, show_default=True, help="Determines the order within blocks.")
-@click.option("--store", "where", metavar="WHERE", help="Save the run there; the same command resumes it.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the order within blocks.")
+@click.option(
+    "--store", "where", metavar="WHERE", help="Save the run in this store. The same command resumes it."
+)
 @click.option("--name", default="timing", show_default=True, help="Name of the run in the store.")
 @json_option("the result")
 @click.option(
@@ -57,7 +66,7 @@ if TYPE_CHECKING:
     "export",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Also write the result to FILE; its `results` can be read like those of hyperfine.",
+    help="Also write the result to FILE. Its `results` can be read like those of hyperfine.",
 )
 def command(
     commands: tuple[str, ...],
@@ -78,23 +87,29 @@ def command(
 ) -> None:
     """Find the fastest of some COMMANDS, to within 2 %, and say how sure that is.
 
-    All commands are timed one after the other, in random order, and then again: block after block, until the
+    In every block, all commands are timed one after the other, in random order. Blocks are repeated until the
     answer is certified. Only ratios of times within a block count, so a machine that slows down during the
     run does no harm. A command that is certainly slower than the fastest is not timed any more.
 
-    A command is run without a shell, and its output is discarded. If it fails, the run ends with an error.
-    Ctrl-C ends the run after the current block, and prints what is certified so far.
+    Commands run without a shell, and their output is discarded. If a command fails, the run ends with an
+    error. Ctrl-C ends the run after the current block, and prints what is certified so far.
 
     \b
       shortlist time 'sleep 0.1' 'sleep 0.103'
       shortlist time 'sort words' 'sort -u words' --within 0.05 --warmup 3
       shortlist time 'xz -k big' 'gzip -k big' -n xz -n gzip --store runs.db
 
-    Use `kind = "timing"` in a problem file for many commands. `shortlist docs timing` says what is assumed.
+    For many commands, use a problem file with `kind = "timing"`. `shortlist docs timing` lists the
+    assumptions.
 
-    Exit status: 0 the answer is certified, 2 the command line is wrong, 3 the budget or the deadline ended
-    the run first, or ratios change during the run or depend on earlier blocks, so that nothing is certified,
-    4 a command failed, 130 interrupted.
+    \b
+    Exit status:
+        0  the answer is certified
+        2  the command line is wrong
+        3  the answer is not certified: the budget or the deadline ended the run,
+           ratios changed during the run, or ratios depend on earlier blocks
+        4  a command failed
+      130  interrupted
     """
     from shortlist.report.progress import pulls_shown
     from shortlist.report.text_format import counted
@@ -102,7 +117,7 @@ def command(
 
     if names and len(names) != len(commands):
         given = f"{counted(len(commands), 'command')} but {counted(len(names), 'name')}"
-        raise InvalidProblem(f"there are {given} (--command-name); name all of them, or none.")
+        raise InvalidProblem(f"there are {given} (--command-name); name all commands, or none.")
     called = names or commands
     if len(set(called)) < len(called):
         raise InvalidProblem("two commands have the same name; give each its own, with --command-name.")
@@ -122,7 +137,7 @@ def command(
                 found, is_interrupted = run.so_far(session), True
     _show(found, as_json, export)
     if where is not None and found.result.is_answer and not found.is_certified:
-        say("To time again, give the new run another name, with --name.")
+        say("To time again, start a new run: give it another name with --name.")
     elif where is not None and not found.is_certified:
         option, words = LIMITS.get(found.result.stop.name, ("", ""))
         say(f"To resume{words}:\n  {this_command(option)}")

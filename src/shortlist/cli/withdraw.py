@@ -18,18 +18,24 @@ from shortlist.errors import InvalidProblem
 def command(run: str, ticket: str | None, label: str | None, why: str, where: str, as_json: bool) -> None:
     """Withdraw the answer to TICKET of RUN, so that it can be measured and told again.
 
-    An answer can be withdrawn until its round is decided, which happens when the last ticket of the round is
-    answered. With --label instead of TICKET, all rows that were fed under that label are withdrawn, which is
-    possible at any time.
+    Withdraw data-entry errors and measurements that went wrong. Never withdraw a value because it is not what
+    you hoped for. The log keeps everything, and the report lists what was withdrawn.
 
-    This is for data-entry errors, and for measurements that went wrong; never because a value is not what you
-    hoped for. The log keeps everything, and the report lists what was withdrawn.
+    An answer can be withdrawn until its round is decided. A round is decided when its last ticket is
+    answered.
+
+    With --label instead of TICKET, all rows that were fed under that label are withdrawn. This is possible at
+    any time.
 
     \b
       shortlist withdraw trial kqzfmb-r3-a17 --why "read the wrong scale"
       shortlist withdraw landing-page --label monday-2.csv --why "sent twice"
 
-    Exit status: 0, or 2 there is no such answer or its round was decided, 4 the store failed.
+    \b
+    Exit status:
+      0  success
+      2  there is no such answer, or its round was decided
+      4  the store failed
     """
     from shortlist.report.text_format import counted
     from shortlist.session import Session

@@ -62,14 +62,14 @@ def drift(problem: Problem, source: Source, tried: Sequence[ArmTrials]) -> list[
 
 
 _ON_DRIFT = (
-    "The guarantee is about one mean for each arm, which must stay the same during a run. Remove the cause, "
-    "such as a machine that slows down or a service that is updated. At least measure arms interleaved, as "
-    "`turns` says (8 by default), so that drift affects all alike."
+    "The guarantee assumes that the mean of each arm stays the same during a run. Remove the cause, such "
+    "as a machine that slows down or a service that is updated. If you cannot, measure arms interleaved "
+    "(`turns`, by default 8), so that drift affects all arms alike."
 )
 _ON_DRIFT_IN_TABLES = (
-    "The guarantee is about one mean for each arm, but arms that use more rows would have later rows in "
-    'their means. To estimate the mean over the whole time, set `order = "random"`; '
-    "otherwise remove old rows."
+    "The guarantee assumes that the mean of each arm stays the same, but arms that use more rows would "
+    'have later rows in their means. To estimate the mean over the whole time, set `order = "random"`. '
+    "To estimate the present mean, remove old rows."
 )
 
 
@@ -96,8 +96,9 @@ def skewness(
     )
     if promise is None or "sub-Gaussian" in promise.assumption:
         advice = (
-            f"The guarantee of {strategy} does not need Gaussian rewards, only large enough variance "
-            f'proxies. Some other strategies do, so do not declare `noise = "gaussian"`.'
+            f"The guarantee of {strategy} does not need Gaussian rewards, only variance proxies that are "
+            "large enough. Some other strategies need Gaussian rewards, so do not declare `noise = "
+            '"gaussian"`.'
         )
         return [Finding("note", "skewness", seen, advice + doubt(chance))]
     logarithms = ""

@@ -91,8 +91,8 @@ def _worst(pairs: Sequence[_Pair], test: Callable[[FloatArray], float]) -> tuple
 
 
 _ON_SHAPE = (
-    "The guarantee holds for Gaussian differences. Let a reward be the average of a longer simulation or of "
-    "several, or state `bounds`, with which nothing is assumed about differences."
+    "The guarantee holds for Gaussian differences. Use a longer simulation, or the average of several "
+    "simulations, as one reward. Or state `bounds`: then nothing is assumed about differences."
 )
 
 
@@ -122,8 +122,8 @@ def _order(pairs: Sequence[_Pair]) -> Finding:
         return Finding("ok", "drift", "Differences of arms do not change with the order of blocks.")
     seen = f"Differences of {pair.names} change with the order of blocks."
     advice = (
-        "The guarantee is about one mean difference, which must stay the same. Remove the cause; a drift "
-        "that all arms share does no harm."
+        "The guarantee assumes that the mean difference of two arms stays the same. Remove the cause of "
+        "the change. A drift that all arms share does no harm."
     )
     return Finding(severity(chance), "drift", seen, advice + doubt(chance))
 
@@ -180,8 +180,8 @@ def _help(problem: Problem, pairs: Sequence[_Pair]) -> Finding:
     )
     if low <= 0:
         advice = (
-            "Make sure that all arms use the seed of the block, and use it in the same way. More --pulls "
-            "show a weaker correlation."
+            "Make sure that all arms use the seed of the block, and use it in the same way. To detect a "
+            "weaker correlation, use more --pulls."
         )
         return Finding(
             "note", "saving", f"{seen}, so it is not clear that shared conditions save pulls.", advice

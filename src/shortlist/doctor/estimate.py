@@ -336,7 +336,7 @@ def _advice(problem: Problem, source: Source, strategy: str, found: Estimate) ->
 
 def _on_records(problem: Problem, source: TableSource | RecordedScores) -> list[str]:
     """Return what to do if everything was measured before."""
-    saves = "A run would only show how few of them are enough."
+    saves = "A run would only show how few of these are enough."
     if isinstance(source, RecordedScores):
         if problem.target == "population":
             return []
@@ -401,7 +401,10 @@ def _shorter(problem: Problem, pace: float, n_workers: int) -> str:
         which = "" if strategy == resolve("auto", asked) else f" and --strategy {strategy}"
         said = f"With an epsilon of {asked.epsilon:g}{which} it never takes more than {span(_WORKING_DAY)}."
     if problem.knows_variances or problem.items is not None:
-        said += " It may also be stopped early, as with --deadline 8h: it says what is certified by then."
+        said += (
+            " You can also stop it early, for example with --deadline 8h. It then says what is certified "
+            "so far."
+        )
     return said
 
 

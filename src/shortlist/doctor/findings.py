@@ -63,9 +63,10 @@ def reproducibility(
                 advice = f"The file says `reproducible = true`. Remove that, or {how}"
                 return [Finding("error", "same seed again", seen, advice)]
             advice = (
-                f"Runs cannot be reproduced exactly. To make them reproducible, {how} Otherwise the "
-                "guarantee still holds, unless tickets are retried or reissued and the duration or failure "
-                "of a call depends on its reward. In that case use --retries 0 and --no-reissue."
+                f"Runs cannot be reproduced exactly. To make them reproducible, {how} The guarantee "
+                "holds even if runs cannot be reproduced, with one exception: a retried or reissued "
+                "ticket may bias the means if the duration or failure of a call depends on its reward. "
+                "In that case, use --retries 0 and --no-reissue."
             )
             return [Finding("note", "same seed again", seen, advice)]
     return [Finding("ok", "same seed again", "The same call gives the same rewards.")]
@@ -87,8 +88,8 @@ def freshness(problem: Problem, tried: Sequence[ArmTrials]) -> list[Finding]:
                 "error",
                 "fresh rewards",
                 f"Different pulls of {named(problem, same)}, with different seeds, gave the same rewards.",
-                "A repeated measurement must be a new one: remove any cache, and seed from `rng`, or from "
-                "{seed} in a command, and from nothing else.",
+                "A repeated measurement must be a fresh one. Remove any cache, and take seeds only from "
+                "`rng` or, in a command, from {seed}.",
             )
         )
     if flat:
@@ -161,8 +162,8 @@ def durations(tried: Sequence[ArmTrials]) -> list[Finding]:
             "note",
             "time and reward",
             f"Calls with {'large' if rho > 0 else 'small'} rewards take longer (rank correlation {rho:.2f}).",
-            "Shortlist counts only whole batches, so this does no harm. But a timeout that stops "
-            "some of them would bias the means: use a generous one.",
+            "Shortlist counts only complete batches, so this does no harm. But a timeout that stops some "
+            "of the calls would bias the means. If you set a timeout, use a generous one.",
         )
     ]
 

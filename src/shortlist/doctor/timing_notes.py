@@ -117,23 +117,23 @@ def _outlier_words(which: str, values: FloatArray) -> str:
     n_far = max(1, len(outliers(values)))
     far = "1 ratio lies" if n_far == 1 else f"{n_far:,} ratios lie"
     return (
-        f"outliers: of {len(values):,} ratios of {which}, {far} far from the others. The guarantee assumes "
-        f"log-normal ratios. Did something else use the machine?"
+        f"outliers: of {len(values):,} ratios of {which}, {far} far from the others. The guarantee "
+        "assumes log-normal ratios. Check whether something else used the machine."
     )
 
 
 def _trend_words(which: str, values: FloatArray) -> str:
     return (
         f"the ratio of {which} changes during the run, by about {_percent(_slope(values), '+')}. The "
-        f"guarantee is about one ratio, which stays the same. More warm-up runs help if one is slower at "
-        f"first."
+        "guarantee assumes that the ratio stays the same. If a command is slower at first, use more "
+        "warm-up runs."
     )
 
 
 def _lag_words(which: str, values: FloatArray) -> str:
     return (
         f"ratios of {which} in successive blocks are correlated ({_lag_correlation(values):.2f}). The "
-        f"guarantee assumes that blocks are independent, but some disturbance lasts for several blocks."
+        "guarantee assumes that blocks are independent, but some disturbance lasted for several blocks."
     )
 
 
@@ -172,6 +172,6 @@ def level_notes(level: FloatArray) -> list[str]:
     change = _slope(level)
     way = "slower" if change > 0 else "faster"
     return [
-        f"the machine became about {_percent(abs(change))} {way} during the run. "
-        f"That cancels out within blocks."
+        f"the machine became about {_percent(abs(change))} {way} during the run. This cancels out within "
+        "blocks."
     ]

@@ -375,7 +375,7 @@ def _is_compared(session: DrivenSession, budget: float) -> Literal[True]:
         unit = unit if costs is None else "in the units of `costs`"
         _LOG.warning(
             f"The budget of {budget:,.10g} is too small for any selection: the first round alone takes "
-            f"{first:,.10g} {unit}. Allow at least as much; an answer usually takes more."
+            f"{first:,.10g} {unit}. Use at least this number as the budget; an answer usually takes more."
         )
     return True
 

@@ -54,7 +54,7 @@ def workers_lost(
     more = f"; and {len(calls) - _MOST_NAMED:,} more" if len(calls) > _MOST_NAMED else ""
     error = WorkersLost(
         f"workers were lost: {why.rstrip('.')}. Running calls: {names or 'none'}{more}. Check whether "
-        f"one of them kills its process (out of memory, a crash), and resume; {_KEPT}"
+        f"one of these calls kills its process (out of memory, a crash), and resume; {_KEPT}"
     )
     error.__cause__ = cause
     return error

@@ -25,10 +25,11 @@ def declared_variances(asked: dict[str, Any], columns: Columns) -> Any:
     given = [key for key in given if key not in _BOUNDS] or bounds
     if len(given) != 1 or len(bounds) > 1:
         raise InvalidProblem(
-            "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file named "
-            "by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, or "
-            '`rewards = "bernoulli"`. The last two may also be combined with variances or scales. If the '
-            'noise is unknown, and rewards are Gaussian, use `noise = "gaussian-unknown"`.'
+            "give the noise of the arms exactly once: a column `variance` or `scale` in the CSV file "
+            "named by `arms`, or in [problem] a list `variances` or `scales`, or `bounds = [low, high]`, "
+            'or `rewards = "bernoulli"`. Variances or scales may also be given together with `bounds` or '
+            "`rewards`. If the noise is unknown, and rewards are Gaussian, use `noise = "
+            '"gaussian-unknown"`.'
         )
     (key,) = given
     for limit in {"at_least", "at_most"} & asked.keys():

@@ -245,7 +245,8 @@ def _asked(
     variances, noise = declared_variances(asked, columns), asked.get("noise", "sub-gaussian")
     if noise == "gaussian" and "bounds" in asked:
         raise InvalidProblem(
-            '`noise` is "gaussian", but rewards within `bounds` are not; leave out `noise` or `bounds`.'
+            '`noise` is "gaussian", but rewards that lie within `bounds` are not Gaussian; leave out '
+            "`noise` or `bounds`."
         )
     known: dict[str, Any] = {"rewards": rewards_of(noise, variances)}
     if "rewards" in asked:

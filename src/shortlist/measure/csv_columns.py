@@ -92,7 +92,8 @@ class Columns:
                 if not math.isfinite(found[-1]):
                     raise InvalidProblem(
                         f"{self.path}, line {self.lines[row]}: column {name!r} has {entry!r}; NaN and "
-                        f"infinity are not rewards. Replace it by the reward that such an outcome is worth."
+                        "infinity are not rewards. Replace it by the reward that such an outcome should "
+                        "count as."
                     )
         return np.array(found, dtype=np.float64)
 

@@ -148,7 +148,7 @@ def _numbers(values: Any, where: str) -> FloatArray:
     if is_wrong.any():
         place = tuple(int(part) for part in np.argwhere(is_wrong)[0])
         raise InvalidProblem(
-            f"{where} has {numbers[place]} at index {place}; NaN and infinity are not rewards. "
-            f"Replace it by the reward that such an outcome is worth."
+            f"{where} has {numbers[place]} at index {place}; NaN and infinity are not rewards. Replace "
+            "it by the reward that such an outcome should count as."
         )
     return numbers

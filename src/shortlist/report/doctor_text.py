@@ -42,7 +42,7 @@ def cost_lines(diagnosis: Diagnosis) -> list[str]:
     alone = f"A {noun} takes {span(pace)}. {_pulls_words(diagnosis, pace, f'{noun}s')}"
     lines = [f"{alone} {_cost_words(diagnosis)}".rstrip(), _workers_words(diagnosis)]
     if instance := diagnosis.estimate.instance:
-        lines.append(f"The usual number is an estimate, from simulated runs: {instance}.")
+        lines.append(f"The usual number is an estimate from simulated runs: {instance}.")
     return [line for line in lines if line]
 
 
@@ -57,9 +57,9 @@ def _pulls_words(diagnosis: Diagnosis, pace: float, noun: str) -> str:
         return f"{said} The maximum number of further {noun} is known after the pilot."
     if most is None:
         limit = f"has no limit on {noun}"
-        return f"{name} {usually} with one worker; it {limit}." if usually else f"{name} {limit}."
+        return f"{name} {usually} with one worker. It {limit}." if usually else f"{name} {limit}."
     said = f"{name} makes at most {most:,} {noun}: {span(pace * most)} with one worker"
-    return f"{said}; it {usually}." if usual is not None and usual < most else f"{said}."
+    return f"{said}. It {usually}." if usual is not None and usual < most else f"{said}."
 
 
 def _cost_words(diagnosis: Diagnosis) -> str:

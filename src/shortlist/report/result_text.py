@@ -43,7 +43,7 @@ def result_text(result: Result, true_means: FloatArray | None = None) -> Rendera
         note = f"Proof: {result.guarantee.source}, provided that {result.guarantee.assumption}."
         parts.append(Text(note, style="dim"))
         if not result.is_answer:
-            parts.append(Text("This is weaker than requested.", style="yellow"))
+            parts.append(Text("This is weaker than the guarantee requested.", style="yellow"))
     parts.append(Text(" ".join(filter(None, (result.effort, spared(result))))))
     if result.reissued:
         parts.append(Text(result.reissued, style="yellow"))
@@ -107,7 +107,7 @@ def _truth(result: Result, true_means: FloatArray) -> Text:
         return Text(f"{known} the answer is right.", style="dim")
     bad = is_bad(result.problem, true_means)
     names = [result.problem.name(int(arm)) for arm in result.indices if bad[arm]]
-    return Text(f"{known} {', '.join(names[:5])} should not be here.", style="red")
+    return Text(f"{known} {', '.join(names[:5])} should not have been selected.", style="red")
 
 
 def plan_text(plan: Plan, usual: UsualCost | None = None) -> RenderableType:
@@ -171,7 +171,7 @@ def _other_conditions(plan: Plan, usual: UsualCost, has_options: bool) -> str:
     if others:
         options = " and ".join(f"--{name}" for name in others)
         call = _usual_at(", ".join(f"{name}=..." for name in others))
-        said += f" Give yours with {options if has_options else call}."
+        said += f" Set other values with {options if has_options else call}."
     return said
 
 
@@ -233,7 +233,10 @@ def usual_words(usual: UsualCost) -> str:
         f"10 % and 90 % quantiles in brackets. Simulated question: {usual.instance}."
     )
     if usual.rate is not None:
-        said += " Pulls go where they help most; if all arms get equally many, it usually takes more."
+        said += (
+            " The estimate assumes that pulls go where they help most. If all arms get equally many "
+            "pulls, more are usually needed."
+        )
     if usual.left_out:
         said += f" Not simulated, as it would take too long: {', '.join(usual.left_out)}."
     return said

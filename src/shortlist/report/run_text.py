@@ -153,7 +153,9 @@ def status_text(log: RunLog, asked: str) -> RenderableType:
     history = log.history
     parts: list[RenderableType] = [Text(f"{log.run}: {asked}", style="bold"), Text(_origin(log))]
     if history.problem.bounds is not None:
-        parts.append(Text(f"Rewards were declared to {declared(history.problem)}; others are refused."))
+        parts.append(
+            Text(f"Rewards were declared to {declared(history.problem)}; all other rewards are refused.")
+        )
     if history.is_final:
         if (drift := history.drift).may_harm:
             parts.append(Text(drift.words, style="yellow"))
@@ -242,10 +244,10 @@ def fed_lines(history: RunState) -> list[str]:
     found, round = history.certified, history.round
     if history.is_late:
         waiting = (
-            f"These results do not count yet, because tickets of round {round.number} had already been given "
-            f"out. They count when that round is complete: {round.n_missing:,} of "
-            f"{counted(len(round.tickets), 'ticket')} are still open. If nobody will measure them, give "
-            f"them back with `shortlist release`."
+            f"These results do not count yet, because tickets of round {round.number} had already been "
+            f"leased. They count when that round is complete: {round.n_missing:,} of "
+            f"{counted(len(round.tickets), 'ticket')} are still open. If nobody will measure these "
+            "tickets, release them with `shortlist release`."
         )
         return [waiting, found.sentence]
     drift = history.drift
@@ -261,8 +263,12 @@ def fed_lines(history: RunState) -> list[str]:
         said += f" {blocks_words(len({row.block for row in history.fed.values()}))}"
     lines = [*warned, f"Best certified so far: {_some(found.selected)}.", said]
     if dropped:
-        later = "" if history.is_final else " If one of them is open again later, it needs pulls again."
-        said = f"Can be dropped (at least one correct selection uses none of them): {_some(dropped)}.{later}"
+        later = (
+            "" if history.is_final else " A dropped arm may be open again later; it then needs pulls again."
+        )
+        said = (
+            f"Can be dropped (at least one correct selection contains none of them): {_some(dropped)}.{later}"
+        )
         lines.append(said)
     return [*lines, *_next_words(history), *notes, f"This assumes that {found.guarantee.assumption}."]
 
@@ -299,9 +305,7 @@ def _next_words(history: RunState) -> list[str]:
     )
     more = f", and {len(asked) - n_named:,} more" if len(asked) > n_named else ""
     pulls = counted(int(asked.counts.sum()), "pull")
-    return [
-        f"The next round asks for {pulls}, best divided among {some}{more}. It need not be the last round."
-    ]
+    return [f"The next round asks for {pulls}. Divide them as follows: {some}{more}. More rounds may follow."]
 
 
 def fed_dict(history: RunState) -> dict[str, Any]:

@@ -216,14 +216,15 @@ def _judged(squares: float, freedom: int, *, is_bounded: bool) -> list[Finding]:
         ]
     if ratio > _MORE and gammaincc(freedom / 2, squares / 2) < _RARE:
         if is_bounded:
-            words = f"{said} as those of independent rewards can. Rewards drift, or depend on each other; "
-            words += "the guarantee holds in neither case. Run `shortlist doctor` to find out."
+            words = f"{said} as those of independent rewards can. Rewards drift, or depend on each other. "
+            words += "In either case the guarantee does not hold. Run `shortlist doctor` to find out."
             return [Finding(True, words)]
         return [
             Finding(
                 True,
-                f"{said} as the stated variances allow. Either they are too small, or rewards drift; the "
-                f"guarantee holds in neither case. Run `shortlist doctor` to find out.",
+                f"{said} as the stated variances allow. Either the stated variances are too small, or "
+                "rewards drift. In either case the guarantee does not hold. Run `shortlist doctor` to "
+                "find out.",
             )
         ]
     if not is_bounded and ratio < _LESS and gammainc(freedom / 2, squares / 2) < _RARE:
@@ -244,6 +245,9 @@ def _thin(result: Result) -> list[Finding]:
         "The mean of one selected arm is based" if n == 1 else f"The means of {n:,} selected arms are based"
     )
     is_stated = result.problem.knows_variances and not result.problem.is_bounded
-    that = "Given the stated variances that" if is_stated else "That"
-    words = f"{means} on fewer than {_THIN} pulls. {that} was enough to decide, but it is a rough estimate."
+    that = "Given the stated variances, that" if is_stated else "That"
+    words = (
+        f"{means} on fewer than {_THIN} pulls. {that} was enough to decide, but such a mean is only a "
+        "rough estimate."
+    )
     return [Finding(False, words)]

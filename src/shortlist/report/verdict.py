@@ -62,7 +62,7 @@ def certificate(report: Report) -> str:
     """Return a sentence that says what is certified; if nothing is, why, and what will be."""
     result, promise = report.result, report.promise
     if result.guarantee is not None:
-        less = "" if result.is_answer else " This is weaker than requested."
+        less = "" if result.is_answer else " This is weaker than the guarantee requested."
         return " ".join(filter(None, (f"{result.guarantee.sentence}{less}", closer(result))))
     if report.is_partly_certified and result.certificate is not None:
         return f"{result.certificate.sentence} {status_words(result.certificate)}"
@@ -73,8 +73,8 @@ def certificate(report: Report) -> str:
     if strategy_for(result.strategy, result.problem).anytime is not None:
         return f"Nothing is certified yet. At the end the guarantee will be: {promise.sentence}"
     return (
-        f"Nothing is certified yet: {result.strategy} certifies only once it has ended by its own rule, not "
-        f"if you stop it when the results look good. At the end the guarantee will be: "
+        f"Nothing is certified yet. {result.strategy} certifies a result only if it ends by its own "
+        "rule, and not if you stop it when the results look good. At the end the guarantee will be: "
         f"{promise.sentence}"
     )
 
@@ -199,11 +199,14 @@ def closer(result: Result) -> str:
 
 def healthy_words(report: Report) -> str:
     """Return what was looked for, if there are no warnings."""
-    said, problem = "No warnings: no conflicts between answers, no scored failures", report.result.problem
+    said, problem = (
+        "No warnings: there are no conflicts between answers, and no scored failures",
+        report.result.problem,
+    )
     if report.rounds is None or not problem.knows_variances:
         return f"{said}."
-    expected = "those of independent rewards" if problem.is_bounded else "the stated variances imply"
-    return f"{said}, and means that vary as {expected}, as far as that can be tested."
+    expected = "those of independent rewards do" if problem.is_bounded else "the stated variances imply"
+    return f"{said}. As far as this can be tested, means vary as {expected}."
 
 
 def optimality(report: Report) -> str:

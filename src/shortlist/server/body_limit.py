@@ -68,7 +68,7 @@ class WholeRequests:
             raise _too_large(most)
         if self._n_held > self.limits.bodies and body.size < self._n_held:
             raise _Refused(
-                HTTPStatus.SERVICE_UNAVAILABLE, "the server is receiving too much data; try again."
+                HTTPStatus.SERVICE_UNAVAILABLE, "the server is receiving too much data; try again later."
             )
 
 

@@ -57,7 +57,10 @@ def _words(event: Event, history: RunState) -> str:
             return _release(event)
         case Answered():
             number = counted(int(event.counts.sum()), "pull")
-            return f"{worker_words(event.worker)} answered {number}, parts of tickets of round {event.round}"
+            return (
+                f"{worker_words(event.worker)} answered {number}, which are parts of tickets of round "
+                f"{event.round}"
+            )
         case Told():
             return f"{worker_words(event.worker)} answered {_tickets(event.arms)} of round {event.round}"
         case Conflict():
@@ -74,7 +77,7 @@ def _words(event: Event, history: RunState) -> str:
             why = f": {event.why}" if event.why else ""
             return f"{worker_words(event.by)} asked all drivers to stop{why}"
         case Narrowed():
-            return f"the run goes on with epsilon {event.epsilon:g}"
+            return f"the run continues with epsilon {event.epsilon:g}"
         case Limited():
             return f"the next round is smaller, since {event.left:,.6g} is left of the budget"
         case Fed():

@@ -57,17 +57,21 @@ class Asked(Strict):
     """A question, as in the section [problem] of a problem file, but with the arms included."""
 
     m: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of arms to select.")]
-    epsilon: Annotated[Any, _as(_NUMBER | {"minimum": 0}, "How far below the m-th best is good enough.")]
+    epsilon: Annotated[
+        Any, _as(_NUMBER | {"minimum": 0}, "How far below the m-th best arm a selected arm may be.")
+    ]
     delta: Annotated[
         Any,
         _as(_NUMBER | {"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "The accepted failure probability."),
     ]
     variances: Annotated[Any, _as(_NUMBERS, "One variance proxy per arm.")] = None
     costs: Annotated[Any, _as(_NUMBERS, "The cost of a pull of each arm; 1 unless given.")] = None
-    scales: Annotated[Any, _as(_NUMBERS, "Or: one standard deviation per arm.")] = None
-    bounds: Annotated[Any, _as(_BOUNDS, "Or: the bounds of all rewards, or two numbers for each arm.")] = None
+    scales: Annotated[Any, _as(_NUMBERS, "In place of `variances`: one standard deviation per arm.")] = None
+    bounds: Annotated[
+        Any, _as(_BOUNDS, "Two numbers between which all rewards lie, or two numbers for each arm.")
+    ] = None
     rewards: Annotated[
-        Any, _as({"enum": ["bernoulli", "bounded", *KINDS]}, "Or: the kind of rewards, in place of `noise`.")
+        Any, _as({"enum": ["bernoulli", "bounded", *KINDS]}, "In place of `noise`: the kind of rewards.")
     ] = None
     at_least: Annotated[Any, _as(_NUMBER)] = None
     at_most: Annotated[Any, _as(_NUMBER)] = None
@@ -79,21 +83,32 @@ class Asked(Strict):
     ] = None
     guarantee: Annotated[Any, _as({"enum": ["pac", "indifference"]})] = None
     goal: Annotated[Any, _as({"enum": ["maximise", "minimise"]})] = None
-    step: Annotated[Any, _as(_NUMBER, "What rewards within bounds are multiples of.")] = None
+    step: Annotated[
+        Any,
+        _as(
+            _NUMBER,
+            "For rewards that lie within bounds: every reward is the lower bound plus a multiple of this "
+            "number.",
+        ),
+    ] = None
     blocks: Annotated[Any, _as({"type": "boolean"}, "Whether arms are compared within blocks.")] = None
     lockstep: Annotated[
         Any,
         _as(
             {"type": "boolean"},
-            "With blocks: whether their conditions do not last.",
+            "With blocks: whether the conditions of a block pass, so that it cannot be measured later.",
         ),
     ] = None
     n_items: Annotated[Any, _as({"type": "integer", "minimum": 1}, "Number of items shared by all arms.")] = (
         None
     )
-    item_ids: Annotated[Any, _as(_IDS, "Their ids; by default their numbers, from 0.")] = None
-    item_digest: Annotated[Any, _as({"type": "string"}, "A digest of their contents, if known.")] = None
-    known: Annotated[Any, _as({"type": "object"}, "Complete rows of scores that exist, by arm.")] = None
+    item_ids: Annotated[Any, _as(_IDS, "The ids of the items; by default their numbers, from 0.")] = None
+    item_digest: Annotated[
+        Any, _as({"type": "string"}, "A digest of the contents of the items, if known.")
+    ] = None
+    known: Annotated[Any, _as({"type": "object"}, "By arm: complete rows of scores that exist already.")] = (
+        None
+    )
     target: Annotated[Any, _as({"enum": ["pool", "population"]})] = None
 
     def question(self) -> Problem:
@@ -117,13 +132,14 @@ class Begin(Strict):
             Field(
                 ge=0,
                 le=2**63 - 1,
-                description="Maximum number of pulls; `auto` chooses a strategy that fits it.",
+                description="Maximum number of pulls; `auto` chooses a strategy that stays within it.",
             ),
         ]
         | None
     ) = None
     reissue: (
-        Annotated[bool, Field(description="Whether tickets go to other workers when leases expire.")] | None
+        Annotated[bool, Field(description="Whether a ticket goes to another worker when its lease expires.")]
+        | None
     ) = None
     reproducible: Annotated[
         bool, Field(description="Whether measuring a ticket again with its seed gives the same rewards.")

@@ -61,7 +61,7 @@ def routes(context: AppContext) -> APIRouter:
     @router.post(
         "/runs",
         status_code=HTTPStatus.CREATED,
-        responses={201: {"model": Begun}, 200: {"model": Begun, "description": "It was there."}},
+        responses={201: {"model": Begun}, 200: {"model": Begun, "description": "The run existed already."}},
     )
     async def begin(wish: Begin, response: Response) -> dict[str, Any]:
         """Create a run; if it exists with the same question, return its progress."""
@@ -157,10 +157,14 @@ def _second_look(session: Session, rows: FedRows, *, careful: bool) -> None:
     doubt, replaced = doubt_about_rows(history, rows), replaced_rows(history, rows) if careful else ""
     said = [doubt, replaced, DATA_ENTRY_QUESTION, "Nothing was added."]
     if earlier := same_as_other_label(history, rows)[0]:
-        said.append(f"If this corrects {earlier!r}, give it that label. Insist only if it is another day.")
+        said.append(
+            f"If these rows correct the rows labelled {earlier!r}, use that label. Insist only if they "
+            "are for another day."
+        )
     elif replaced:
         said.append(
-            "If it is another day, give it another label. Insist only if it corrects the earlier rows."
+            "If these rows are for another day, use another label. Insist only if these rows correct the "
+            "earlier ones."
         )
     if doubt or replaced:
         raise InvalidAnswers(" ".join(filter(None, said)))

@@ -120,8 +120,8 @@ def _conflicts(
 def _refuse_replaced(round: Round) -> None:
     if round.is_replaced:
         raise NotAsked(
-            f"the tickets of round {round.number} are no longer wanted: results were fed before anybody had "
-            f"taken one. Ask for tickets again."
+            f"the tickets of round {round.number} are no longer valid: results were fed before any of "
+            "these tickets was leased. Ask for tickets again."
         )
 
 

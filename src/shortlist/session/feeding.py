@@ -78,9 +78,9 @@ class FedRows:
             if other != label:
                 raise InvalidProblem(
                     f"block {block!r} has a row of {history.problem.name(arm)} already, under the label "
-                    f"{other!r}. An arm has only one row per block, because a block is evaluated as a whole. "
-                    f"Add the numbers up; or give this row that label, to replace the earlier one; or give "
-                    f"the rest a block name of its own."
+                    f"{other!r}. An arm has only one row per block, because a block is evaluated as a "
+                    f"whole. Add the numbers up; or give this row the label {other!r}, so that it "
+                    "replaces the earlier row; or give the remaining results a block of their own."
                 )
 
 

@@ -217,9 +217,9 @@ class ResultSheet:
         for key, where in zip(zip(labels, self.arms, strict=False), self.places, strict=False):
             if all(key) and first.setdefault(key, where) != where:
                 raise InvalidAnswers(
-                    f"there are two rows of {key[1]} with the label {key[0]!r}: {first[key]} and {where}. If "
-                    f"a day was delivered twice, remove one of them. Otherwise add their numbers up, or give "
-                    f"them different labels."
+                    f"there are two rows of {key[1]} with the label {key[0]!r}: {first[key]} and "
+                    f"{where}. If the file contains a day twice, remove one of the two rows. Otherwise "
+                    "add their numbers up, or give them different labels."
                 )
 
 

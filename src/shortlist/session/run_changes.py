@@ -68,9 +68,10 @@ def withdrawal(history: RunState, round: int, arm: int, why: str, by: str) -> li
     name = history.problem.name(arm)
     if round != history.round.number:
         raise NotAsked(
-            f"round {round} was decided with the answer for {name}, so it cannot be withdrawn. To correct "
-            f"it, begin another run with the same file and strategy. Export this run, correct the answer, "
-            f"and tell the file to the new run: `shortlist docs by-hand` lists the steps."
+            f"round {round} was decided with the answer for {name}, so it cannot be withdrawn. To "
+            "correct it, begin another run with the same file and strategy. Then export this run, "
+            "correct the answer in the exported file, and tell that file to the new run. `shortlist docs "
+            "by-hand` lists the steps."
         )
     if not asked.is_told[place].all():
         raise NotAsked(f"the ticket of {name} in round {round} has no answer that could be withdrawn.")

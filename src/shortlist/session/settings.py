@@ -127,9 +127,9 @@ def _check_score(run: str, history: RunState, score: Any) -> None:
     before = (history.settings or {}).get(SCORE, NO_SCORE)
     if history.n_made and score != before:
         raise ChangedRun(
-            f"`on_failure` of run {run!r} is {before}, and it has rewards already: the score of failures is "
-            f"fixed before the first reward, so it cannot become {score}. Resume with the same score, or "
-            f"start another run. Nothing was changed."
+            f"`on_failure` of run {run!r} is {before}, and the run has rewards already. The score of "
+            f"failures is fixed before the first reward, so it cannot become {score}. Resume with the "
+            "same score, or start another run. Nothing was changed."
         )
 
 

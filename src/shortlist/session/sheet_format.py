@@ -159,8 +159,8 @@ def _of_csv(text: str) -> list[Entry]:
     if used := [name for name in _SUMMARIES if is_used(name)]:
         if is_used("reward"):
             raise InvalidAnswers(
-                f"there are answers in both columns `reward` and `{used[0]}`. Use `reward` with one line per "
-                f"pull, or the others with one line per ticket."
+                f"there are answers in both columns `reward` and `{used[0]}`. Use `reward` with one line "
+                "per pull, or the other columns with one line per ticket."
             )
         return [_summary(where, row, columns, width, comma) for where, row in lines]
     return _with_rewards(lines, columns, width, comma)
@@ -266,7 +266,7 @@ def _summary(where: str, row: list[str], columns: dict[str, int], width: int, co
     if rewards := typed_rewards(where, cell, wanted):
         if any(one is not None for one in given.values()):
             raise InvalidAnswers(
-                f"{where}: there are `rewards` and a summary of them; give one or the other."
+                f"{where}: there are both `rewards` and a summary of them; give only one of the two."
             )
         if wanted is not None and len(rewards) < wanted:
             return Entry(where, ticket, labels=labels, unfinished=where)
@@ -318,7 +318,9 @@ def _of_object(where: str, entry: Any) -> Entry:
     rewards = entry.get("rewards")
     if rewards is not None:
         if any(number is not None for number in numbers.values()):
-            raise InvalidAnswers(f'{where} has "rewards" and a summary of them; give one or the other.')
+            raise InvalidAnswers(
+                f'{where} has both "rewards" and a summary of them; give only one of the two.'
+            )
         if not isinstance(rewards, list):
             raise InvalidAnswers(f'{where}: "rewards" must be a list of numbers, one per pull.')
         rewards = [_real(where, f"reward {place}", reward) for place, reward in enumerate(rewards, 1)]

@@ -145,9 +145,9 @@ def _check_labels(entry: Entry, asked: Tickets, place: int) -> None:
         wanted = {"arm": str(ticket.arm), "name": ticket.name, "pulls": str(ticket.count)}[label]
         if not is_name(cell, wanted):
             raise InvalidAnswers(
-                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. So it "
-                f"is unclear which ticket the answer belongs to. Put ticket and answer side by side again. "
-                f"If only the column `{label}` is wrong, remove it."
+                f"{where}: the {label} is {cell!r:.60}, but ticket {entry.ticket} has {wanted!r:.60}. So "
+                "it is unclear which ticket the answer belongs to. Put every answer on the line of its "
+                f"ticket. If only the column `{label}` is wrong, remove that column."
             )
 
 

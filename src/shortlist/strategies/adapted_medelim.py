@@ -104,7 +104,7 @@ ADAPTED_MEDELIM = strategy(
 )
 PUBLISHED = strategy(
     "adapted-medelim-published",
-    "The same with the confidence split as printed, whose proof has a gap: no guarantee.",
+    "Adapted-medelim with the confidence split as printed. Its proof has a gap, so there is no guarantee.",
     "[ZT22] Algorithm 3",
     schedule=_schedule(_published),
     guarantee=_no_guarantee,

@@ -127,7 +127,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
 
 BECHHOFER = strategy(
     "bechhofer",
-    "Bechhofer's single sample: Gaussian rewards and an indifference zone, few pulls.",
+    "Bechhofer's single sample, with few pulls: for Gaussian rewards and an indifference zone.",
     "[B54]",
     pulls=pulls,
     guarantee=_guarantee,

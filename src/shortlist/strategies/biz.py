@@ -117,7 +117,8 @@ def _guarantee(problem: Problem) -> Guarantee | None:
 
 BIZ = strategy(
     "biz",
-    "Frazier's BIZ: one arm of Gaussian rewards, an indifference zone; proved for equal variances.",
+    "Frazier's BIZ: selects one arm, for Gaussian rewards and an indifference zone. Proved for equal "
+    "variances.",
     "[F14]",
     init=init,
     ask=ask,

@@ -137,8 +137,8 @@ def certified(state: Open | Ended) -> Certificate:
 
 BLOCK_RACE = lanes.strategy(
     "block-race",
-    "Compares arms within blocks, such as days, because means may change between them; within a block all "
-    "arms that are still compared get the same number of pulls.",
+    "Compares arms within blocks, such as days, because means may change between blocks. Within a block, "
+    "all arms that are still compared get the same number of pulls.",
     "docs/theory.md, section 42",
     init=init,
     ask=ask,

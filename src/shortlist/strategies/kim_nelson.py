@@ -89,7 +89,7 @@ def _guarantee(question: Problem) -> Guarantee:
 
 KIM_NELSON = pilot.strategy(
     "kim-nelson",
-    "Kim and Nelson: a pilot, then drops arms one by one; one arm, an indifference zone.",
+    "Kim and Nelson: after a pilot, drops arms until one is left, for an indifference zone.",
     "[KN01]",
     begin=begin,
     ask=ask,

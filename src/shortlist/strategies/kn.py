@@ -134,7 +134,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
 
 KN = strategy(
     "kn",
-    "Paulson, Kim and Nelson: drops arms one by one; one arm of Gaussian rewards, an indifference zone.",
+    "Paulson, Kim and Nelson: drops arms until one is left, for Gaussian rewards and an indifference zone.",
     "[P64], [KN01]",
     init=init,
     ask=ask,

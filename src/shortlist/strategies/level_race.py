@@ -317,6 +317,8 @@ def _strategy(name: str, summary: str, most_levels: int, usual_share: float) -> 
 
 
 LEVEL_RACE = _strategy(
-    "level-race", "Pulls only arms still in doubt, level by level, until every pair is settled.", 48, 0.5
+    "level-race", "Pulls only open arms, level by level, until every pair of arms is settled.", 48, 0.5
 )
-SHORT_RACE = _strategy("short-race", "The race by levels, six of them: about five rounds.", 6, 0.65)
+SHORT_RACE = _strategy(
+    "short-race", "The race by levels with only six levels: takes about five rounds.", 6, 0.65
+)

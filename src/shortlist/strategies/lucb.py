@@ -44,5 +44,8 @@ def _guarantee(problem: Problem) -> Guarantee:
 
 RULE = Rule(rate, lambda means, _: means, choose)
 LUCB = strategy(
-    "lucb", "LUCB with intervals scaled by each arm's variance: adaptive, no cap on pulls.", RULE, _guarantee
+    "lucb",
+    "LUCB with intervals scaled by each arm's variance: adaptive, without a maximum number of pulls.",
+    RULE,
+    _guarantee,
 )

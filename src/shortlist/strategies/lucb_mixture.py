@@ -98,7 +98,7 @@ def n_rounds(problem: Problem) -> int:
 
 LUCB_MIXTURE = strategy(
     "lucb-mixture",
-    "LUCB with intervals that hold at all times, in batches: adapts, and has a cap.",
+    "LUCB in batches, with intervals that hold at all times: adaptive, with a maximum number of pulls.",
     "[KTAS12], [HRMS21]",
     init=init,
     ask=ask,

@@ -45,7 +45,7 @@ def _guarantee(problem: Problem) -> Guarantee:
 
 MEDELIM = strategy(
     "medelim",
-    "Median elimination as a screen: halves the arms down to 2m (not m) of them.",
+    "Median elimination as a screen: halves the arms until 2m are left (not m).",
     "[ZT22] Algorithm 1",
     schedule=_schedule,
     guarantee=_guarantee,

@@ -423,7 +423,7 @@ def _equal_differences(state: Open) -> tuple[str, tuple[str, ...]]:
     )
     if math.isinf(known.epsilons[other]):
         return "", (f"Warning: {said}. {check}",)
-    return f"Nothing is guaranteed: {said}. Gaussian differences never do.", (f"Warning: {check}",)
+    return f"Nothing is guaranteed: {said}. Gaussian differences are never all equal.", (f"Warning: {check}",)
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
@@ -457,7 +457,8 @@ def unfit(problem: Problem) -> str:
 
 PAIRED_RACE = lanes.strategy(
     "paired-race",
-    "Measures all arms in the same blocks and compares them block by block; arms that are settled stop.",
+    "Measures all arms in the same blocks and compares them block by block. Settled arms are not "
+    "measured any more.",
     "docs/theory.md, section 41",
     init=init,
     ask=ask,

@@ -99,7 +99,7 @@ def guarantee(problem: Problem) -> Guarantee:
 
 PAIRED_STREAMS = lanes.strategy(
     paired_race.PAIRED_RACE.name,
-    "For few arms: compares them pull by pull, without a pilot; arms that are settled stop.",
+    "For few arms: compares arms pull by pull, without a pilot. Settled arms are not pulled any more.",
     "docs/theory.md, sections 41 and 44",
     init=init,
     ask=paired_race.ask,

@@ -472,8 +472,8 @@ def _n_rounds(problem: Problem) -> int:
 
 RACE = lanes.strategy(
     "race",
-    "Pulls each arm until it is clear, to within epsilon, whether it is above or below the cut between the m "
-    "best and the rest; arms close to the cut get the most pulls.",
+    "Pulls each arm until it is clear, to within epsilon, whether it is above or below the cut between "
+    "the m best and the rest. Arms close to the cut get the most pulls.",
     "docs/theory.md, section 33",
     init=lambda problem: init(course(problem)),
     ask=ask,

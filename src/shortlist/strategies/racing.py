@@ -120,7 +120,8 @@ def n_rounds(problem: Problem) -> int:
 
 RACING = strategy(
     "racing",
-    "Racing: all open arms advance together and are settled one by one; adapts, and has a cap.",
+    "Racing: pulls all open arms together and settles them one by one: adaptive, with a maximum "
+    "number of pulls.",
     "[EMM06], [HRMS21]",
     init=init,
     ask=ask,

@@ -114,7 +114,7 @@ def _guarantee(question: Problem) -> Guarantee:
 
 RINOTT = pilot.strategy(
     "rinott",
-    "Rinott's two stages: a pilot, then pulls in proportion to the sample variances; one arm.",
+    "Rinott's two stages: a pilot, then pulls in proportion to the sample variances. Selects one arm.",
     "[R78]",
     begin=begin,
     ask=ask,

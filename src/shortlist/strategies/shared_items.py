@@ -374,8 +374,8 @@ def unfit(problem: Problem) -> str:
 
 SHARED_ITEMS = lanes.strategy(
     "shared-items",
-    "Measures all arms on the same items, in one random order, and compares them item by item; arms that are "
-    "settled stop, and no run costs more than the whole table.",
+    "Measures all arms on the same items, in one random order, and compares them item by item. Settled "
+    "arms are not measured any more, and no run costs more than the whole table.",
     "docs/theory.md, section 39",
     init=cast("Callable[[Problem], Open]", init),  # it may have ended, if all rows are known
     ask=ask,

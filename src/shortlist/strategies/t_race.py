@@ -206,7 +206,7 @@ def _guarantee(question: Problem) -> Guarantee:
 
 T_RACE = pilot.strategy(
     "t-race",
-    "A pilot, then pulls only arms still in doubt until every pair is settled.",
+    "After a pilot, pulls only open arms until every pair of arms is settled.",
     "docs/theory.md, section 30",
     begin=begin,
     ask=ask,

@@ -80,7 +80,7 @@ def _guarantee(problem: Problem) -> Guarantee:
 
 TOP_TWO = strategy(
     "top-two",
-    "Top-two: pulls the leader or its closest rival; one arm only, no cap on pulls.",
+    "Top-two: pulls the leader or its closest rival. Selects one arm, without a maximum number of pulls.",
     "[JDK23], [GJ04]",
     init=init,
     ask=ask,

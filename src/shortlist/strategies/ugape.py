@@ -66,7 +66,7 @@ def _guarantee(problem: Problem) -> Guarantee:
 RULE = Rule(rate, _lower, choose)
 UGAPE = strategy(
     "ugape",
-    "UGapE with intervals scaled by each arm's variance: adaptive, no cap on pulls.",
+    "UGapE with intervals scaled by each arm's variance: adaptive, without a maximum number of pulls.",
     RULE,
     _guarantee,
 )

@@ -54,12 +54,12 @@ def read_scores(path: Path, metric: str | None = None, on_failure: float | None 
                 f"{path} has only the means of tasks. Give the samples_*.jsonl files beside it, or their "
                 f"folder; `--log_samples` writes them."
             )
-        raise InvalidProblem(f"{path} is not a file of results that is understood: {KNOWN}.")
+        raise InvalidProblem(f"{path} is not a file of results that Shortlist can read. It reads {KNOWN}.")
     if not tables and not others:
         names = [file.name for file in files]
         raise InvalidProblem(
-            f"there are no scores in the folder {path}, which has {listed(names)}. Understood are {KNOWN}, "
-            f"and tables (.csv, .jsonl, .npy)."
+            f"there are no scores in the folder {path}, which has {listed(names)}. Shortlist reads "
+            f"{KNOWN}, and tables (.csv, .jsonl, .npy)."
         )
     return joined(tables + [read_table(file) for file in others], path)
 
@@ -83,8 +83,8 @@ def _read(tool: ModuleType, files: list[Path], reading: Reading) -> ScoreTable:
             str(files[0]) if len(files) == 1 else f"one of the files {listed([str(file) for file in files])}"
         )
         raise InvalidProblem(
-            f"{where} has entries of another kind than expected ({type(error).__name__}: {error}). Was it "
-            f"changed, or written by another version of the tool?"
+            f"{where} has unexpected entries ({type(error).__name__}: {error}). Was it changed, or "
+            "written by another version of the tool?"
         ) from error
     return found
 

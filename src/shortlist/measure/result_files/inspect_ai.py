@@ -175,7 +175,7 @@ def _check(path: Path, log: Any) -> None:
         told = f" ({first_line(log.error.message)})" if log.error else ""
         raise InvalidProblem(
             f"{path}: the evaluation {why}{told}, so samples are missing, and not at random. Complete it "
-            f"with `inspect eval-retry {path}`, or take the log out."
+            f"with `inspect eval-retry {path}`, or leave the log out."
         )
     if log.invalidated:
         raise InvalidProblem(f"{path} has samples that were marked as invalid; evaluate them again.")
@@ -187,8 +187,8 @@ def check_epochs(path: Path, log: Any) -> None:
     reducers = log.eval.config.epochs_reducer or ["mean"]
     if (log.eval.config.epochs or 1) > 1 and list(reducers) != ["mean"]:
         raise InvalidProblem(
-            f"{path} has {log.eval.config.epochs} epochs, reduced by {', '.join(reducers)}; only the mean is "
-            f"understood."
+            f"{path} has {log.eval.config.epochs} epochs, reduced by {', '.join(reducers)}; only the "
+            "mean is supported."
         )
 
 

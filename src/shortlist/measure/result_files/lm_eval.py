@@ -99,7 +99,7 @@ def line_of(task: str, sample: Mapping[str, Any], where: str) -> Line:
     if missing := [key for key in _NEEDED if key not in sample]:
         raise InvalidProblem(
             f"{where} has no `{missing[0]}`. It is not a sample of the lm-evaluation-harness, or is from "
-            f"another version; files of 0.4.13 are understood."
+            "another version. Shortlist reads files of version 0.4.13."
         )
     metrics = {name: sample.get(name) for name in sample["metrics"]}
     return Line(task, int(sample["doc_id"]), str(sample["doc_hash"]), str(sample["filter"]), metrics)

@@ -96,8 +96,8 @@ def results_of(path: Path) -> list[Result]:
     results = text.get("results") if isinstance(text, dict) else None
     if not isinstance(results, dict) or results.get("version") != _VERSION:
         raise InvalidProblem(
-            f"{path} is not a file of results of promptfoo, or is of another version; results of version "
-            f"{_VERSION} are understood, as promptfoo 0.123.1 writes them."
+            f"{path} is not a file of results of promptfoo, or is of another version. Shortlist reads "
+            f"results of version {_VERSION}, as promptfoo 0.123.1 writes them."
         )
     if (text.get("runtimeOptions") or {}).get("repeat", 1) != 1:
         raise InvalidProblem(f"{path} has several results of each test (--repeat); evaluate without it.")
@@ -145,8 +145,8 @@ def result_of(path: Path, row: Any, where: str, labels: Sequence[str] = ()) -> R
     if not isinstance(row, dict) or (missing := [key for key in _NEEDED if key not in row]):
         lacking = f"has no `{missing[0]}`" if isinstance(row, dict) else "is not a result"
         raise InvalidProblem(
-            f"{where} {lacking}. It is not from promptfoo, or from another version; results of 0.123.1 are "
-            f"understood."
+            f"{where} {lacking}. It is not from promptfoo, or from another version. Shortlist reads "
+            "results of version 0.123.1."
         )
     label = str(row["prompt"].get("label") or row["prompt"].get("raw"))
     provider = row["provider"].get("label") or row["provider"].get("id")

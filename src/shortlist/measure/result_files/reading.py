@@ -68,8 +68,8 @@ class Reading:
         if self.on_failure is None:
             raise InvalidProblem(
                 f"{path}: sample {item} failed ({first_line(why)}). Samples do not fail at random, so it "
-                f"cannot be left out. Evaluate it again; or decide what a failure is worth, for all arms "
-                f"alike, and say so as `on_failure` (--on-failure on the command line)."
+                "cannot be left out. Evaluate it again. Or choose one score for the failures of all "
+                "arms, and give it as `on_failure` (--on-failure on the command line)."
             )
         return float(self.on_failure)
 

@@ -36,7 +36,7 @@ def timings_in(path: Path) -> dict[str, FloatArray]:
     try:
         found = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
-        raise InvalidProblem(f"{path} is not JSON ({error}); was it written to its end?") from None
+        raise InvalidProblem(f"{path} is not JSON ({error}); was it written completely?") from None
     if isinstance(found, dict) and isinstance(found.get("benchmarks"), list):
         named = list(_of_pytest_benchmark(found["benchmarks"], path))
     elif isinstance(found, dict) and isinstance(found.get("results"), list):
@@ -61,8 +61,8 @@ def _of_hyperfine(results: list[Any], path: Path) -> Iterator[tuple[str, FloatAr
         codes = result.get("exit_codes") or []
         if not isinstance(codes, list) or any(code != 0 for code in codes):
             raise InvalidProblem(
-                f"{where}: {command!r} failed in some runs. The time of a failure is not that of the job: "
-                f"repair it, and measure again without --ignore-failure."
+                f"{where}: {command!r} failed in some runs. The time of a failed run is not the time of "
+                "the job. Fix the command, and measure again without --ignore-failure."
             )
         yield str(command), _seconds(_entry(result, "times", where), where)
 

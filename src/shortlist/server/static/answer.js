@@ -68,7 +68,7 @@ function doubtEarlier(message) {
   get("earlier-right").checked = false;
   get("earlier").querySelector(".correction").hidden = !ticket;
   const reason = message.replace(/ If it is wrong: .*/s, "");
-  tell("earlier-said", ticket && `${reason} That is the recorded answer: withdraw it, or tick the box.`, true);
+  tell("earlier-said", ticket && `${reason} This is the recorded answer: withdraw it, or tick the box.`, true);
   get("earlier-words").textContent = `${name(arm, 40)} ${what.split(",")[0]}: that is right`;
 }
 
