@@ -22,7 +22,7 @@ _N_CUTS = 49  # a grid of cuts, to see which outsiders are open
 _FEW = 256  # outsiders: all cuts are looked at together
 _N_PROBES = 4  # cuts at which most of many open outsiders are seen to be open
 _N_FINE_CUTS = 241  # a finer one, for the smallest epsilon
-_GROUP = 8  # cuts that are looked at together
+_GROUP = 8  # cuts that are looked at together, if there are more outsiders than that
 _TIMES, _AT_A_TIME = 5, 25  # how often an interval is divided, and at how many points
 _HALVINGS = 20  # of the interval that contains the smallest epsilon
 
@@ -169,9 +169,9 @@ def _need_of_help(evidence: Evidence, arms: IntArray, low: float) -> tuple[float
 
 def _least_below(evidence: Evidence, arms: IntArray, cuts: FloatArray) -> FloatArray:
     """Return the smallest evidence of arms below each of some rising cuts, or 0 if none needs help there."""
-    found = np.zeros(len(cuts))
-    for first in range(0, len(cuts), _GROUP):
-        group = slice(first, first + _GROUP)
+    found, size = np.zeros(len(cuts)), len(cuts) if len(arms) <= _FEW else _GROUP
+    for first in range(0, len(cuts), size):
+        group = slice(first, first + size)
         logs = evidence.log_below(arms, cuts[group])
         found[group] = np.minimum(logs.min(axis=0), 0.0)
         arms = arms[logs[:, -1] < 0]  # the others need no help at later cuts
