@@ -128,12 +128,18 @@ def pooled(counts: IntArray, means: FloatArray, variances: FloatArray) -> tuple[
     total = counts.sum(axis=1)
     base = means[:, :1]
     mean = means[:, 0] + _sums(counts * (means - base)) / total
+    is_single = counts == 1
+    if np.isnan(variances).all() and not is_single.all(axis=1).any():
+        return mean, np.full_like(mean, np.nan)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        inside = _sums(np.where(counts == 1, 0.0, (counts - 1) * variances))
+        inside = _sums(np.where(is_single, 0.0, (counts - 1) * variances))
         between = _sums(counts * (means - mean[:, None]) ** 2)
         return mean, np.where(total == 1, np.nan, (inside + between) / (total - 1))
 
 
 def _sums(terms: FloatArray) -> FloatArray:
     """Return the sum of each row, from left to right; `sum` would use another order."""
-    return terms.cumsum(axis=1)[:, -1]
+    found = terms[:, 0].copy()
+    for column in terms.T[1:]:
+        found += column
+    return found
