@@ -21,10 +21,13 @@ from shortlist.strategies.paired_race import certificate_of_table
 from shortlist.strategies.shared_items import certificate_of_prefixes
 
 MEASURED_ELSEWHERE = (
-    "all results are included, no counted outcome is still pending, the choice of what to measure next used "
-    "earlier results only, and each arm's mean is constant"
+    "all results are included, no counted outcome is still pending, and the choice of what to measure next "
+    "used earlier results only"
 )
 """What is assumed of results that Shortlist did not ask for."""
+
+CONSTANT_MEANS = "the mean of each arm is constant"
+"""What is assumed as well; if only bounds of rewards are known, every guarantee says it."""
 
 MEASURED_IN_BLOCKS = (
     "all results are included, no counted outcome is still pending, and the number of rewards of each arm in "
@@ -179,7 +182,15 @@ def certify(
         spreads = np.full(problem.n, np.nan)
         spreads[given.arms] = given.variances
         squares = problem.mean_squares(pulls, merits, spreads)
-    return certificate_of(problem, pulls, merits, squares=squares).provided(MEASURED_ELSEWHERE)
+    found = certificate_of(problem, pulls, merits, squares=squares)
+    for assumption in measured_elsewhere(problem):
+        found = found.provided(assumption)
+    return found
+
+
+def measured_elsewhere(problem: Problem) -> list[str]:
+    """Return what a guarantee assumes of results that Shortlist did not ask for."""
+    return [MEASURED_ELSEWHERE] if problem.is_bounded else [CONSTANT_MEANS, MEASURED_ELSEWHERE]
 
 
 def _certify_blocks(problem: Problem, counts: Any, *given: Any) -> Certificate:

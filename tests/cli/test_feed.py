@@ -77,7 +77,7 @@ def test_a_week_of_a_team_with_two_files_sent_twice_and_one_corrected(call: Call
     assert "no more results are needed" in last.words
     report = call("report", "page").words
     assert "1 fed row corrected: short, wed.csv" in report
-    assert "each arm's mean is constant" in report
+    assert "the mean of each arm is constant" in report
     assert call("report", "page", "-o", "page.html").status == 0
     assert call("replay", "page").status == 0
     assert f"{data['n_fed']:,}" in call("list").words
@@ -110,7 +110,7 @@ def test_before_the_end_it_says_what_can_be_dropped_and_where_to_go_on(call: Cal
         ("visitors,conversions\n10,1\n", "no column `arm`"),
         ("variant,name,visitors,conversions\na,b,10,1\n", "mean the same"),
         ("variant,visitors,conversions\nother,10,1\n", "line 2: there is no arm 'other'"),
-        ("variant,visitors,conversions\nshort,ten,1\n", "line 2: the visitors is 'ten'"),
+        ("variant,visitors,conversions\nshort,ten,1\n", "line 2: the entry for visitors is 'ten'"),
         ("variant,visitors,conversions\nshort,10\n", "line 2 has 2 cells"),
         ("variant,visitors,conversions\nshort,10,11\n", "11 successes in 10"),
         ("variant,visitors,conversions\nshort,10,1\nshort,10,1\n", "two rows of short"),
@@ -676,5 +676,5 @@ def test_that_rates_change_is_said_before_what_is_certified(call: Calls) -> None
             words.find("Ended on"),
         )
         assert warning < min(place for place in verdict if place >= 0)
-        assert words.count("mean is constant") == 1
+        assert words.count("mean of each arm is constant") == 1
         assert "does not depend" not in words

@@ -86,7 +86,7 @@ def test_a_larger_epsilon_needs_no_new_run(tmp_path: Path) -> None:
     with pytest.raises(sl.errors.ChangedRun, match=r"An epsilon of 0\.9 is certified already, for C: "):
         sl.select(measure, question.changed(epsilon=0.9), "race", store=store)
     for change in ({"m": 2}, {"delta": 0.2}):
-        with pytest.raises(sl.errors.ChangedRun, match="give the run another name"):
+        with pytest.raises(sl.errors.ChangedRun, match="give the new run another name"):
             sl.select(measure, question.changed(epsilon=0.9, **change), "race", store=store)
 
 
@@ -94,7 +94,7 @@ def test_a_larger_epsilon_is_another_question_as_long_as_nothing_can_be_certifie
     question, store = VARIANTS.changed(epsilon=0.3), tmp_path / "r.db"
     with Session(question, "wnelim", store=store):
         pass
-    with pytest.raises(sl.errors.ChangedRun, match="give the run another name"):
+    with pytest.raises(sl.errors.ChangedRun, match="give the new run another name"):
         Session(question.changed(epsilon=0.4), "wnelim", store=store)
     sl.select(lambda _, count, rng: rng.binomial(1, 0.3, count), question, "wnelim", store=store)
     with pytest.raises(sl.errors.ChangedRun, match=r"0\.4 is certified already"):

@@ -76,9 +76,11 @@ def test_counts_may_have_separators_of_thousands(text: str) -> None:
 )
 def test_other_separators_in_counts_are_refused_with_their_line(text: str) -> None:
     for header in ("variant\tconversions\tvisitors", "variant\tn\twins"):
-        with pytest.raises(InvalidAnswers, match=r"line 3: the (visitors|wins) is .*write 13934 or 13,934"):
+        with pytest.raises(
+            InvalidAnswers, match=r"line 3: the entry for (visitors|wins) is .*such as 13934 or 13,934"
+        ):
             read_results(f"{header}\nA\t9\t9\nB\t9\t{text}\n".encode())
-    with pytest.raises(InvalidAnswers, match=r"line 2: the count is .*write 13934"):
+    with pytest.raises(InvalidAnswers, match=r"line 2: the entry for count is .*such as 13934"):
         read_sheet(f"ticket\tcount\tmean\nx\t{text}\t1\n".encode())
 
 

@@ -162,8 +162,8 @@ FAULTS = (
     Fault(
         "feeding: results within blocks are said to assume constant means",
         "session/state.py",
-        "MEASURED_IN_BLOCKS if self.is_by_block else MEASURED_ELSEWHERE",
-        "MEASURED_ELSEWHERE",
+        "[MEASURED_IN_BLOCKS] if self.is_by_block else measured_elsewhere(self.problem)",
+        "measured_elsewhere(self.problem)",
     ),
     Fault(
         "feeding: a row without a block is in a block of no name",
@@ -234,8 +234,8 @@ FAULTS = (
     Fault(
         "feeding: its assumptions are not named",
         "session/state.py",
-        "return [elsewhere] * bool(self.n_fed)",
-        "return [elsewhere] * 0",
+        "return elsewhere * bool(self.n_fed)",
+        "return elsewhere * 0",
     ),
     Fault(
         "feeding: tickets of a round that was replaced are accepted",
@@ -552,7 +552,7 @@ FAULTS = (
     Fault(
         "totals: the assumptions are not named",
         "totals.py",
-        "squares=squares).provided(MEASURED_ELSEWHERE)",
-        "squares=squares)",
+        "for assumption in measured_elsewhere(problem):",
+        "for assumption in ():",
     ),
 )

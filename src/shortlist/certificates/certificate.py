@@ -195,11 +195,13 @@ def named(problem: Problem, arms: IntArray) -> str:
 def guarantee_by_cuts(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops by the cut certificate."""
     below = (
-        "the weighted sum of all false evidence (e-values against the true means) reaches 1/delta because "
+        "the weighted sum of all false evidence (e-values against the true means) reaches 1/delta, because "
         "one of the m best arms looks worse than it is"
     )
-    above = "the sum reaches 1/delta because another arm looks better than it is"
-    pairs = "the sum reaches 1/delta through products of two e-values, one of a best arm and one of another"
+    above = "that sum reaches 1/delta, because another arm looks better than it is"
+    pairs = (
+        "that sum reaches 1/delta through products of two e-values, one for a best arm and one for another"
+    )
     deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
     ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"

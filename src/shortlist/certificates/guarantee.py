@@ -14,8 +14,8 @@ class Scope(Enum):
     """Which statement is guaranteed; the value is the sentence that the user sees."""
 
     TOP_M = (
-        "With probability at least {confidence}, the true mean of {subject} is at most {epsilon:g} "
-        "{worse} the {ordinal}{best} true mean."
+        "With probability at least {confidence}, the true mean of {subject} is {within} the "
+        "{ordinal}{best} true mean."
     )
     EVERY_BLOCK = (
         "With probability at least {confidence}, {not_beaten}. On average over all blocks, another arm may "
@@ -108,6 +108,7 @@ class Guarantee:
     @property
     def sentence(self) -> str:
         """The guarantee in words, without its source."""
+        within = f"at most {self.epsilon:g}" if self.epsilon else "not"
         return self.scope.value.format(
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
@@ -115,6 +116,7 @@ class Guarantee:
             leading=_leading(self.goal, self.m),
             not_beaten=_not_beaten(self.m, self.epsilon),
             m=self.m,
+            within=f"{within} {_WORDS[self.goal]['worse']}",
             epsilon=self.epsilon,
             delta=self.delta,
             ordinal=ordinal(self.m),

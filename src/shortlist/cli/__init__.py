@@ -104,7 +104,7 @@ def shortlist() -> None:
       shortlist plot arms drilling -o arms.svg     draw a figure of a run
       shortlist begin FILE, then ask and tell      measure by hand, with CSV files
       shortlist begin FILE, then feed              add results as they come in
-      shortlist certify results.csv ...            what results that you have prove
+      shortlist certify results.csv ...            what your own results prove
       shortlist time 'cmd A' 'cmd B'               which command is the fastest
       shortlist serve                              use all of this in a browser
     """

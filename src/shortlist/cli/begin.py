@@ -74,7 +74,7 @@ def command(
     certifies nothing before its end, the output says so, and names a strategy that lets you stop at any time.
 
     If rewards are 0 or 1, or lie within bounds, the number of rounds is ignored unless you give --rounds.
-    Without --rounds, results for arms that share no items can then be added with `shortlist feed`.
+    Then, if arms share no items, results can be added with `shortlist feed`.
 
     When a lease expires, the next worker who asks gets the ticket. The first answer to a ticket counts, and
     the result says how many tickets were issued twice. With --no-reissue, a ticket stays with its worker

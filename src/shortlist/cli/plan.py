@@ -127,10 +127,11 @@ def command(
         return
     if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
-        which = "largest" if vary == "m" else "smallest"
-        certain = f"Whatever the rewards are, the {which} {vary} that {budget:,} pulls certify is {value}."
+        which = "larger" if vary == "m" else "smaller"
+        certain = f"Whatever the rewards are, {budget:,} pulls certify {vary} {value}."
+        certain += f" No {which} {vary} can be promised in advance."
         adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
-        show_plain(f"{certain} A run usually certifies a smaller epsilon." if adapts else certain)
+        show_plain(f"{certain} A run usually ends with a smaller one." if adapts else certain)
         if said := _not_to_be_fed(file, found):
             show_plain(said)
     click.echo(f"{file or instance}: {found.problem.words}")

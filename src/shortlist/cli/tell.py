@@ -65,10 +65,10 @@ def command(
 
     \b
     These are probable data-entry errors:
-      - an answer that is very far from earlier answers for the same arm;
-      - an answer told earlier in this round, if FILE shows that it is as far
-        from the other answers.
+      - an answer that is very far from earlier answers for the same arm.
     If variances are unknown, also:
+      - an answer recorded earlier in this round, if FILE shows that it is very
+        far from the other answers;
       - a reward that is very far from the other rewards of its ticket;
       - the first mean of an arm, if it is very far from the other arms' means;
       - a sample variance that is very far above those of other arms.

@@ -252,11 +252,9 @@ def _divided(plan: Plan) -> list[RenderableType]:
     """Return the proof of the recommended strategy, and how it divides delta."""
     if (promise := plan.best.guarantee) is None:
         return []
-    spent = "; ".join(
-        f"{share.delta:.3g} for the event that {share.event}" for share in promise.ledger.shares
-    )
-    said = f"Proof: {promise.source}. How {plan.best.strategy} divides delta: {spent}."
-    return [Text(said, style="dim")]
+    said = f"Proof: {promise.source}. {plan.best.strategy} divides delta among what may go wrong:"
+    shares = (f"  {share.delta:.3g}: {share.event}." for share in promise.ledger.shares)
+    return [Text(line, style="dim") for line in (said, *shares)]
 
 
 def simulations_text(simulations: list[Simulation]) -> RenderableType:

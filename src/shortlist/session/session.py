@@ -182,8 +182,9 @@ class Session:
             if is_looser and (said := words_on_larger(self._history, self.name, problem.epsilon)):
                 raise ChangedRun(said)
             raise ChangedRun(
-                f"run {self.name!r} exists with another question: {'; '.join(changes)}. To resume it, use "
-                f"the same question; for this question, give the run another name. Nothing was changed."
+                f"run {self.name!r} exists with another question: {'; '.join(changes)}. To resume the stored "
+                f"run, restore its question. To ask the changed question, give the new run another name. "
+                f"Nothing was changed."
             )
 
     @classmethod

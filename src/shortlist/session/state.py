@@ -45,7 +45,7 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
-from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals
+from shortlist.totals import MEASURED_IN_BLOCKS, Totals, measured_elsewhere
 
 NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
@@ -836,8 +836,8 @@ class RunState:
     @property
     def _assumptions(self) -> list[str]:
         """What a guarantee assumes because of what people did by hand."""
-        elsewhere = MEASURED_IN_BLOCKS if self.is_by_block else MEASURED_ELSEWHERE
-        return [elsewhere] * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
+        elsewhere = [MEASURED_IN_BLOCKS] if self.is_by_block else measured_elsewhere(self.problem)
+        return elsewhere * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
 
     def _certificate(self) -> Certificate:
         problem, rules = self.problem, self.rules

@@ -62,8 +62,7 @@ def sheet_count(where: str, name: str, text: str) -> float:
         if value.is_integer() and value >= 0:
             return value
     raise InvalidAnswers(
-        f"{where}: the {name} is {text!r:.60}; it must be a whole number, without separators or with groups "
-        f"of three digits: write 13934 or 13,934."
+        f"{where}: the entry for {name} is {text!r:.60}; it must be a whole number, such as 13934 or 13,934."
     )
 
 

@@ -436,8 +436,8 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
     event = (
-        "for one of the m best arms and another arm, the evidence that the first leads by less than it "
-        "really does reaches m (n - m)/delta"
+        "for at least one pair of one of the m best arms and another arm, the evidence (an e-value) for a "
+        "lead smaller than the true lead reaches m (n - m)/delta"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(Guarantee.of(problem, "docs/theory.md, section 41", ledger), assumption=ASSUMPTION)

@@ -347,8 +347,8 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
     event = (
-        "for one of the m best arms, the weighted evidence that its mean, or its lead over other arms, is "
-        "smaller than it really is adds up to m/delta or more"
+        "for at least one of the m best arms, the weighted sum of the evidence for a mean, or for leads over "
+        "other arms, smaller than the true ones reaches m/delta"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(
