@@ -24,8 +24,9 @@ A strategy of your own can be tried without registering it: `sl.simulate(problem
 
 - **promise**: *m best*, whatever the means: each selected arm is within epsilon of the m-th best. *If clear*:
   the m best are selected if they lie at least epsilon above all others (`guarantee="indifference"`).
-  *Screen*: more than m arms are kept, among which contenders for every rank remain. *By block*: for each
-  selected arm, at most m - 1 other arms are more than epsilon better in every block.
+  *Screen*: the arms are only narrowed down, to more than m arms that still include contenders for each of the
+  m places. *By block*: for each selected arm, at most m - 1 other arms are more than epsilon better in every
+  block.
 - **noise**: *any* is `rewards=SubGaussian(variances)`, or `variances` alone, where the variances are upper
   bounds; *Gaussian* is `rewards=Gaussian(variances)`, where they are the exact variances
   (for `gaussian-single-stage`, upper bounds will do).

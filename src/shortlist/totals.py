@@ -274,9 +274,9 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
             f"the items on which {problem.name(arm)} was measured are not the first ones of the order "
             f"that seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which "
             "items were measured may depend on the scores. The order follows from the list of all items "
-            "of the evaluation. If the table leaves out items that no arm was measured on, its order is "
-            "a different one. If Shortlist ran this evaluation, `shortlist status` shows what is "
-            "certified."
+            "of the evaluation. If the table lacks the items on which no arm was measured, the seed gives "
+            "another order for the table than it gave for the evaluation. If Shortlist ran this evaluation, "
+            "`shortlist status` shows what is certified."
         )
     return np.where(is_seen, table, 0.0), seen
 

@@ -41,7 +41,7 @@ def resumed(name: str = "main", store: str = "shortlist.db") -> sl.Session:
 
 
 def test_a_budget_that_ended_a_run_is_shown_until_somebody_goes_on(call: Calls) -> None:
-    why, limited = "its budget of 40 is used up", ("run", "lab.toml", "--budget", "40")
+    why, limited = "its budget of 40 pays for no further pulls", ("run", "lab.toml", "--budget", "40")
     call.write("lab.toml", CLOSE)
     assert call(*limited).status == 3
     n_events = call("status", "lab", "--json").data["n_events"]

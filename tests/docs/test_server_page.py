@@ -155,7 +155,7 @@ def test_limits_are_those_of_the_server() -> None:
 
     text, limits = (ROOT / PAGE).read_text(encoding="utf-8"), Limits()
     assert f"| one request | {limits.body // 2**20} MB, and {limits.patience:.0f} seconds" in text
-    assert f"| {limits.rate:,.0f} per second, twice that at once |" in text
+    assert f"| {limits.rate:,.0f} per second; after a pause, a burst of up to twice as many |" in text
     assert limits.burst == 2 * limits.rate
     assert f"| {limits.wrong_tokens}, then one every ten seconds |" in text
     assert f"| {limits.streams:,} at a time |" in text

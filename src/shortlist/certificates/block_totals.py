@@ -209,8 +209,8 @@ def _pairs(blocks: BlockTotals, selected: IntArray) -> tuple[IntArray, IntArray]
 def guarantee_by_blocks(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops by the evidence of blocks."""
     event = (
-        "for at least one pair of one of the m best arms and another arm, the evidence (an e-value) for a "
-        "lead smaller than the true lead reaches m (n - m)/delta"
+        "for at least one pair, of a best arm and another arm, the evidence (an e-value) that the lead of "
+        "the best arm is smaller than it truly is reaches m (n - m)/delta"
     )
     ledger = Ledger((Share(event, problem.delta),))
     found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)

@@ -65,16 +65,17 @@ def command(
 
     Use this command if people measure, or programs that fetch their own work. They get tickets with
     `shortlist ask`, measure, and report the results with `shortlist tell`. They can do so at any time, from
-    any machine that can reach the store. FILE needs no [measure] section. If the run exists already, it is
-    not changed.
+    any machine that can reach the store. FILE needs no [measure] section. If the run exists already, only
+    a smaller epsilon in FILE changes it.
 
     If FILE has no [measure] section, Shortlist assumes that people measure and prefer few rounds. It chooses
     a strategy that usually takes at most ten rounds; --rounds changes this number. The output lists the usual
     cost of this strategy, and of strategies that take fewer pulls or fewer rounds. If the chosen strategy
     certifies nothing before its end, the output says so, and names a strategy that lets you stop at any time.
 
-    If rewards are 0 or 1, or lie within bounds, the number of rounds is ignored unless you give --rounds.
-    Then, if arms share no items, results can be added with `shortlist feed`.
+    If rewards are 0 or 1, or lie within bounds, and you do not give --rounds, the number of rounds plays no
+    part in this choice. In this case, if arms share no items, results can also be added with
+    `shortlist feed`.
 
     When a lease expires, the next worker who asks gets the ticket. The first answer to a ticket counts, and
     the result says how many tickets were issued twice. With --no-reissue, a ticket stays with its worker

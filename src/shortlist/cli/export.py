@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 def command(run: str, as_csv: bool, output: Path | None, where: str, as_json: bool) -> None:
     """Write all answers of RUN, for other programs.
 
+    Rows that were added with `shortlist feed` are in the JSON output only.
+
     The CSV file has one line per answer, in the order in which answers arrived. An existing file is replaced.
 
     \b

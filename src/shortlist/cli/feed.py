@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     "--yes",
     is_flag=True,
     help="Accept rows that are far from earlier rows of their arms, that replace earlier rows, or that "
-    "have the numbers of another label. To correct rows that have another label, use --label instead; "
-    "with --yes, they would count twice.",
+    "have the numbers of another label. If FILE corrects rows that were fed under another label, give "
+    "that label with --label. With --yes alone, the old and the corrected rows would both count.",
 )
 @worker_option
 @store_option

@@ -68,8 +68,8 @@ def command(
     """Show how many pulls an answer will take, before anything is measured.
 
     \b
-    The recommended strategy comes first. The table then shows for every
-    strategy
+    The recommended strategy comes first. As far as they are known, the
+    table then shows for every strategy
       - the usual number of pulls,
       - the maximum number of pulls,
       - this maximum as a multiple of the lower bound ("x bound"), and
@@ -84,7 +84,7 @@ def command(
 
     The usual number of pulls is an estimate from a few simulated runs. In the simulated question, the m best
     arms lie just over epsilon ahead of all other arms, and all other arms are equal. If several arms nearly
-    tie, a run takes more pulls.
+    tie, a run takes more pulls. On shared items, a made-up table of scores is simulated.
 
     \b
     The simulated question also depends on the kind of rewards:
@@ -127,9 +127,8 @@ def command(
         return
     if budget is not None and problem.items is None:  # with shared items it pays for the whole table
         value = f"{found.problem.m:,}" if vary == "m" else f"{getattr(found.problem, vary):g}"
-        which = "larger" if vary == "m" else "smaller"
         certain = f"Whatever the rewards are, {budget:,} pulls certify {vary} {value}."
-        certain += f" No {which} {vary} can be promised in advance."
+        certain += "" if vary == "m" else f" No smaller {vary} can be promised in advance."
         adapts = vary == "epsilon" and strategy_for(found.best.strategy, found.problem).usual_share < 1
         show_plain(f"{certain} A run usually ends with a smaller one." if adapts else certain)
         if said := _not_to_be_fed(file, found):

@@ -153,7 +153,7 @@ def _refuse_unclear(file: Path | None, instance: str | None) -> None:
     """Refuse two questions, no question, and options that have no effect."""
     if (file is None) == (instance is None):
         path = click.get_current_context().command_path
-        given = "neither was given" if file is None else "both were given"
+        given = "neither was given" if file is None else "not both"
         raise InvalidProblem(f"give a problem FILE or --instance; {given}. See {path} --help.")
     unused = []
     if file is not None:

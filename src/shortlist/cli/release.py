@@ -23,8 +23,8 @@ def command(run: str, worker: str | None, unmeasured: bool, where: str, as_json:
     Without --worker, your own tickets are released, and they count as not measured.
 
     With --worker, you can release the tickets of another worker. The log then records who did it and when. If
-    such a ticket goes to another worker, it counts as issued twice: the first worker may still be measuring
-    it, and the first answer counts. With --unmeasured, it does not count as issued twice.
+    such a ticket is answered later, it counts as issued twice: the first worker may still be measuring it,
+    and the first answer counts. With --unmeasured, it does not count as issued twice.
 
     \b
       shortlist release trial

@@ -115,7 +115,8 @@ def command(
     immediately.
 
     Several `shortlist run` commands can work on the same run at once, and people can help them with
-    `shortlist ask` and `tell`. The result does not depend on who measures.
+    `shortlist ask` and `tell`. The result does not depend on who measures, if measurements
+    take all their randomness from their seeds.
 
     With --server, a `shortlist serve` elsewhere stores the run. Any number of machines can measure for it,
     and they need only its address. With --store :memory: nothing is saved.

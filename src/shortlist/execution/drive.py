@@ -352,7 +352,7 @@ def _why_stopped(stop: Stop, budget: float | None, deadline: float | None) -> st
     """Return the reason why a driver stopped early, for the log."""
     if stop is Stop.BUDGET:
         given = f"{budget:,}" if isinstance(budget, int) else f"{budget:,.10g}"
-        return f"{STOPPED}its budget of {given} is used up"
+        return f"{STOPPED}its budget of {given} pays for no further pulls"
     return f"{STOPPED}its deadline of {deadline:,g} s passed" if stop is Stop.DEADLINE else ORDERED
 
 

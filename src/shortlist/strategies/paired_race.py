@@ -436,8 +436,8 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
     event = (
-        "for at least one pair of one of the m best arms and another arm, the evidence (an e-value) for a "
-        "lead smaller than the true lead reaches m (n - m)/delta"
+        "for at least one pair, of a best arm and another arm, the evidence (an e-value) that the lead of "
+        "the best arm is smaller than it truly is reaches m (n - m)/delta"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(Guarantee.of(problem, "docs/theory.md, section 41", ledger), assumption=ASSUMPTION)

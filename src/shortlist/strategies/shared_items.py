@@ -347,8 +347,9 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
     event = (
-        "for at least one of the m best arms, the weighted sum of the evidence for a mean, or for leads over "
-        "other arms, smaller than the true ones reaches m/delta"
+        "for at least one of the m best arms, this weighted sum reaches m/delta: the evidence that its mean "
+        "is smaller than it truly is, and the evidence that its leads over other arms are smaller than they "
+        "truly are"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(

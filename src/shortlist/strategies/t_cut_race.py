@@ -313,7 +313,8 @@ def guarantee(problem: Problem) -> Guarantee:
 def _strategy(patience: float) -> Strategy[Any]:
     return lanes.strategy(
         "t-cut-race",
-        "For many arms: pulls the arms whose limits are not apart yet, without a pilot.",
+        "For many arms, without a pilot: pulls the arms whose confidence limits have not yet cleared the cut "
+        "between the m best and the rest.",
         "docs/theory.md, section 43",
         init=lambda problem: replace(init(problem), patience=patience),
         ask=ask,
