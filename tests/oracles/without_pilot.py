@@ -74,7 +74,9 @@ def t_cut_race(problem: Problem) -> Plan:
             spread = deviations[arm] / total
             high[arm] = min(high[arm], means[arm] + math.sqrt(sufficient_ratio(total, upper) * spread))
             low[arm] = max(low[arm], means[arm] - math.sqrt(sufficient_ratio(total, lower) * spread))
-        caution = min(max(turn / 40 - 1, 0), 1) * math.sqrt(2 * math.log(n))
+        border = sorted(means, reverse=True)[m - 1]
+        rivals = sum(mean > border - epsilon for mean in means) - m
+        caution = min(max(turn / 40 - 1, 0), 1) * math.sqrt(2 * math.log(max(rivals / m, 1)))
         errors = [math.sqrt(deviations[arm] / (pulls[arm] - 1) / pulls[arm]) for arm in range(n)]
         inside = best({arm: means[arm] - caution * errors[arm] for arm in range(n)}, m)
         outside = set(range(n)) - inside

@@ -22,7 +22,7 @@ def test_pulls_are_those_of_the_oracle(name: str, n: int, m: int, seed: int) -> 
     rounds(name, m, means, scales, rng)
 
 
-@pytest.mark.parametrize(("n", "m", "seed"), [(150, 2, 3), (400, 1, 4)])
+@pytest.mark.parametrize(("n", "m", "seed"), [(150, 2, 3), (400, 1, 4), (300, 299, 5)])
 def test_pulls_of_many_equal_arms_are_those_of_the_oracle(n: int, m: int, seed: int) -> None:
     """After 40 rounds means are lowered, after 80 in full."""
     assert rounds("t-cut-race", m, np.zeros(n), np.ones(n), np.random.default_rng(seed)) > 45

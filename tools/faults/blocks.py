@@ -479,8 +479,14 @@ FAULTS = (
     Fault(
         "limits: after many rounds lucky arms lead as before",
         _LIMITS,
-        "caution = min(1.0, state.n_rounds / state.patience - 1.0)",
-        "caution = 0.0",
+        "min(1.0, state.n_rounds / state.patience - 1.0)",
+        "0.0",
+    ),
+    Fault(
+        "limits: luck is as large if there are few rivals",
+        _LIMITS,
+        "math.sqrt(2 * math.log(n_rivals / m))",
+        "math.sqrt(2 * math.log(state.problem.n))",
     ),
     Fault(
         "limits: a lucky outsider is forecast to stay ahead",

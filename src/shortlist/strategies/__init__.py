@@ -146,7 +146,8 @@ def strategy_for(name: str, problem: Problem, version: str | None = None) -> Str
     if problem.is_bounded and isinstance(name, str) and name in _FOR_CHANGING:
         return _FOR_CHANGING[name]
     if not problem.knows_variances:
-        return _EARLIER.get((name, version or "")) or _one(name, _FOR_UNKNOWN)
+        release = (version or "").partition("+")[0]  # a local build says more behind the plus sign
+        return _EARLIER.get((name, release)) or _one(name, _FOR_UNKNOWN)
     return strategy_named(name)
 
 

@@ -27,7 +27,7 @@ BEYOND = 40  # rungs beyond the top, for the few arms that many others are compa
 EXCESS = 0.2  # the share of all pulls that may be spent on them
 N_PRICES = 48  # evidence needed below a cut is rounded up to one of this many values
 DISCOUNTS = (0.0, 0.25, 0.5, 0.75)  # the fraction of what products save that incumbents may rely on
-PER_ARM, LARGE_TABLE = 16, 1 << 20  # a table has at most so many entries per arm, or in all if that is less
+PER_ARM, LARGE_TABLE = 4, 1 << 20  # a table has at most so many entries per arm, or in all if that is less
 N_CUTS = 33  # grid of cuts; between two of them evidence is taken at the worse end
 
 

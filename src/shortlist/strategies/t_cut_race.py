@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
+from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
 from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
@@ -177,16 +177,21 @@ def _decided(state: Open) -> Open | Ended:
 
 
 def _lowered(state: Open) -> FloatArray:
-    """Return the means; after many rounds, less the lead that the luckiest of all arms would have.
+    """Return the means; after many rounds, less the lead that lucky arms among the rivals would have.
 
     If very many arms are equally good, some lucky arm with few pulls always has the largest mean. One after
-    the other would lead for a round, until more pulls show that it is no better than the others.
+    the other would lead for a round, until more pulls show that it is no better than the others. The m
+    luckiest of k equal arms lead by about sqrt(2 ln(k / m)) standard errors.
     """
-    caution = min(1.0, state.n_rounds / state.patience - 1.0)
+    caution, m = min(1.0, state.n_rounds / state.patience - 1.0), state.problem.m
     if caution <= 0:
         return state.means
+    floor = float(kth_largest(state.means, m)[0])
+    n_rivals = np.count_nonzero(state.means > floor - state.problem.epsilon) - m
+    if n_rivals <= m:
+        return state.means
     errors = np.sqrt(state.deviations / (state.pulls - 1) / state.pulls)
-    lowered: FloatArray = state.means - caution * math.sqrt(2 * math.log(state.problem.n)) * errors
+    lowered: FloatArray = state.means - caution * math.sqrt(2 * math.log(n_rivals / m)) * errors
     return lowered
 
 
