@@ -161,7 +161,8 @@ def test_plan_says_what_it_recommends_and_why(run: InProcess) -> None:
     assert "Why this one: race adapts to the rewards. It needs at most" in text
     assert "Lower bound: " in text
     assert (
-        "race divides delta among what may go wrong: 0.0225: the weighted sum of all false evidence" in text
+        "race divides delta among the events that may mislead it: 0.0225: one of the m best arms looks"
+        in text
     )
     assert all(name in text for name in sl.strategies.names())
     assert "lucb, ugape (no maximum number of pulls)" in text

@@ -207,10 +207,12 @@ def _pairs(blocks: BlockTotals, selected: IntArray) -> tuple[IntArray, IntArray]
 
 
 def guarantee_by_blocks(problem: Problem) -> Guarantee:
-    """Return the guarantee of whoever stops by the evidence of blocks."""
+    """Return the guarantee of whoever stops by the evidence of blocks.
+
+    The lead of a pair looks much smaller than it is if the e-value against it reaches m (n - m)/delta.
+    """
     event = (
-        "for at least one pair, of a best arm and another arm, the evidence (an e-value) that the lead of "
-        "the best arm is smaller than it truly is reaches m (n - m)/delta"
+        "for some pair of a best arm and another arm, the lead of the best arm looks much smaller than it is"
     )
     ledger = Ledger((Share(event, problem.delta),))
     found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)

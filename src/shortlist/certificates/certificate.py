@@ -193,15 +193,14 @@ def named(problem: Problem, arms: IntArray) -> str:
 
 
 def guarantee_by_cuts(problem: Problem) -> Guarantee:
-    """Return the guarantee of whoever stops by the cut certificate."""
-    below = (
-        "the weighted sum of all false evidence (e-values against the true means) reaches 1/delta, because "
-        "one of the m best arms looks worse than it is"
-    )
-    above = "that sum reaches 1/delta, because another arm looks better than it is"
-    pairs = (
-        "that sum reaches 1/delta through products of two e-values, one for a best arm and one for another"
-    )
+    """Return the guarantee of whoever stops by the cut certificate.
+
+    To mislead means: the weighted sum of all e-values against the true means reaches 1/delta. The shares are
+    those of its three kinds of terms: for the best arms, for the others, and for products of one of each.
+    """
+    below = "one of the m best arms looks much worse than it is"
+    above = "one of the other arms looks much better than it is"
+    pairs = "an arm of each kind does so to a lesser degree, and both together mislead"
     deltas = (BELOW * problem.delta, ABOVE * problem.delta, PAIRS * problem.delta)
     ledger = Ledger(tuple(map(Share, (below, above, pairs), deltas)))
     sections = "section 35" if problem.is_bounded else "sections 32 and 33"

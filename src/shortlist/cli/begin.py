@@ -74,7 +74,7 @@ def command(
     certifies nothing before its end, the output says so, and names a strategy that lets you stop at any time.
 
     If rewards are 0 or 1, or lie within bounds, and you do not give --rounds, the number of rounds plays no
-    part in this choice. In this case, if arms share no items, results can also be added with
+    part in this choice. If, in addition, arms share no items, results can also be added with
     `shortlist feed`.
 
     When a lease expires, the next worker who asks gets the ticket. The first answer to a ticket counts, and

@@ -68,8 +68,8 @@ def command(
     """Show how many pulls an answer will take, before anything is measured.
 
     \b
-    The recommended strategy comes first. As far as they are known, the
-    table then shows for every strategy
+    The recommended strategy comes first. For every strategy, the table then
+    shows these numbers, as far as they are known:
       - the usual number of pulls,
       - the maximum number of pulls,
       - this maximum as a multiple of the lower bound ("x bound"), and

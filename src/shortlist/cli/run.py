@@ -130,7 +130,7 @@ def command(
     A run that stops early prints what is certified so far. To ask for a smaller epsilon, change it in FILE
     and repeat the command: the run resumes, and keeps its results. Early certificates and changes of epsilon
     require a strategy that certifies results before its end, such as race. The default strategy for few arms
-    may not.
+    may certify nothing before its end.
 
     \b
     Exit status:

@@ -252,7 +252,9 @@ def _divided(plan: Plan) -> list[RenderableType]:
     """Return the proof of the recommended strategy, and how it divides delta."""
     if (promise := plan.best.guarantee) is None:
         return []
-    said = f"Proof: {promise.source}. {plan.best.strategy} divides delta among what may go wrong:"
+    said = (
+        f"Proof: {promise.source}. {plan.best.strategy} divides delta among the events that may mislead it:"
+    )
     shares = (f"  {share.delta:.3g}: {share.event}." for share in promise.ledger.shares)
     return [Text(line, style="dim") for line in (said, *shares)]
 

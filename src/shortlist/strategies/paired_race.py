@@ -434,10 +434,12 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 
 
 def guarantee(problem: Problem) -> Guarantee:
-    """Return the guarantee of whoever stops when all pairs are settled."""
+    """Return the guarantee of whoever stops when all pairs are settled.
+
+    The lead of a pair looks much smaller than it is if the e-value against it reaches m (n - m)/delta.
+    """
     event = (
-        "for at least one pair, of a best arm and another arm, the evidence (an e-value) that the lead of "
-        "the best arm is smaller than it truly is reaches m (n - m)/delta"
+        "for some pair of a best arm and another arm, the lead of the best arm looks much smaller than it is"
     )
     ledger = Ledger((Share(event, problem.delta),))
     return replace(Guarantee.of(problem, "docs/theory.md, section 41", ledger), assumption=ASSUMPTION)

@@ -107,5 +107,5 @@ def _unfit(rules: Strategy[Any], question: Problem) -> str:
         return reason
     promise = rules.guarantee(problem)
     if promise is None:
-        return "nothing is proved for it after a pilot"
+        return "nothing is proved after a pilot"
     return "it only screens" if promise.scope is Scope.SCREENING else ""

@@ -345,12 +345,11 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 
 
 def guarantee(problem: Problem) -> Guarantee:
-    """Return the guarantee of whoever stops when all pairs are settled."""
-    event = (
-        "for at least one of the m best arms, this weighted sum reaches m/delta: the evidence that its mean "
-        "is smaller than it truly is, and the evidence that its leads over other arms are smaller than they "
-        "truly are"
-    )
+    """Return the guarantee of whoever stops when all pairs are settled.
+
+    An arm looks much worse than it is if the weighted e-values against its mean and its leads reach m/delta.
+    """
+    event = "one of the m best arms looks much worse than it is, by its mean or by its leads over other arms"
     ledger = Ledger((Share(event, problem.delta),))
     return replace(
         Guarantee.of(problem, "docs/theory.md, section 39", ledger), assumption=_assumption(problem)
