@@ -30,8 +30,8 @@ A strategy of your own can be tried without registering it: `sl.simulate(problem
 - **noise**: *any* is `rewards=SubGaussian(variances)`, or `variances` alone, where the variances are upper
   bounds; *Gaussian* is `rewards=Gaussian(variances)`, where they are the exact variances
   (for `gaussian-single-stage`, upper bounds will do).
-- **cap**: whether the maximum number of pulls is known before anything is measured. **rounds**: how many batches,
-  one after the other; *several* are up to some dozens or hundreds.
+- **cap**: whether the maximum number of pulls is known before anything is measured. **rounds**: how many
+  batches, one after the other; *several* are up to some dozens or hundreds.
 """
 _WORDS = {
     Scope.TOP_M: "m best",
