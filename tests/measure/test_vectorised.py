@@ -16,7 +16,7 @@ import pytest
 
 import shortlist as sl
 from shortlist.measure import Call
-from shortlist.measure.many import Summaries, moments
+from shortlist.measure.many import Summaries, moments, pooled
 
 DEVICE = xp.Device("device1")
 UNKNOWN = sl.Problem(m=2, epsilon=0.3, delta=0.05, n=30, rewards=sl.Gaussian())
@@ -279,3 +279,14 @@ def test_summaries_can_be_sliced_with_rewards_elsewhere() -> None:
     assert isinstance(found, Summaries)
     assert found[1:3].means.tolist() == [4.0, 7.0]
     assert found[2] == sl.Summary(3, 7.0, 1.0)
+
+
+def test_batches_of_single_rewards_have_a_variance_together() -> None:
+    single, means, unknown = (
+        np.ones((1, 3), dtype=np.int64),
+        np.array([[1.0, 2.0, 6.0]]),
+        np.full((1, 3), np.nan),
+    )
+    mean, variance = pooled(single, means, unknown)
+    assert (mean[0], variance[0]) == (3.0, 7.0)
+    assert np.isnan(pooled(2 * single, means, unknown)[1][0])

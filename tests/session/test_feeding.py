@@ -556,3 +556,12 @@ def test_told_and_fed_answers_are_kept_apart_in_the_log() -> None:
     session.tell(tickets, means=[0.0] * 4)
     kinds = [type(record.event) for record in session.records]
     assert kinds.index(Fed) < kinds.index(Told)
+
+
+def test_that_means_are_constant_is_assumed_once_whatever_the_rewards() -> None:
+    known = sl.Problem(m=1, epsilon=0.1, delta=0.05, variances=[1.0, 1.0])
+    coins = sl.Problem(m=1, epsilon=0.1, delta=0.05, n=2, rewards=sl.Bernoulli())
+    for problem in (known, coins):
+        found = certify(problem, [4000, 4000], [0.9, 0.1] if problem is known else [0.5, 0.25])
+        assert found.guarantee is not None
+        assert found.guarantee.assumption.count("the mean of each arm is constant") == 1

@@ -49,3 +49,11 @@ def rounds(name: str, m: int, means: FloatArray, scales: FloatArray, rng: np.ran
     assert rules.verdict(state).is_final
     assert set(rules.verdict(state).selected.tolist()) == answer
     return n_rounds
+
+
+def test_runs_of_an_earlier_version_keep_its_rule_in_a_local_build_too() -> None:
+    problem = sl.Problem(m=1, epsilon=0.8, delta=0.1, n=9, rewards=sl.Gaussian())
+    now = strategy_for("t-cut-race", problem)
+    assert strategy_for("t-cut-race", problem, "0.3.0.dev0") is now
+    assert strategy_for("t-cut-race", problem, "0.2.0") is not now
+    assert strategy_for("t-cut-race", problem, "0.2.0+local") is strategy_for("t-cut-race", problem, "0.2.0")

@@ -483,6 +483,18 @@ FAULTS = (
         "0.0",
     ),
     Fault(
+        "limits: a local build of an earlier version gets the new rule",
+        "strategies/__init__.py",
+        '(version or "").partition("+")[0]',
+        'version or ""',
+    ),
+    Fault(
+        "limits: a stored run gets the new rule",
+        "session/state.py",
+        "strategy_for(began.strategy, self.problem, began.version)",
+        "strategy_for(began.strategy, self.problem)",
+    ),
+    Fault(
         "limits: luck is as large if there are few rivals",
         _LIMITS,
         "math.sqrt(2 * math.log(n_rivals / m))",

@@ -555,4 +555,10 @@ FAULTS = (
         "for assumption in measured_elsewhere(problem):",
         "for assumption in ():",
     ),
+    Fault(
+        "totals: with known variances, means may change",
+        "totals.py",
+        "else [CONSTANT_MEANS, MEASURED_ELSEWHERE]",
+        "else [MEASURED_ELSEWHERE]",
+    ),
 )

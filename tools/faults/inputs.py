@@ -12,6 +12,12 @@ FAULTS = (
         "    if False and counts[0] > 1 and",
     ),
     Fault(
+        "pooled: batches of single rewards lose their variance",
+        "measure/many.py",
+        "if np.isnan(variances).all() and not is_single.all(axis=1).any():",
+        "if np.isnan(variances).all():",
+    ),
+    Fault(
         "arrays of other libraries: a rounded mean is not corrected",
         "measure/many.py",
         "return first + shift,",
