@@ -81,18 +81,18 @@ class Items:
             return self.values[place]
         return place if self.ids is None else self.ids[place]
 
-    def order(self, seed: int) -> IntArray:
-        """Return the order in which all arms take the items: random, and fixed by the seed."""
-        return _order(self.n, seed)
+    def order_by(self, entropy: int) -> IntArray:
+        """Return the order in which all arms of a run take the items, from the run's `entropy`."""
+        return _order(self.n, entropy)
 
-    def places_at(self, seed: int, first: int, count: int) -> list[int]:
+    def places_at(self, entropy: int, first: int, count: int) -> list[int]:
         """Return the places of the items at some positions of the order."""
-        places: list[int] = self.order(seed)[first : first + count].tolist()
+        places: list[int] = self.order_by(entropy)[first : first + count].tolist()
         return places
 
-    def values_at(self, seed: int, first: int, count: int) -> list[Any]:
+    def values_at(self, entropy: int, first: int, count: int) -> list[Any]:
         """Return the items at some positions of the order, as the measurement gets them."""
-        return [self.value(place) for place in self.places_at(seed, first, count)]
+        return [self.value(place) for place in self.places_at(entropy, first, count)]
 
     def __repr__(self) -> str:
         return f"Items({self.n:,})"
@@ -101,8 +101,8 @@ class Items:
 class Blocks(Items):
     """Endless blocks, shared by all arms: in each, all arms are measured under the same conditions.
 
-    The measurement gets the seed of each block, a whole number below 2**31 that follows from the seed of the
-    run, different for each block: use it to generate the random numbers that all arms share.
+    The measurement gets the seed of each block, a whole number below 2**31 that follows from the question and
+    the seed of the run, different for each block: use it to generate the random numbers that all arms share.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ class Blocks(Items):
         """What distinguishes blocks from items."""
         return "blocks in lockstep" if self.lockstep else "blocks"
 
-    def places_at(self, seed: int, first: int, count: int) -> list[int]:  # noqa: ARG002
+    def places_at(self, entropy: int, first: int, count: int) -> list[int]:  # noqa: ARG002
         """Return the numbers of the blocks at some positions: they are taken one after the other."""
         return list(range(first, min(first + count, self.n)))
 
-    def values_at(self, seed: int, first: int, count: int) -> list[int]:
-        """Return the seeds of blocks: a random permutation of all numbers below 2**31, fixed by the seed."""
-        start, flips = _block_key(seed)
+    def values_at(self, entropy: int, first: int, count: int) -> list[int]:
+        """Return the seeds of blocks: a random permutation of all numbers below 2**31."""
+        start, flips = _block_key(entropy)
         numbers = (np.arange(first, min(first + count, self.n)) + start) & _SEEDS
         for shift, odd in ((16, 0x7FEB352D), (15, 0x2C1B3C6D), (17, 1)):
             numbers = ((numbers ^ (numbers >> shift)) * odd) & _SEEDS
@@ -146,14 +146,14 @@ class Blocks(Items):
 
 
 @lru_cache(maxsize=32)
-def _block_key(seed: int) -> IntArray:
-    state = np.random.SeedSequence(seed, spawn_key=(_BLOCKS,)).generate_state(2)
+def _block_key(entropy: int) -> IntArray:
+    state = np.random.SeedSequence(entropy, spawn_key=(_BLOCKS,)).generate_state(2)
     return state.astype(np.int64) & _SEEDS
 
 
 @lru_cache(maxsize=32)
-def _order(n: int, seed: int) -> IntArray:
-    order = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_ORDER,))).permutation(n)
+def _order(n: int, entropy: int) -> IntArray:
+    order = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(_ORDER,))).permutation(n)
     order.flags.writeable = False
     return order
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -219,11 +220,66 @@ class Problem:
         """Whether a step of rewards was declared, other than that of 0/1 rewards."""
         return self.step is not None and not self.is_binary
 
-    def in_order(self, seed: int) -> Problem:
+    def order(self, seed: int = 0) -> IntArray:
+        """Return the order in which all arms of a run of this question take the items, by their places.
+
+        It is random, and fixed by the question and the seed: another question, about fewer or other arms or
+        with another epsilon, has another order. So scores that were seen in one order cannot have chosen
+        which arms the next order favours. The order of the arms makes no difference. A run that goes on with
+        a smaller epsilon keeps its order.
+        """
+        if self.items is None or self.has_blocks:
+            raise InvalidProblem("only a fixed set of items has an order; this problem has none.")
+        return self.items.order_by(self.entropy(seed))
+
+    def entropy(self, seed: int) -> int:
+        """Return what all random numbers of a run derive from: a digest of the question and the seed."""
+        digest = hashlib.sha256(self._question + f"\0{seed}".encode()).digest()
+        return int.from_bytes(digest[:16], "big")
+
+    @cached_property
+    def _question(self) -> bytes:
+        """A digest of the question that is the same for every order of its arms.
+
+        The goal is left out, so that minimising x is maximising -x, reward for reward. That is safe: a run
+        cannot make anybody choose among many questions that differ in their goal alone.
+        """
+        ranks = self.arms if self.ranks is None else self.ranks
+        by_rank = np.argsort(ranks)
+        words = (
+            *(self.n, self.m, self.epsilon, self.delta, self.noise, self.guarantee, self.bounds),
+            *(self.declared_rewards, self.step, self.pilot, self.target, self.items and self.items.digest),
+            self.names and [self.names[arm] for arm in by_rank.tolist()],
+        )
+        whole = hashlib.sha256(json.dumps(words).encode())
+        own = self._own_limits
+        of_arms = [self._given_variances, self.costs, *((None, None) if own is None else own)]
+        for values in of_arms:
+            whole.update(b"\0" if values is None else values[by_rank].astype("<f8").tobytes())
+        if self.known is not None:
+            known = ranks[self.known.arms]
+            rows = np.argsort(known)
+            whole.update(Known(known[rows], self.known.scores[rows]).digest.encode())
+        return whole.digest()
+
+    @cached_property
+    def ranks(self) -> IntArray | None:
+        """The place of each arm among the sorted names; None if arms have no names.
+
+        The random numbers of an arm derive from its rank, or its number if it has none. So the order of
+        named arms makes no difference.
+        """
+        if self.names is None:
+            return None
+        ranks = np.empty(self.n, dtype=np.int64)
+        ranks[sorted(range(self.n), key=self.names.__getitem__)] = np.arange(self.n)
+        return ranks
+
+    def in_order(self, entropy: int) -> Problem:
         """Return the problem with its known scores in the order in which a run takes the items."""
         if self.items is None or self.known is None:
             return self
-        return self.changed(known=self.known.in_order(self.items.order(seed)))
+        return self.changed(known=self.known.in_order(self.items.order_by(entropy)))
 
     @property
     def knows_variances(self) -> bool:

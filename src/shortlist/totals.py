@@ -146,7 +146,7 @@ def certify(
         with NaN where nothing was measured. With ``items=Blocks()``: one row per arm and one column per
         block, in the order of measuring; NaN after the last block of an arm.
     seed
-        With shared items: the seed of the order in which all arms took them, ``problem.items.order(seed)``.
+        With shared items: the seed of the order in which all arms took them, ``problem.order(seed)``.
         A partial table proves something only if the items of each arm are the first ones of an order that
         was drawn before, independently of the scores; others are refused.
 
@@ -264,7 +264,7 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
                 "`shortlist status` shows what is certified."
             )
         seed = 0
-    order = problem.items.order(whole_number(seed, "seed", 0))
+    order = problem.order(whole_number(seed, "seed", 0))
     table, is_seen = table[:, order], is_seen[:, order]
     seen = is_seen.sum(axis=1)
     has_gaps = (is_seen != (np.arange(problem.n_items) < seen[:, None])).any(axis=1)
@@ -273,10 +273,9 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
         raise InvalidProblem(
             f"the items on which {problem.name(arm)} was measured are not the first ones of the order "
             f"that seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which "
-            "items were measured may depend on the scores. The order follows from the list of all items "
-            "of the evaluation. If the table lacks the items on which no arm was measured, the seed gives "
-            "another order for the table than it gave for the evaluation. If Shortlist ran this evaluation, "
-            "`shortlist status` shows what is certified."
+            "items were measured may depend on the scores. The order follows from the seed and the question: "
+            "m, epsilon, delta, the names of all arms and the list of all items must be those of the "
+            "evaluation. If Shortlist ran this evaluation, `shortlist status` shows what is certified."
         )
     return np.where(is_seen, table, 0.0), seen
 

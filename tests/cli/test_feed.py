@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
+import shortlist as sl
 from shortlist import Session
 from shortlist.errors import NoSuchRun, StoreTrouble
-from shortlist.items import Items
 from tests.cli.calling import QUESTION, SIMULATED, Calls
 
 PAGE = """
@@ -560,7 +560,9 @@ def table_of_scores(call: Calls, n_seen: int | None = None, seed: int = 7) -> st
     rng = np.random.default_rng(2)
     scores = (rng.random((60, 3)) < [0.9, 0.3, 0.2]).astype(int).astype(str)
     if n_seen is not None:
-        scores[Items(60).order(seed)[n_seen:]] = ""
+        items = dict.fromkeys(f"q{place}" for place in range(60))
+        asked = sl.Problem(1, 0.1, 0.05, names=["a", "b", "c"], rewards=sl.Bernoulli(), items=items)
+        scores[asked.order(seed)[n_seen:]] = ""
     lines = [",".join([f"q{place}", *row]) for place, row in enumerate(scores)]
     return call.write("scores.csv", "\n".join(["item,a,b,c", *lines, ""]))
 

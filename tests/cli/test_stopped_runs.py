@@ -260,7 +260,7 @@ def test_columns_say_of_how_many_scores_a_mean_is(tmp_path: Path, call: Calls) -
     with sl.Session(problem, store=store) as session:
         session.arrange({"pulls_per_call": 1, "together": 1, "on_failure": "suspend"})
         calls, _ = session.ahead("me")
-        order = problem.items.order(session.seed)  # type: ignore[union-attr]
+        order = problem.order(session.seed)
         scores = [table[one.arm, order[one.first_pull : one.first_pull + 1]] for one in calls]
         means = np.array([one[0] for one in scores])
         given = Summaries(calls.counts, means, np.full(len(calls), np.nan), scores=scores)

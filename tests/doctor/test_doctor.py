@@ -445,7 +445,7 @@ def test_trial_calls_are_those_that_a_run_would_make() -> None:
     assert [call.first_pull for call in regular] == np.cumsum([0, *(c.count for c in regular)])[:-1].tolist()
     assert sum(call.count for call in regular) == 8
     assert again == regular[0]
-    assert (reseeded.seed, reseeded.count, reseeded.first_pull) == (5, again.count, 0)
+    assert (reseeded.entropy, reseeded.count, reseeded.first_pull) == (5, again.count, 0)
 
 
 # --- unknown variances ----------------------------------------------------------------------------

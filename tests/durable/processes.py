@@ -46,12 +46,12 @@ class Slowly:
 
     def answers(self, calls: Sequence[Call]) -> Sequence[sl.Summary]:
         time.sleep(self.seconds)
-        return [sl.Summary(c.count, mean(c.seed, c.arm, c.first_pull, c.count)) for c in calls]
+        return [sl.Summary(c.count, mean(c.entropy, c.arm, c.first_pull, c.count)) for c in calls]
 
 
-def mean(seed: int, arm: int, first_pull: int, count: int) -> float:
+def mean(entropy: int, arm: int, first_pull: int, count: int) -> float:
     """Return the mean of so many rewards."""
-    rng = np.random.default_rng((seed, arm, first_pull))
+    rng = np.random.default_rng((entropy, arm, first_pull))
     return float(MEANS[arm] + rng.normal() / np.sqrt(count))
 
 

@@ -16,14 +16,21 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.ahead import VirtualWorkers, made_up
+from click.testing import CliRunner
 
 import shortlist as sl
+from shortlist.cli.copy import command as copy
+from shortlist.cli.run_summaries import run_summaries
+from shortlist.client.questions import question_dict
 from shortlist.measure import Summaries
 from shortlist.report.model import report_of_run
 from shortlist.report.page import page
 from shortlist.report.workload import workload
+from shortlist.server.app import create_app
 from shortlist.session.answers import Answers
+from shortlist.store import Answered, MemoryStore, open_store
 from shortlist.tickets import Tickets
+from tests.server.calling import Caller
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +67,7 @@ def ahead_calls(session: sl.Session) -> Tickets:
 
 
 def answers_to(calls: Tickets, session: sl.Session) -> Answers:
-    order = PROBLEM.items.order(session.seed)  # type: ignore[union-attr]
+    order = PROBLEM.order(session.seed)
     scores = [TABLE[call.arm, order[call.first_pull : call.first_pull + call.count]] for call in calls]
     means = np.array([one.mean() for one in scores])
     given = Summaries(calls.counts, means, np.full(len(calls), np.nan), scores=scores)
@@ -167,7 +174,7 @@ def test_a_call_ahead_that_asks_all_to_wait_is_obeyed() -> None:
     session = sl.Session(PROBLEM)
     refused: list[float] = []
     early: list[float] = []
-    positions = {int(item): place for place, item in enumerate(PROBLEM.items.order(0))}  # type: ignore[union-attr]
+    positions = {int(item): place for place, item in enumerate(PROBLEM.order())}
 
     def scores(arm: int, items: list[int]) -> list[float]:
         now = time.monotonic()
@@ -250,3 +257,101 @@ def test_rows_that_are_known_are_never_measured() -> None:
     assert found.selected == sl.select(look_up, problem).selected
     assert not called & known.keys()
     assert found.n_pulls + found.n_saved == problem.n_cells
+
+
+WRONG = [  # first pulls and counts of scores that no run asks for; its calls are [8, 9), [9, 10) and so on
+    ([8], [0]),
+    ([8, 9], [2, 1]),
+    ([8, 9], [1, 3]),
+    ([9], [3]),
+    ([118], [8]),
+    ([120], [1]),
+    ([2**62], [1]),
+    ([-1], [1]),
+    ([8, 8], [1, 1]),
+]
+
+
+def wrong_answers(session: sl.Session, firsts: list[int], counts: list[int]) -> Answers:
+    calls = Tickets(
+        session.problem, 0, np.zeros(len(firsts), dtype=np.int64), np.array(counts), np.array(firsts)
+    )
+    scores = [np.ones(count) for count in counts]
+    given = Summaries(calls.counts, np.ones(len(firsts)), np.full(len(firsts), np.nan), scores=scores)
+    return Answers.of_calls(session.problem, calls, given)
+
+
+@pytest.mark.parametrize(("firsts", "counts"), WRONG)
+def test_scores_ahead_must_answer_whole_calls_that_a_later_round_may_make(
+    firsts: list[int], counts: list[int]
+) -> None:
+    session = sl.Session(PROBLEM)
+    ahead_calls(session)
+    with pytest.raises((sl.errors.NotAsked, sl.MeasurementFailed)):
+        session.answer(wrong_answers(session, firsts, counts))
+    assert session.n_made == 0
+    assert session.records[-1].event.__class__.__name__ == "Arranged"
+
+
+@pytest.mark.parametrize(
+    ("firsts", "counts"), [one for one in WRONG if min(one[0]) >= 0 and max(one[0]) < 2**53]
+)
+def test_scores_ahead_over_http_must_answer_whole_calls(firsts: list[int], counts: list[int]) -> None:
+    given = {"worker": "ann", "round": 0, "arms": [0] * len(firsts), "first_pulls": firsts, "pulls": counts}
+    given |= {"means": [1.0] * len(firsts), "variances": [None] * len(firsts)}
+    with Caller(create_app(MemoryStore())) as client:
+        client.post("/runs", json={"name": "r", "question": question_dict(PROBLEM)}).raise_for_status()
+        settings = {"pulls_per_call": 1, "together": 1, "on_failure": "suspend"}
+        client.post("/runs/r/arrange", json={"settings": settings}).raise_for_status()
+        reply = client.post("/runs/r/answer", json=given | {"scores": [[1.0] * count for count in counts]})
+        assert 400 <= reply.status_code < 500
+        assert client.get("/runs/r.json").json()["n_pulls"] == 0
+
+
+def test_scores_ahead_are_refused_before_anybody_has_said_how_tickets_are_split() -> None:
+    session = sl.Session(PROBLEM)
+    with pytest.raises(sl.errors.NotAsked, match="never makes a call"):
+        session.answer(wrong_answers(session, [8], [1]))
+
+
+def test_the_mean_of_an_answer_with_scores_is_that_of_its_scores() -> None:
+    session = sl.Session(PROBLEM)
+    calls = ahead_calls(session).take(slice(0, 4))
+    right = answers_to(calls, session)
+    given = Summaries(calls.counts, 1 - right.means, np.full(len(calls), np.nan), scores=right.scores)
+    assert Answers.of_calls(PROBLEM, calls, given).means.tolist() == right.means.tolist()
+
+
+def test_blocks_that_pass_are_not_measured_ahead() -> None:
+    problem = sl.Problem(1, 0.1, 0.1, n=3, rewards=sl.Gaussian(), items=sl.Blocks(lockstep=True))
+    session = sl.Session(problem)
+    session.arrange({"pulls_per_call": None, "together": 3, "turns": 8, "on_failure": "suspend"})
+    assert not len(session.ahead("me")[0])
+    with pytest.raises(sl.errors.NotAsked):
+        session.answer(wrong_answers(session, [int(session.asked.counts[0])], [1]))
+
+
+def test_a_run_whose_events_contradict_each_other_hides_no_other_run(tmp_path: Path) -> None:
+    """Its events are copied all the same, and the copy is said to be unreadable."""
+    store = open_store(tmp_path / "runs.db")
+    for name in ("bad", "good"):
+        ahead_calls(sl.Session(PROBLEM, store=store, name=name))
+    last = len(list(store.read("bad")))
+    of_no_arm = Answered(0, np.array([99]), np.array([9]), np.array([1]), np.ones(1), scores=np.ones(1))
+    store.append("bad", last, lambda *_: [of_no_arm])
+    with pytest.raises(sl.errors.CorruptLog, match="does not fit those before it"):
+        sl.Session.resume(store, "bad")
+    found = {one.name: one.trouble for one in run_summaries(store)}
+    assert "does not fit" in found["bad"]
+    assert found["good"] == ""
+    with Caller(create_app(store)) as client:
+        listed = {
+            one["run"]: one["state"] for one in client.get("/index.json").raise_for_status().json()["runs"]
+        }
+    assert listed == {"bad": "damaged", "good": "open"}
+    store.close()
+    done = CliRunner().invoke(copy, [str(tmp_path / "runs.db"), str(tmp_path / "copy.db")])
+    assert done.exit_code == 4
+    assert "bad: 3 events copied and compared" in done.output
+    assert "Error: bad is there, but: the log of run 'bad' has an event" in done.output
+    assert "good: 2 events copied and compared" in done.output

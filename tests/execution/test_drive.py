@@ -26,7 +26,7 @@ import shortlist as sl
 from shortlist.arrays import IntArray
 from shortlist.certificates import Certificate
 from shortlist.execution.scheduler import Pace
-from shortlist.measure import Calls, FunctionSource, generator_for, pooled, summary_of
+from shortlist.measure import Call, Calls, FunctionSource, pooled, summary_of
 from shortlist.report import progress
 from shortlist.report.progress import Account
 from shortlist.session.call_plan import CallPlan, PartialAnswers
@@ -671,7 +671,7 @@ def test_an_answer_that_comes_late_is_no_failure(
 ) -> None:
     monkeypatch.setattr("shortlist.execution.scheduler._GRACE", 0.3)
     monkeypatch.setattr(Pace, "blocks", lambda *_: 1)
-    first_of_arm_3 = generator_for(0, 3, 0).bit_generator.state
+    first_of_arm_3 = Call(problem().entropy(0), 3, 1, 0).rng.bit_generator.state
     is_second_try = threading.Event()
 
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
@@ -1005,7 +1005,10 @@ def test_a_pilot_is_told_the_spread_of_all_its_rewards(keywords: dict[str, Any])
     starts = [round(20 * turn / 8) for turn in range(8)] if n_calls == 8 else list(range(0, 20, 7))[:n_calls]
     for arm, mean, variance in zip(told.arms, told.means, told.variances, strict=True):
         calls = [(first, stop - first) for first, stop in pairwise([*starts, 20])]
-        parts = [generator_for(4, int(arm), first).normal(arm, 1 + arm, size) for first, size in calls]
+        parts = [
+            Call(session.entropy, int(arm), size, first).rng.normal(arm, 1 + arm, size)
+            for first, size in calls
+        ]
         rewards = np.concatenate(parts)
         assert mean == pytest.approx(rewards.mean())
         assert variance == pytest.approx(rewards.var(ddof=1))

@@ -18,7 +18,6 @@ from shortlist.errors import FinalFailure, NotRewards
 from shortlist.execution import scheduler as rounds
 from shortlist.execution.retries import Retries, Wait
 from shortlist.files.problem_file import read_problem_file
-from shortlist.items import Items
 from shortlist.measure import CommandSource
 from shortlist.report.run_text import status_dict
 from shortlist.report.run_warnings import findings_of
@@ -33,7 +32,7 @@ IDS = [f"q{number:02}" for number in range(20)]
 ON_ITEMS = sl.Problem(
     1, 0.1, 0.1, names=["a", "b"], rewards=sl.Bernoulli(), items=dict.fromkeys(IDS, "a question")
 )
-FIRST = [IDS[place] for place in Items(20).order(0).tolist()]  # in the order of seed 0
+FIRST = [IDS[place] for place in ON_ITEMS.order().tolist()]
 
 
 @pytest.fixture(autouse=True)

@@ -141,7 +141,9 @@ def test_good_rewards_that_take_longer_count_as_much() -> None:
     for arm in range(N):
         count = int(found.arms.pulls[arm])
         calls = [(first, min(2, count - first)) for first in range(0, count, 2)]
-        drawn = [noisy(arm, size, sl.measure.generator_for(0, arm, first)) for first, size in calls]
+        drawn = [
+            noisy(arm, size, sl.measure.Call(asked.entropy(0), arm, size, first).rng) for first, size in calls
+        ]
         assert found.arms.means[arm] == pytest.approx(np.concatenate(drawn).mean(), abs=1e-12)
 
 

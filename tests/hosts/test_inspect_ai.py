@@ -26,7 +26,6 @@ import shortlist as sl
 from shortlist.adapters.inspect_ai import Candidates, select
 from shortlist.cli import shortlist
 from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed
-from shortlist.items import Items
 from shortlist.measure.result_files import read_scores
 
 Answer = Callable[[str], str]
@@ -355,10 +354,10 @@ def test_a_run_goes_on_only_with_the_candidates_that_it_began_with(tmp_path: Pat
 
 def test_only_failed_samples_are_tried_again(tmp_path: Path) -> None:
     service = Service([0.2, 0.9])
-    first = [str(place) for place in Items(40).order(0)]
-    service.broken = {(1, first[0])}
     candidates = service.candidates(40, tmp_path)
     problem = candidates.problem(m=1, epsilon=0.1, delta=0.05)
+    first = [str(place) for place in problem.order()]
+    service.broken = {(1, first[0])}
     with pytest.raises(MeasurementFailed, match=rf"no score of arm-1 on item q{first[0]}: .*no answer"):
         sl.select(candidates, problem, retries=2)
     assert service.asked.pop((1, first[0])) == 3

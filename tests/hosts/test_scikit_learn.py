@@ -145,7 +145,7 @@ def test_it_is_the_race_over_the_whole_table(full: Any, monkeypatch: pytest.Monk
     race: Any = RaceSearchCV(TREE, GRID, cv=MANY, m=2, epsilon=0.03, random_state=0).fit(*IRIS)
     problem, seed, table = race.result_.problem, race.result_.seed, table_of(full)
     for ticket, scores in Noting.told:
-        places = problem.items.order(seed)[ticket.first_pull : ticket.first_pull + ticket.count]
+        places = problem.order(seed)[ticket.first_pull : ticket.first_pull + ticket.count]
         assert scores == table[ticket.arm, places].tolist()
     recorded = sl.select(RecordedScores.of(problem, table), problem, seed=seed)
     assert race.result_.indices.tolist() == recorded.indices.tolist()
@@ -180,7 +180,7 @@ def test_a_score_that_is_shown_is_that_of_the_full_grid(full: Any) -> None:
 
 def test_all_candidates_take_the_splits_in_one_order() -> None:
     race: Any = RaceSearchCV(TREE, GRID, cv=MANY, random_state=3).fit(*IRIS)
-    known = ~np.isnan(table_of(race))[:, race.result_.problem.items.order(race.result_.seed)]
+    known = ~np.isnan(table_of(race))[:, race.result_.problem.order(race.result_.seed)]
     assert all(row[:count].all() and not row[count:].any() for row in known for count in [row.sum()])
 
 

@@ -18,7 +18,7 @@ from shortlist.measure import Call, CommandSource, Source
 from shortlist.measure.command import seed_of
 
 PROBLEM = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0], names=["north", "south side"])
-CALL = Call(seed=5, arm=1, count=3, first_pull=10)
+CALL = Call(entropy=5, arm=1, count=3, first_pull=10)
 
 
 def command(*argv: str, **more: Any) -> CommandSource:

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import shortlist as sl
 from shortlist.arrays import FloatArray
-from shortlist.measure import REWARDS, CommandSource, generator_for, summary_of
+from shortlist.measure import REWARDS, Call, CommandSource, summary_of
 from shortlist.measure.simulated import checked_means
 from shortlist.noise import bernoulli, bernoulli_proxy, bounded
 
@@ -168,14 +168,17 @@ def test_select_reports_a_wrong_answer_as_a_failed_measurement(answer: object) -
 # --- randomness of a measurement ------------------------------------------------------------------
 
 
-def test_the_generator_depends_on_seed_arm_and_first_pull_only() -> None:
+def test_the_generator_depends_on_entropy_arm_and_first_pull_only() -> None:
+    def call(entropy: int, arm: int, first_pull: int) -> Call:
+        return Call(entropy, arm, 3, first_pull)
+
     draws = {
-        key: generator_for(*key).random(4).tobytes()
+        key: call(*key).rng.random(4).tobytes()
         for key in [(s, a, f) for s in (0, 1, 2**40) for a in (0, 1, 70_000) for f in (0, 1, 5, 2**33)]
     }
     assert len(set(draws.values())) == len(draws)
     np.random.default_rng(5).random(100)
-    assert all(generator_for(*key).random(4).tobytes() == drawn for key, drawn in draws.items())
+    assert all(call(*key).rng.random(4).tobytes() == drawn for key, drawn in draws.items())
 
 
 # --- simulated arms -------------------------------------------------------------------------------
@@ -309,10 +312,10 @@ def test_lanes_do_not_change_what_each_other_draws(rewards: str) -> None:
 def test_a_simulated_measure_answers_with_a_summary(rewards: str) -> None:
     asked = problem([0.25, 0.5, 1.0])
     measure = sl.simulated_measure(asked, [0.2, 0.5, 0.8], rewards)
-    answer = measure(1, 12, generator_for(0, 1, 0))
+    answer = measure(1, 12, Call(0, 1, 12, 0).rng)
     assert isinstance(answer, sl.Summary)
     assert answer.count == 12
-    assert answer == measure(1, 12, generator_for(0, 1, 0))
+    assert answer == measure(1, 12, Call(0, 1, 12, 0).rng)
     assert asked.variances.tolist() == [0.25, 0.5, 1.0]
 
 

@@ -22,7 +22,7 @@ from shortlist.measure.command import seed_of
 ITEMS = {f"q{number}": {"text": "x" * number} for number in range(40)}
 PROBLEM = sl.Problem(m=1, epsilon=0.1, delta=0.1, names=["a", "b", "c"], rewards=sl.Bounded(), items=ITEMS)
 STREAM = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0])
-CALL = Call(seed=5, arm=1, count=4, first_pull=3)
+CALL = Call(entropy=5, arm=1, count=4, first_pull=3)
 
 PROLOGUE = """
 import json, os, sys, time
@@ -49,7 +49,7 @@ def failure(source: CommandSource, call: Call = CALL) -> str:
 
 def wanted(problem: sl.Problem, call: Call) -> list[str]:
     assert problem.items is not None
-    order = problem.items.order(call.seed)[call.first_pull : call.first_pull + call.count]
+    order = problem.items.order_by(call.entropy)[call.first_pull : call.first_pull + call.count]
     return [problem.items.id(place) for place in order.tolist()]
 
 

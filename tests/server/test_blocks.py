@@ -132,7 +132,7 @@ def test_tickets_list_blocks_and_their_seeds(client: Client, alone: sl.Result) -
     run = client.begin(PROBLEM, "by hand", seed=5)
     row = run._post("ask", {"worker": "ann", "limit": 1})["tickets"][0]
     assert row["items"] == [str(place) for place in range(row["pulls"])]
-    assert row["seeds"] == sl.Blocks().values_at(5, 0, row["pulls"])
+    assert row["seeds"] == sl.Blocks().values_at(PROBLEM.entropy(5), 0, row["pulls"])
     while tickets := run.ask(worker="ann"):
         run.tell(tickets, [measure(one.arm, run.items_of(one)) for one in tickets], worker="ann")
     assert run.result().to_dict() == alone.to_dict()

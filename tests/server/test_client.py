@@ -148,7 +148,7 @@ def test_tickets_for_items_say_which_and_answers_may_come_by_id(client: Client) 
     run = client.begin(ITEMS, "items by hand", seed=5)
     data = run._post("ask", {"worker": "ann"})
     row = data["tickets"][0]
-    expected = [ITEMS.items.id(int(place)) for place in ITEMS.items.order(5)[: row["pulls"]]]  # type: ignore[union-attr]
+    expected = [ITEMS.items.id(int(place)) for place in ITEMS.order(5)[: row["pulls"]]]  # type: ignore[union-attr]
     assert row["items"] == expected
     told = dict(zip(expected, scores(row["arm"], expected), strict=True))
     mixed = {
@@ -522,13 +522,13 @@ def test_what_was_seen_before_a_connection_broke_is_not_news() -> None:
         return 200, {"content-type": "text/event-stream"}, "".join(lines)
 
     with answering(sent(2, 3), sent(3), BUSY, sent(3, 4)) as script, Client(script.url) as client:
-        run = RemoteRun(client._connection, "there", PROBLEM, "race", 0, "kqzfmb")
+        run = RemoteRun(client._connection, "there", PROBLEM, "race", 0, "kqzfmb", 0)
         assert [one["n_events"] for one in run.events()] == [2, 3, 4]
     assert script.asked == ["/runs/there/events"] * 4
 
 
 def test_news_of_what_is_not_there_are_refused(client: Client) -> None:
-    gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzfmb")
+    gone = RemoteRun(client.begin(PROBLEM, "there")._connection, "gone", PROBLEM, "race", 0, "kqzfmb", 0)
     with pytest.raises(sl.errors.NoSuchRun):
         next(gone.events())
 

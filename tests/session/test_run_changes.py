@@ -77,7 +77,7 @@ def test_a_larger_epsilon_needs_no_new_run(tmp_path: Path) -> None:
     def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
         return rng.binomial(1, [0.2, 0.3, 0.5, 0.1][arm], count)
 
-    early = sl.select(measure, question, "race", store=store, budget=150)
+    early = sl.select(measure, question, "race", store=store, budget=60)
     assert 0.1 < early.certified_epsilon < 0.9
     with pytest.raises(
         sl.errors.ChangedRun, match=r"An epsilon of 0\.11 is not certified yet: .*stop it when"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shortlist as sl
 from shortlist.errors import InvalidAnswers
-from shortlist.measure import generator_for
+from shortlist.measure import Call
 from shortlist.session.typed_numbers import sheet_number
 from shortlist.store import Answered, Told
 from shortlist.strategies import strategy_named
@@ -30,7 +30,7 @@ def problem(**changes: Any) -> sl.Problem:
 
 def measured(ticket: sl.session.Ticket, seed: int = 0) -> list[float]:
     """Return Gaussian rewards for a ticket, the same whenever it is asked for."""
-    rng = generator_for(seed, ticket.arm, ticket.first_pull)
+    rng = Call(problem().entropy(seed), ticket.arm, ticket.count, ticket.first_pull).rng
     scale = float(np.sqrt(problem().variances[ticket.arm]))
     return [float(reward) for reward in rng.normal(MEANS[ticket.arm], scale, ticket.count)]
 
@@ -544,12 +544,12 @@ def test_the_measure_function_gets_the_ticket_and_its_generator() -> None:
         return [MEANS[arm]] * count
 
     sl.select(measure, problem(), "wnelim", seed=9, turns=1)
-    tickets = sl.Session(problem(), "wnelim").ask()
-    assert calls == [(t.arm, t.count, float(generator_for(9, t.arm, 0).random())) for t in tickets]
+    entropy, tickets = problem().entropy(9), sl.Session(problem(), "wnelim").ask()
+    assert calls == [(t.arm, t.count, float(Call(entropy, t.arm, 1, 0).rng.random())) for t in tickets]
     calls.clear()
     sl.select(measure, problem(), "wnelim", seed=9)
     expected = [
-        (t.arm, round(t.count * (turn + 1) / 8) - start, float(generator_for(9, t.arm, start).random()))
+        (t.arm, round(t.count * (turn + 1) / 8) - start, float(Call(entropy, t.arm, 1, start).rng.random()))
         for t in tickets
         for turn in range(8)
         for start in [round(t.count * turn / 8)]

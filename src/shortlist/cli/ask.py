@@ -128,7 +128,7 @@ def _refuse_loss(session: "Session", path: Path) -> None:
 def _print_sheet(session: "Session", tickets: "Tickets", out: TextIO | None = None) -> None:
     from shortlist.session.sheet_format import cell_columns, cell_rows, ticket_columns, ticket_rows
 
-    rows = ticket_rows(tickets, session.code, session.seed)
+    rows = ticket_rows(tickets, session.code, session.entropy)
     if session.problem.items is None:
         print_csv(ticket_columns(tickets), rows, out)
     else:
@@ -145,7 +145,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
     table.add_column("ticket", no_wrap=True)
     table.add_column("arm")
     table.add_column("pulls", justify="right")
-    for row in ticket_rows(tickets[:_MOST_SHOWN], session.code, session.seed):
+    for row in ticket_rows(tickets[:_MOST_SHOWN], session.code, session.entropy):
         table.add_row(row["ticket"], Text(row["name"]), f"{row['pulls']:,}")
     show(table)
     if len(tickets) > _MOST_SHOWN:

@@ -30,7 +30,8 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
     already, only the missing records are added. If TO has a different log of the same name, that log is not
     changed and an error is reported. All other runs are copied.
 
-    FROM is checked for damage. If it is damaged, the runs that can still be read are copied.
+    FROM is checked for damage. If it is damaged, the runs that can still be read are copied. Runs whose
+    events contradict each other are copied as they are, and named.
 
     \b
       shortlist copy shortlist.db backup.db
@@ -40,7 +41,7 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
     Exit status:
       0  all runs are in TO
       2  there is no such store or run
-      4  a run could not be copied, or FROM is damaged
+      4  a run could not be copied or cannot be read, or FROM is damaged
     """
     if target == NOWHERE:
         raise InvalidProblem(
@@ -48,6 +49,7 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
         )
     copied: dict[str, int] = {}
     errors: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     with reading(source) as original:
         damage = _damage(original)
         if damage and not as_json:
@@ -64,6 +66,7 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
                 try:
                     copied[run] = copy_run(original, copy, run)
                     n_there = verify_copy(original, copy, run) if copied[run] else 0
+                    unreadable |= _unreadable(copy, run)
                 except StoreTrouble as error:
                     copied.pop(run, None)
                     errors[run] = str(error)
@@ -73,11 +76,14 @@ def command(source: str, target: str, runs: tuple[str, ...], as_json: bool) -> N
                     click.echo(printable(f"Error: {run}: {errors[run]}"), err=True)
                 else:
                     show_plain(f"{run}: {_words(copied[run], n_there)}")
+                if run in unreadable:
+                    click.echo(printable(f"Error: {run} is there, but: {unreadable[run]}"), err=True)
     if as_json:
-        print_json({"copied": copied, "errors": errors} | ({"damage": damage} if damage else {}))
+        said = {"unreadable": unreadable, "damage": damage}
+        print_json({"copied": copied, "errors": errors} | {key: one for key, one in said.items() if one})
     elif not known:
         click.echo(f"There are no runs in {shown(source)}.")
-    sys.exit(TROUBLE if errors or damage else CERTIFIED)
+    sys.exit(TROUBLE if errors or damage or unreadable else CERTIFIED)
 
 
 def _damage(store: "Store") -> str:
@@ -87,6 +93,17 @@ def _damage(store: "Store") -> str:
     except StoreTrouble as error:
         return str(error)
     return ""
+
+
+def _unreadable(store: "Store", run: str) -> dict[str, str]:
+    """Return why a run that was copied cannot be read, by its name; empty if it can."""
+    from shortlist.session.log import RunLog
+
+    try:
+        RunLog(store, run).catch_up()
+    except StoreTrouble as error:
+        return {run: str(error)}
+    return {}
 
 
 def _words(n_copied: int, n_there: int) -> str:

@@ -108,14 +108,15 @@ class Client:
         begun = self._connection.post("/runs", wish)
         problem = as_begun(problem, begun["problem"]["digest"])
         check_digest(problem, begun["problem"])
-        about = (begun["strategy"], begun["seed"], begun["code"])
+        about = (begun["strategy"], begun["seed"], begun["code"], int(begun["entropy"], 16))
         return RemoteRun(self._connection, name, problem, *about)
 
     def run(self, name: str) -> RemoteRun:
         """Return an existing run; raise NoSuchRun if there is none of that name."""
         problem = question_from(self._connection.get(path_of(name, "question.json")))
         now = self._connection.get(path_of(name, "round.json"))
-        return RemoteRun(self._connection, name, problem, now["strategy"], now["seed"], now["code"])
+        about = (now["strategy"], now["seed"], now["code"], int(now["entropy"], 16))
+        return RemoteRun(self._connection, name, problem, *about)
 
     def runs(self) -> list[dict[str, Any]]:
         """Return a summary of each run, the latest first."""

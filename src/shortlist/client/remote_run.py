@@ -143,13 +143,23 @@ class RemoteRun:
         Its name, question, strategy and seed.
     code
         The prefix of this run's tickets, which distinguishes them from those of other runs.
+    entropy
+        What all random numbers of the run derive from; see `Problem.entropy`.
     """
 
     def __init__(
-        self, connection: Connection, name: str, problem: Problem, strategy: str, seed: int, code: str
+        self,
+        connection: Connection,
+        name: str,
+        problem: Problem,
+        strategy: str,
+        seed: int,
+        code: str,
+        entropy: int,
     ) -> None:
         self._connection = connection
         self.name, self.problem, self.strategy, self.seed, self.code = name, problem, strategy, seed, code
+        self.entropy = entropy
 
     def __repr__(self) -> str:
         return f"RemoteRun({self.url!r}, {self.problem!r}, {self.strategy!r}, seed={self.seed})"
@@ -168,7 +178,7 @@ class RemoteRun:
     def items_of(self, ticket: Ticket) -> list[Any]:
         """Return the items of a ticket, as far as a server knows them: their ids; of blocks the seeds."""
         items = self.problem.items
-        return [] if items is None else items.values_at(self.seed, ticket.first_pull, ticket.count)
+        return [] if items is None else items.values_at(self.entropy, ticket.first_pull, ticket.count)
 
     # --- asking and telling ---------------------------------------------------------------------------
 

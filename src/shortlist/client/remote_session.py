@@ -69,6 +69,11 @@ class RemoteSession:
         return self.run.seed
 
     @property
+    def entropy(self) -> int:
+        """What all random numbers of the run derive from; see `Problem.entropy`."""
+        return self.run.entropy
+
+    @property
     def n_pulls(self) -> int:
         """The number of pulls in answered tickets, as far as is known here."""
         n_pulls: int = self._now["n_pulls"]

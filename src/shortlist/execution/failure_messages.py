@@ -69,7 +69,7 @@ def named(ticket: Ticket, call_plan: CallPlan) -> str:
     """Return the name of an arm with its number and round, and the pulls or items that are measured."""
     items = call_plan.tickets.problem.items
     if items is not None:
-        call = Call(call_plan.seed, ticket.arm, ticket.count, ticket.first_pull)
+        call = Call(call_plan.entropy, ticket.arm, ticket.count, ticket.first_pull)
         return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
     last = ticket.first_pull + ticket.count - 1
     pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"

@@ -175,7 +175,7 @@ class Scheduler:
         if self._call_plan is None or self._call_plan.tickets is not asked:
             policy = self.policy
             self._call_plan = CallPlan.of(
-                asked, self.session.seed, self.source.together, policy.pulls_per_call, policy.turns
+                asked, self.session.entropy, self.source.together, policy.pulls_per_call, policy.turns
             )
         left = None if budget is None else budget - self.session.cost_made
         round = _RoundScheduler(self, self._call_plan, is_open, left, may_run_ahead=budget is None)
@@ -395,7 +395,7 @@ class _RoundScheduler:
             if n_running + session.n_ahead > limit * session.n_made:
                 return
             self.next.popleft()
-            calls_of = Calls(session.seed, one.arms, one.counts, one.first_pulls)
+            calls_of = Calls.for_tickets(session.entropy, one)
             try:
                 future = self.job.workers.submit(Task(next(self.job.numbers), calls_of, 1, keeps_scores=True))
             except (BrokenExecutor, RuntimeError):  # it will be noticed with calls that are needed

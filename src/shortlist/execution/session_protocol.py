@@ -36,6 +36,10 @@ class DrivenSession(Protocol):
         """The seed from which measurements derive their randomness."""
 
     @property
+    def entropy(self) -> int:
+        """What all random numbers of the run derive from; see `Problem.entropy`."""
+
+    @property
     def n_pulls(self) -> int:
         """The number of pulls in answered tickets, as far as is known."""
 

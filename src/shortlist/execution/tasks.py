@@ -221,7 +221,7 @@ def _answer_each(
                 is_new[place] = True
         return (record is None or record(outcome, is_new)) and not errors
 
-    chosen = Calls(calls.seed, calls.arms[is_due], calls.counts[is_due], calls.first_pulls[is_due])
+    chosen = calls.take(is_due)
     try:
         each(chosen, take)
         if is_open.any():

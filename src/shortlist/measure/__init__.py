@@ -5,7 +5,7 @@ from shortlist.measure.command import CommandSource
 from shortlist.measure.function import FunctionSource, Measure, Summary, scores_of, summary_of
 from shortlist.measure.imported import ImportedFunction
 from shortlist.measure.many import Calls, Summaries, pooled
-from shortlist.measure.randomness import generator_for, global_randomness_kept
+from shortlist.measure.randomness import global_randomness_kept
 from shortlist.measure.shared_items import ItemsSource, MeasureItems, RecordedScores
 from shortlist.measure.simulated import REWARDS, SimulatedBlocks, SimulatedMeasure, simulated_measure
 from shortlist.measure.source import Call, Source
@@ -35,7 +35,6 @@ __all__ = [
     "check_answer",
     "check_summaries",
     "declared",
-    "generator_for",
     "global_randomness_kept",
     "is_reward",
     "pooled",

@@ -12,7 +12,7 @@ differ so little takes about 10**12 rewards.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -88,7 +88,7 @@ class BoundedSource:
         is_wrong = ~_are_rewards(self.problem, np.full(len(scores), call.arm), scores)
         if is_wrong.any() and self.problem.items is not None:
             place = int(np.argmax(is_wrong))
-            item = items_words(self.problem.items, Call(call.seed, call.arm, 1, call.first_pull + place))
+            item = items_words(self.problem.items, replace(call, count=1, first_pull=call.first_pull + place))
             arm = self.problem.name(call.arm)
             raise _refused(self.problem, call.arm, f"the score {scores[place]:.10g} of {arm} on {item}")
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from shortlist.items import Blocks
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
-from shortlist.measure.randomness import seed_sequence
 from shortlist.measure.shared_items import ids_of, items_words, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
@@ -129,7 +128,7 @@ class CommandSource:
             return self._run(call, "".join(f"{line}\n" for line in lines).encode())
         if any("count" in self._words(part) for part in self.argv):
             return self._run(call)
-        singles = (Call(call.seed, call.arm, 1, call.first_pull + pull) for pull in range(call.count))
+        singles = (replace(call, count=1, first_pull=call.first_pull + pull) for pull in range(call.count))
         return [_single(self._run(one)) for one in singles]
 
     @property
@@ -162,7 +161,7 @@ class CommandSource:
                 yield {"block": int(own), "seed": value} if has_seed else {"item_id": own, "item": value}
             return
         for pull in range(call.first_pull, call.first_pull + call.count):
-            yield {"seed": seed_of(Call(call.seed, call.arm, 1, pull))}
+            yield {"seed": seed_of(replace(call, count=1, first_pull=pull))}
 
     def _run(self, call: Call, given: bytes | None = None) -> list[float] | Summary:
         argv = self.command_line(call)
@@ -256,8 +255,7 @@ class CommandSource:
 
 def seed_of(call: Call) -> int:
     """Return an integer from 0 to 2^63 - 1 that is unique to this call."""
-    sequence = seed_sequence(call.seed, call.arm, call.first_pull)
-    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+    return int(call.sequence.generate_state(1, np.uint64)[0] >> 1)
 
 
 def _single(answer: list[float] | Summary) -> float:

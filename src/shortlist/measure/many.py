@@ -14,24 +14,39 @@ import numpy as np
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.measure.function import Summary
 from shortlist.measure.source import Call
+from shortlist.tickets import Tickets
 
 
 @dataclass(frozen=True, eq=False)
 class Calls(Sequence[Call]):
     """Calls of one run, as arrays and as a sequence of `Call`."""
 
-    seed: int
+    entropy: int
     arms: IntArray
     counts: IntArray
     first_pulls: IntArray
+    ranks: IntArray | None = None
 
     @classmethod
     def of(cls, calls: Sequence[Call]) -> "Calls":
         """Return any sequence of calls in this form."""
         if isinstance(calls, cls):
             return calls
-        columns = ([getattr(call, name) for call in calls] for name in ("arm", "count", "first_pull"))
-        return cls(calls[0].seed, *(np.array(column, dtype=np.int64) for column in columns))
+        names = ("arm", "count", "first_pull", "rank")[: 3 if calls[0].rank is None else 4]
+        columns = ([getattr(call, name) for call in calls] for name in names)
+        return cls(calls[0].entropy, *(np.array(column, dtype=np.int64) for column in columns))
+
+    @classmethod
+    def for_tickets(cls, entropy: int, tickets: Tickets) -> "Calls":
+        """Return one call for each ticket, or for each part of a ticket."""
+        ranks = tickets.problem.ranks
+        own = None if ranks is None else ranks[tickets.arms]
+        return cls(entropy, tickets.arms, tickets.counts, tickets.first_pulls, own)
+
+    def take(self, places: Any) -> "Calls":
+        """Return some of the calls."""
+        ranks = None if self.ranks is None else self.ranks[places]
+        return Calls(self.entropy, self.arms[places], self.counts[places], self.first_pulls[places], ranks)
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -42,8 +57,10 @@ class Calls(Sequence[Call]):
     def __getitem__(self, place: slice) -> "Calls": ...
     def __getitem__(self, place: int | slice) -> "Call | Calls":
         if isinstance(place, slice):
-            return Calls(self.seed, self.arms[place], self.counts[place], self.first_pulls[place])
-        return Call(self.seed, int(self.arms[place]), int(self.counts[place]), int(self.first_pulls[place]))
+            return self.take(place)
+        rank = None if self.ranks is None else int(self.ranks[place])
+        own = (int(self.arms[place]), int(self.counts[place]), int(self.first_pulls[place]))
+        return Call(self.entropy, *own, rank)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Random numbers of a call: how its seed derives from the run's seed, the arm and the first pull.
+"""Random numbers of a call: how its seed derives from the run's entropy, the arm and the first pull.
 
 Forked workers start with the same state of `random` and `numpy.random`; a measurement that uses these would
 return the same rewards in each of them. So both are reseeded before every call.
@@ -17,23 +17,9 @@ if TYPE_CHECKING:
 _OWN_WORDS = 8  # words that `default_rng` takes from a seed sequence; later ones are independent of them
 
 
-def seed_sequence(seed: int, arm: int, first_pull: int) -> np.random.SeedSequence:
-    """Return the source of all random numbers for the pulls of an arm that start at pull number `first_pull`.
-
-    It depends on nothing else, so a measurement repeated after a crash, or made by another worker,
-    returns the same rewards.
-    """
-    return np.random.SeedSequence(entropy=(seed, arm, first_pull))
-
-
-def generator_for(seed: int, arm: int, first_pull: int) -> np.random.Generator:
-    """Return the random generator of these pulls."""
-    return np.random.default_rng(seed_sequence(seed, arm, first_pull))
-
-
 def seeded(call: "Call") -> np.random.Generator:
     """Return the generator of a call, and seed `random` and `numpy.random` from the call."""
-    root = seed_sequence(call.seed, call.arm, call.first_pull)
+    root = call.sequence
     words = root.generate_state(_OWN_WORDS + 4)[_OWN_WORDS:]
     random.seed(int.from_bytes(words.tobytes(), "little"))
     np.random.seed(words)  # noqa: NPY002

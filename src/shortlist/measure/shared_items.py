@@ -29,12 +29,12 @@ MeasureItems: TypeAlias = Callable[[Any, list[Any]], Any]
 
 def places_of(items: Items, call: Call) -> list[int]:
     """Return the places of the items of a call."""
-    return items.places_at(call.seed, call.first_pull, call.count)
+    return items.places_at(call.entropy, call.first_pull, call.count)
 
 
 def values_of(items: Items, call: Call) -> list[Any]:
     """Return the items of a call; of blocks their seeds."""
-    return items.values_at(call.seed, call.first_pull, call.count)
+    return items.values_at(call.entropy, call.first_pull, call.count)
 
 
 def ids_of(items: Items, call: Call) -> list[str]:

@@ -10,25 +10,41 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from shortlist.measure.randomness import generator_for
-
 
 @dataclass(frozen=True)
 class Call:
     """A request for `count` fresh rewards of an arm, the first being its pull number `first_pull`.
 
     No two calls of a run have the same arm and first pull.
+
+    Attributes
+    ----------
+    entropy
+        What all random numbers of the run derive from; see `Problem.entropy`.
+    rank
+        What stands for the arm in its random numbers; see `Problem.ranks`. None if that is its number.
     """
 
-    seed: int
+    entropy: int
     arm: int
     count: int
     first_pull: int
+    rank: int | None = None
+
+    @property
+    def sequence(self) -> np.random.SeedSequence:
+        """The source of all random numbers of this call, which no other call has.
+
+        It depends on nothing else, so a measurement repeated after a crash, or made by another worker,
+        returns the same rewards.
+        """
+        arm = self.arm if self.rank is None else self.rank
+        return np.random.SeedSequence(entropy=(self.entropy, arm, self.first_pull))
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random generator of this call, which no other call has."""
-        return generator_for(self.seed, self.arm, self.first_pull)
+        """The random generator of this call."""
+        return np.random.default_rng(self.sequence)
 
 
 Take: TypeAlias = Callable[[Mapping[int, Any]], bool]

@@ -1,7 +1,7 @@
 """A table of recorded rewards as a source: rows in turn, each once, or drawn at random for each arm."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -76,6 +76,5 @@ class TableSource:
                 f"that would make rewards dependent and void the guarantee."
             )
         if self.order == "random":
-            entropy = np.random.SeedSequence(call.seed, spawn_key=(call.arm,))
-            own = own[np.random.default_rng(entropy).permutation(rows)]
+            own = own[replace(call, first_pull=0).rng.permutation(rows)]
         return own[call.first_pull : needed]

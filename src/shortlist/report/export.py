@@ -66,7 +66,7 @@ def unused_rows(log: RunLog) -> Iterator[dict[str, Any]]:
             row = {"arm": arm, "name": history.problem.name(arm), "pulls": count, "first_pull": first}
             row |= {"mean": float(event.means[place])}
             if scores is not None and items is not None:
-                call = Call(history.began.seed, arm, count, first)
+                call = Call(history.entropy, arm, count, first)
                 row |= {"items": ids_of(items, call), "rewards": scores[place].tolist()}
             yield row | {"worker": event.worker, "time": iso(record.at)}
 
@@ -85,7 +85,7 @@ def _rows(log: RunLog, record: Record, told: Told) -> Iterator[dict[str, Any]]:
         )
         row: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
         if told.scores is not None and history.problem.items is not None:
-            call = Call(history.began.seed, ticket.arm, ticket.count, ticket.first_pull)
+            call = Call(history.entropy, ticket.arm, ticket.count, ticket.first_pull)
             scores = split(told.scores, tickets.counts)[place].tolist()
             row |= {"items": ids_of(history.problem.items, call), "rewards": scores}
             if history.problem.has_blocks:

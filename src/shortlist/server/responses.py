@@ -10,6 +10,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
+Entropy: TypeAlias = Annotated[
+    str, Field(description="What all random numbers of the run derive from, in hexadecimal.")
+]
 Moment: TypeAlias = Annotated[str, Field(description="A time in ISO 8601 format.")]
 
 
@@ -27,6 +30,7 @@ class Begun(Reply):
     code: Annotated[str, Field(description="The prefix of its tickets.")]
     strategy: str
     seed: Count
+    entropy: Entropy
     n_pulls: Count
     worst_case_pulls: Count | None
     round: Count
@@ -165,6 +169,7 @@ class Round(Reply):
     round: Count
     code: str
     seed: Count
+    entropy: Entropy
     free: list[Count]
     n_open: Count
     answered: Annotated[

@@ -187,6 +187,7 @@ def _round(worker: str | None, known: int | None, run: OpenRun) -> dict[str, Any
         "code": began.code,
         "strategy": began.strategy,
         "seed": began.seed,
+        "entropy": f"{history.entropy:x}",
         "is_done": history.is_final,
         "ended": None if run.log.ended_at is None else iso(run.log.ended_at),
         "settings": history.settings,

@@ -10,8 +10,9 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray, is_increasing, sor
 from shortlist.errors import ChangedRun, InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import declared, is_reward
 from shortlist.session.answers import Answers, check_variances
+from shortlist.session.call_plan import are_whole_calls
 from shortlist.session.settings import NO_SCORE, SCORE
-from shortlist.session.state import Round, RunState
+from shortlist.session.state import REPRODUCIBLE, Round, RunState
 from shortlist.store import Answered, Conflict, Event, Scored, Told
 from shortlist.tickets import Tickets
 
@@ -257,6 +258,7 @@ def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event
         if not is_ahead.all():
             return events + _ahead(history, rest, is_ahead)
     _check_bounds(history, rest)
+    _check_ahead(history, rest.tickets)
     calls, scores = rest.tickets, rest.scores or []
     is_new = calls.first_pulls >= history.reached[calls.arms]
     for place, (call, own) in enumerate(zip(calls, scores, strict=True)):
@@ -270,6 +272,25 @@ def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event
     flat = np.concatenate([*compress(scores, is_new.tolist())])
     about = (new.arms, new.first_pulls, new.counts, rest.means[is_new], None, rest.worker)
     return [*events, Answered(calls.round, *about, _among(rest.again, new.arms), flat)]
+
+
+def _check_ahead(history: RunState, calls: Tickets) -> None:
+    """Refuse scores that no round asked for, unless they answer whole calls that a later round may make."""
+    problem, settings = history.problem, history.settings or {}
+    is_call = are_whole_calls(calls, settings)
+    if problem.known is not None:
+        is_call &= ~np.isin(calls.arms, problem.known.arms)
+    if problem.is_lockstep or not settings.keys() - {REPRODUCIBLE}:
+        is_call[:] = False  # a block does not last; or nobody has said how tickets are split
+    if not is_call.all():
+        call = calls[int(np.argmin(is_call))]
+        raise NotAsked(
+            f"the run never makes a call for {call.count:,} scores of {call.name} from position "
+            f"{call.first_pull:,} of the order on. Scores that are measured ahead must answer whole calls, "
+            f"as `Session.ahead` returns them. Nothing of this answer was recorded."
+        )
+    if len({*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)}) < len(calls):
+        raise NotAsked("a call appears twice in one answer; answer each call once. Nothing was recorded.")
 
 
 def _among(again: Sequence[int], arms: IntArray) -> tuple[int, ...]:

@@ -139,11 +139,12 @@ class Answers:
             spreads = given.variances[is_lot]
             check_variances(calls.take(is_lot), np.where(spreads == 0, 1.0, spreads))
         _check_scores(problem, calls, given.scores)
-        for scores in given.scores or ():
-            check_rounding(problem, scores)
-        answers = cls(
-            problem, calls, given.means, given.variances, None, worker, scores=given.scores, **about
-        )
+        means = given.means
+        if given.scores is not None:
+            for scores in given.scores:
+                check_rounding(problem, scores)
+            means = np.array([float(scores.mean()) for scores in given.scores])
+        answers = cls(problem, calls, means, given.variances, None, worker, scores=given.scores, **about)
         answers.check_bounds(problem)
         return answers
 
@@ -256,6 +257,8 @@ def _check_scores(problem: Problem, calls: Tickets, scores: Sequence[FloatArray]
         refuse_means(problem)
     elif [len(one) for one in scores] != calls.counts.tolist():
         raise MeasurementFailed("give exactly one score for each item that was asked for.")
+    elif not calls.counts.all():
+        raise MeasurementFailed("an answer has no scores; give at least one for each call.")
     elif not all(np.isfinite(one).all() for one in scores):
         raise MeasurementFailed("NaN and infinity are not scores.")
 

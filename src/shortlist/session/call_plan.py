@@ -1,8 +1,8 @@
 """Splits the tickets of a round into calls, orders the calls, groups them into blocks, and pools the answers.
 
-The split and the order of calls depend only on the tickets, the seed and the settings of the run. They do not
-depend on which tickets have been answered, on the workers, or on the order in which answers arrive. So the
-answers do not either.
+The split and the order of calls depend only on the tickets, and on the entropy and the settings of the run.
+They do not depend on which tickets have been answered, on the workers, or on the order in which answers
+arrive. So the answers do not either.
 
 Interleaving
 ------------
@@ -64,7 +64,7 @@ class CallPlan:
     """
 
     tickets: Tickets
-    seed: int
+    entropy: int
     together: int
     pulls_per_call: int | None
     ends: IntArray | None
@@ -73,24 +73,29 @@ class CallPlan:
 
     @classmethod
     def of(
-        cls, tickets: Tickets, seed: int, together: int = 1, pulls_per_call: int | None = None, turns: int = 1
+        cls,
+        tickets: Tickets,
+        entropy: int,
+        together: int = 1,
+        pulls_per_call: int | None = None,
+        turns: int = 1,
     ) -> "CallPlan":
         """Return a round split into calls of at most so many pulls, with at least `turns` calls per arm.
 
         A driver and its session get the same plan, so that its arrays are computed once.
         """
-        key = id(tickets), seed, together, pulls_per_call, turns
+        key = id(tickets), entropy, together, pulls_per_call, turns
         known = _PLANS.get(key)
         if known is None:
-            known = _PLANS[key] = cls._split(tickets, seed, together, pulls_per_call, turns)
+            known = _PLANS[key] = cls._split(tickets, entropy, together, pulls_per_call, turns)
         return known
 
     @classmethod
     def _split(
-        cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
+        cls, tickets: Tickets, entropy: int, together: int, pulls_per_call: int | None, turns: int
     ) -> "CallPlan":
         if tickets.problem.items is not None:
-            return cls._at_cuts(tickets, seed, together, pulls_per_call, turns)
+            return cls._at_cuts(tickets, entropy, together, pulls_per_call, turns)
         counts = tickets.counts
         n_calls = np.ones_like(counts) if pulls_per_call is None else -(-counts // pulls_per_call)
         is_one_block = n_calls.sum() <= together  # a single arm needs no interleaving
@@ -99,11 +104,11 @@ class CallPlan:
             turns = min(turns, max(2, _MOST_CALLS // len(tickets)))
             n_calls = np.minimum(counts, np.maximum(n_calls, turns))
         ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
-        return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved)
+        return cls(tickets, entropy, together, pulls_per_call, ends, is_interleaved)
 
     @classmethod
     def _at_cuts(
-        cls, tickets: Tickets, seed: int, together: int, pulls_per_call: int | None, turns: int
+        cls, tickets: Tickets, entropy: int, together: int, pulls_per_call: int | None, turns: int
     ) -> "CallPlan":
         """Return a round split where calls on shared items begin and end, whichever the round."""
         last, is_lockstep = tickets.first_pulls + tickets.counts, tickets.problem.is_lockstep
@@ -112,15 +117,15 @@ class CallPlan:
         n_calls = np.searchsorted(cuts, last) - np.searchsorted(cuts, tickets.first_pulls)
         ends = np.cumsum(n_calls) if n_calls.max(initial=0) > 1 else None
         is_interleaved = (turns > 1 or is_lockstep) and len(tickets) > 1 and n_calls.sum() > together
-        return cls(tickets, seed, together, pulls_per_call, ends, is_interleaved, cuts)
+        return cls(tickets, entropy, together, pulls_per_call, ends, is_interleaved, cuts)
 
     @classmethod
-    def arranged(cls, tickets: Tickets, seed: int, settings: Mapping[str, Any]) -> "CallPlan":
+    def arranged(cls, tickets: Tickets, entropy: int, settings: Mapping[str, Any]) -> "CallPlan":
         """Return a round split by a run's settings; runs of version 0.1.0 have no `turns`."""
         size = settings.get("pulls_per_call")
         return cls.of(
             tickets,
-            seed,
+            entropy,
             whole_number(settings.get("together", 1), "together", 1),
             None if size is None else whole_number(size, "pulls_per_call", 1),
             whole_number(settings.get("turns", 1), "turns", 1),
@@ -245,7 +250,9 @@ class CallPlan:
     @cached_property
     def _order(self) -> IntArray:
         """The numbers of the calls of an interleaved round, in order."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(_ORDER, self.tickets.round)))
+        rng = np.random.default_rng(
+            np.random.SeedSequence(self.entropy, spawn_key=(_ORDER, self.tickets.round))
+        )
         n_by_ticket = self.n_by_ticket
         turn = np.arange(self.n_calls) - np.repeat(np.cumsum(n_by_ticket) - n_by_ticket, n_by_ticket)
         times = rng.random(self.n_calls)
@@ -265,14 +272,14 @@ class CallPlan:
         """Return the calls at some positions of the order."""
         if stop - first < _FEW * self.n_calls:
             parts = self.parts(self.numbers(first, stop))
-            return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
+            return Calls.for_tickets(self.entropy, parts)
         return self._in_order[first:stop]
 
     @cached_property
     def _in_order(self) -> Calls:
         """All calls, in the order in which they are made."""
         parts = self.parts(self.numbers(0, self.n_calls))
-        return Calls(self.seed, parts.arms, parts.counts, parts.first_pulls)
+        return Calls.for_tickets(self.entropy, parts)
 
     @property
     def all_blocks(self) -> range:
@@ -345,6 +352,17 @@ def calls_between(
     places = np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
     counts = cuts[places + 1] - cuts[places]
     return Tickets(problem, 0, np.repeat(arms, sizes), counts, cuts[places])
+
+
+def are_whole_calls(calls: Tickets, settings: Mapping[str, Any]) -> BoolArray:
+    """Return which parts of tickets are calls on shared items, whichever the round."""
+    is_there = (calls.first_pulls < calls.problem.n_items) & (calls.counts <= calls.problem.n_items)
+    firsts, counts = np.where(is_there, calls.first_pulls, 0), np.where(is_there, calls.counts, 0)
+    reach = _reach(calls.problem, firsts + counts)
+    cuts = _cuts(reach, settings.get("pulls_per_call"), settings.get("turns", 1))
+    places = np.minimum(np.searchsorted(cuts, firsts), len(cuts) - 2)
+    found: BoolArray = is_there & (cuts[places] == firsts) & (np.diff(cuts)[places] == counts)
+    return found
 
 
 class PartialAnswers:

@@ -169,9 +169,15 @@ class RunLog:
             self.ended_at = ended_at if history.is_final else None  # fed results can reopen a run
             if self.on_records is not None:
                 self.on_records(records)
-        except BaseException:
+        except BaseException as error:
             self._history = self._last = None
-            raise
+            if isinstance(error, StoreTrouble | MemoryError) or not isinstance(error, Exception):
+                raise
+            raise CorruptLog(
+                f"the log of run {self.run!r} has an event that does not fit those before it, so the run "
+                f"cannot be read ({type(error).__name__}: {error}). Its events are kept: `shortlist copy` "
+                f"copies them."
+            ) from error
 
     def _opened(self, history: RunState | None, events: Sequence[Event]) -> tuple[RunState, Sequence[Event]]:
         """Return a state and the events that it lacks; the first event creates the state if there is none."""

@@ -14,7 +14,6 @@ from itertools import chain, islice
 import numpy as np
 
 from shortlist.arrays import BoolArray, IntArray
-from shortlist.errors import StoreTrouble
 from shortlist.session.log import RunLog
 from shortlist.session.state import is_limit
 from shortlist.store import Answered, Asked, Began, Ended, Store, Suspended, Told
@@ -74,7 +73,7 @@ def read_progress(store: Store, run: str) -> RunProgress | None:
     """
     log, found, first = RunLog(store, run), None, list[Row]()
     if isinstance(store, SqlStore):
-        with suppress(StoreTrouble):  # raised again below
+        with suppress(Exception):  # it is raised again below
             rows = store.rows(run)
             first = list(islice(rows, _FEW))
             found = _read(run, chain(first, rows))

@@ -261,7 +261,7 @@ class Session:
         """Return the items of a ticket: the next ones of its arm, in the order of this run."""
         if self.items is None:
             return []
-        return self.items.values_at(self.seed, ticket.first_pull, ticket.count)
+        return self.items.values_at(self.entropy, ticket.first_pull, ticket.count)
 
     @property
     def strategy(self) -> str:
@@ -272,6 +272,11 @@ class Session:
     def seed(self) -> int:
         """The seed from which measurements derive their randomness."""
         return self._history.began.seed
+
+    @property
+    def entropy(self) -> int:
+        """What all random numbers of the run derive from; see `Problem.entropy`."""
+        return self._history.entropy
 
     @property
     def records(self) -> list[Record]:
@@ -697,7 +702,10 @@ class Session:
         with self._log.lock:
             history = self._history
             nothing = history.round.tickets.take(slice(0, 0)), np.empty(0)
-            if history.rules.likely_ends is None or history.is_final or self.others(worker):
+            is_over = (
+                history.is_final or self.problem.is_lockstep
+            )  # there a later block cannot be measured now
+            if history.rules.likely_ends is None or is_over or self.others(worker):
                 return nothing
             ends, reached = history.rules.likely_ends(history.state), history.reached
             limits = np.minimum(AHEAD * ends, self.problem.n_items).astype(np.int64)
@@ -798,7 +806,8 @@ class Session:
             )
         _refuse_trivial(problem)
         code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), own_version()
-        self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False))
+        entropy = problem.entropy(seed)
+        self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False, entropy))
         self.is_new = self.code == code
 
     def _settle(self) -> None:

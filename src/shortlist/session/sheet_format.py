@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shortlist.errors import InvalidAnswers
+from shortlist.measure import Calls
 from shortlist.measure.command import seed_of
 from shortlist.measure.shared_items import ids_of, values_of
-from shortlist.measure.source import Call
 from shortlist.problem import Problem
 from shortlist.session.typed_numbers import Comma, sheet_count, sheet_number, typed_rewards, without_groups
 from shortlist.tickets import Tickets
@@ -80,15 +80,14 @@ def ticket_text(code: str, round: int, arm: int) -> str:
     return f"{code}-r{round}-a{arm}"
 
 
-def ticket_rows(tickets: Tickets, code: str, seed: int) -> Iterator[dict[str, Any]]:
+def ticket_rows(tickets: Tickets, code: str, entropy: int) -> Iterator[dict[str, Any]]:
     """Yield the row of each ticket; the seed is the one that a command would get.
 
     With shared items it also has the ids of the items to be measured, in order; with blocks, their numbers
     and their seeds.
     """
     items = tickets.problem.items
-    for ticket in tickets:
-        call = Call(seed, ticket.arm, ticket.count, ticket.first_pull)
+    for ticket, call in zip(tickets, Calls.for_tickets(entropy, tickets), strict=True):
         values = (ticket_text(code, ticket.round, ticket.arm), ticket.arm, ticket.name, ticket.count)
         row = dict(zip(COLUMNS, (*values, seed_of(call)), strict=True))
         if items is not None:

@@ -232,6 +232,8 @@ class RunState:
     ----------
     began
         The question, the strategy and the seed.
+    entropy
+        What all random numbers of the run derive from.
     rules
         The strategy.
     rounds
@@ -268,8 +270,14 @@ class RunState:
     def __init__(self, began: Began) -> None:
         self.began = began
         self.problem = began.problem
+        if began.entropy is None and self.problem.items is not None:
+            raise CorruptLog(
+                f"version {began.version} of Shortlist began this run, and measured in an order that did not "
+                f"depend on the question; start a new run, under another name."
+            )
+        self.entropy = began.seed if began.entropy is None else began.entropy
         self.rules = strategy_for(began.strategy, self.problem, began.version)
-        self.state: Any = self.rules.init(self.problem.in_order(began.seed), ())
+        self.state: Any = self.rules.init(self.problem.in_order(self.entropy), ())
         self.worst_case_pulls = self.rules.worst_case_pulls(self.problem)
         self.settings: dict[str, Any] | None = None
         self.conflicts: list[Conflict] = []
@@ -416,9 +424,7 @@ class RunState:
     def parts_of(self, round: Round) -> PartialAnswers:
         """Return the answers to single calls of a round, split according to the settings."""
         if round.parts is None:
-            round.parts = PartialAnswers(
-                CallPlan.arranged(round.tickets, self.began.seed, self.settings or {})
-            )
+            round.parts = PartialAnswers(CallPlan.arranged(round.tickets, self.entropy, self.settings or {}))
         return round.parts
 
     @property

@@ -83,11 +83,11 @@ class Sheet:
             rounds = session.history.rounds
             if number >= len(rounds):
                 raise _never_asked(next(iter(entries.values())))
-            if (answers := _answers(entries, rounds[number].tickets, session.seed)) is not None:
+            if (answers := _answers(entries, rounds[number].tickets, session.entropy)) is not None:
                 yield answers
 
 
-def _answers(entries: dict[int, Entry], asked: Tickets, seed: int) -> Answers | None:
+def _answers(entries: dict[int, Entry], asked: Tickets, entropy: int) -> Answers | None:
     """Return the answers to tickets of one round; None if no entry has an answer."""
     given, rows = [], []
     places = {arm: place for place, arm in enumerate(asked.arms.tolist())}
@@ -96,7 +96,7 @@ def _answers(entries: dict[int, Entry], asked: Tickets, seed: int) -> Answers | 
             raise _never_asked(entry)
         _check_labels(entry, asked, places[arm])
         if not entry.is_open:
-            entry = _in_order(entry, asked, places[arm], seed)
+            entry = _in_order(entry, asked, places[arm], entropy)
             told, summary = _summary(entry, asked, places[arm])
             variance = np.nan if summary.variance is None else summary.variance
             size = max(map(abs, entry.rewards or [summary.mean]))
@@ -110,7 +110,7 @@ def _answers(entries: dict[int, Entry], asked: Tickets, seed: int) -> Answers | 
     return Answers(asked.problem, tickets, means, variances, given, sizes=sizes, scores=scores)
 
 
-def _in_order(entry: Entry, asked: Tickets, place: int, seed: int) -> Entry:
+def _in_order(entry: Entry, asked: Tickets, place: int, entropy: int) -> Entry:
     """Return an entry with its scores in the order of the ticket's items, if there are shared items."""
     items = asked.problem.items
     if items is None:
@@ -120,7 +120,7 @@ def _in_order(entry: Entry, asked: Tickets, place: int, seed: int) -> Entry:
     if not entry.items:
         return entry
     (ticket,) = asked.take(slice(place, place + 1))
-    wanted = ids_of(items, Call(seed, ticket.arm, ticket.count, ticket.first_pull))
+    wanted = ids_of(items, Call(entropy, ticket.arm, ticket.count, ticket.first_pull))
     if sorted(entry.items) != sorted(wanted):
         raise InvalidAnswers(
             f"{entry.where}: ticket {entry.ticket} asks for the items {', '.join(wanted)[:60]}, each once, "

@@ -78,7 +78,7 @@ _KINDS: dict[str, tuple[type[Event], tuple[str, ...], tuple[str, ...]]] = {
 """The plain fields and the arrays of each kind of event. Two more kinds are encoded separately."""
 
 _LATER: dict[str, dict[str, Any]] = {
-    "began": {"reissue": True},
+    "began": {"reissue": True, "entropy": None},
     "released": {"by": ""},
     "suspended": {"until": None},
     "answered": {"again": ()},

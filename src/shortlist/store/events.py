@@ -37,6 +37,9 @@ class Began:
         The version of Shortlist that created the run.
     reissue
         Whether a ticket may go to another worker when its lease expires.
+    entropy
+        What all random numbers of the run derive from: the question as it was first asked, and the seed. None
+        in runs of earlier versions, where it was the seed alone.
     """
 
     problem: Problem
@@ -46,6 +49,7 @@ class Began:
     code: str
     version: str
     reissue: bool = True
+    entropy: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ rewards the deviations from the mean, divided by the sample standard deviation, 
 a sphere, independently of both, so others of the same distribution serve as well: `restored` draws them. A
 run with them is a run with rewards, and all that is said of blocks holds (docs/theory.md, section 44).
 
-The numbers come from a hash of the arm, the pull, and the mean and variance told. So a run can be replayed,
-and they differ from run to run, as the proof requires: if they were the same in all runs, unlucky numbers
-could make most runs wrong.
+The numbers come from a hash of the arm's rank, the pull, and the mean and variance told. So a run can be
+replayed, and they differ from run to run, as the proof requires: if they were the same in all runs, unlucky
+numbers could make most runs wrong.
 """
 
 from dataclasses import replace
@@ -37,7 +37,9 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     """Return the state after the means and variances of a batch."""
     if told.variances is None:
         raise TypeError("sample variances must be told as well")
-    rewards = restored(state.arms, state.seen[state.arms], state.counts, told)
+    ranks = state.problem.ranks
+    keys = state.arms if ranks is None else ranks[state.arms]
+    rewards = restored(keys, state.seen[state.arms], state.counts, told)
     state = paired_race.with_scores(state, rewards)
     return paired_race.decided(state, _means(state))
 
