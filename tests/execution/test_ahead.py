@@ -314,6 +314,13 @@ def test_scores_ahead_are_refused_before_anybody_has_said_how_tickets_are_split(
         session.answer(wrong_answers(session, [8], [1]))
 
 
+def test_scores_ahead_of_an_arm_whose_row_is_known_are_refused() -> None:
+    session = sl.Session(PROBLEM.changed(known={0: TABLE[0].tolist()}))
+    ahead_calls(session)
+    with pytest.raises(sl.errors.NotAsked, match="never makes a call"):
+        session.answer(wrong_answers(session, [8], [1]))
+
+
 def test_the_mean_of_an_answer_with_scores_is_that_of_its_scores() -> None:
     session = sl.Session(PROBLEM)
     calls = ahead_calls(session).take(slice(0, 4))

@@ -334,7 +334,7 @@ FAULTS = (
     Fault(
         "items: the order does not depend on the seed",
         "items.py",
-        "np.random.SeedSequence(seed, spawn_key=(_ORDER,))",
+        "np.random.SeedSequence(entropy, spawn_key=(_ORDER,))",
         "np.random.SeedSequence(0, spawn_key=(_ORDER,))",
     ),
     Fault(
@@ -466,8 +466,8 @@ FAULTS = (
     Fault(
         "ahead: calls are made although others may make them",
         "session/session.py",
-        "history.rules.likely_ends is None or history.is_final or self.others(worker)",
-        "history.rules.likely_ends is None or history.is_final",
+        "history.rules.likely_ends is None or is_over or self.others(worker)",
+        "history.rules.likely_ends is None or is_over",
     ),
     Fault(
         "ahead: rows that are known are measured again",

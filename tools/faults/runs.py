@@ -36,8 +36,8 @@ FAULTS = (
     Fault(
         "messages: another item is named",
         "measure/bounds_check.py",
-        "Call(call.seed, call.arm, 1, call.first_pull + place)",
-        "Call(call.seed, call.arm, 1, call.first_pull)",
+        "replace(call, count=1, first_pull=call.first_pull + place)",
+        "replace(call, count=1)",
     ),
     Fault(
         "report: rare successes are held against the largest variance",
@@ -144,8 +144,8 @@ FAULTS = (
     Fault(
         "bounds: not checked where answers to calls are told",
         "session/answers.py",
-        "scores=given.scores, **about\n        )\n        answers.check_bounds(problem)\n",
-        "scores=given.scores, **about\n        )\n",
+        "scores=given.scores, **about)\n        answers.check_bounds(problem)\n",
+        "scores=given.scores, **about)\n",
     ),
     Fault(
         "bounds: not checked for each line of a sheet",
@@ -283,7 +283,7 @@ FAULTS = (
         "tables: all arms draw the same rows",
         "measure/table.py",
         "own[call.rng.integers(len(own), size=call.count)]",
-        "own[np.random.default_rng((call.seed, call.first_pull)).integers(len(own), size=call.count)]",
+        "own[np.random.default_rng((call.entropy, call.first_pull)).integers(len(own), size=call.count)]",
     ),
     Fault(
         "tables: a new run may read shared rows in turn",
@@ -492,8 +492,8 @@ FAULTS = (
     Fault(
         "calls: a plan is shared by runs with other turns",
         "session/call_plan.py",
-        "key = id(tickets), seed, together, pulls_per_call, turns\n",
-        "key = id(tickets), seed, together, pulls_per_call\n",
+        "key = id(tickets), entropy, together, pulls_per_call, turns\n",
+        "key = id(tickets), entropy, together, pulls_per_call\n",
     ),
     Fault(
         "calls: parts that were answered before are forgotten when a ticket is pooled",
@@ -654,7 +654,7 @@ FAULTS = (
     Fault(
         "calls: the order does not depend on the seed",
         "session/call_plan.py",
-        "np.random.SeedSequence(self.seed, spawn_key",
+        "np.random.SeedSequence(self.entropy, spawn_key",
         "np.random.SeedSequence(0, spawn_key",
     ),
     Fault(
@@ -897,8 +897,116 @@ FAULTS = (
     Fault(
         "follower: what was broken off is counted as taken in",
         "session/log.py",
-        "            self._history = self._last = None\n            raise",
-        "            raise",
+        "            self._history = self._last = None\n            if isinstance",
+        "            if isinstance",
+    ),
+    Fault(
+        "logs: what cannot be applied is no damage of one run, but ends all",
+        "session/log.py",
+        "if isinstance(error, StoreTrouble | MemoryError) or not isinstance(error, Exception):",
+        "if True:",
+    ),
+    Fault(
+        "copy: a run that cannot be read is copied without a word",
+        "cli/copy.py",
+        "unreadable |= _unreadable(copy, run)",
+        "pass",
+    ),
+    Fault(
+        "order: it follows from the seed alone",
+        "problem.py",
+        'self._question + f"\\0{seed}".encode()',
+        'f"\\0{seed}".encode()',
+    ),
+    Fault(
+        "order: it does not depend on epsilon",
+        "problem.py",
+        "*(self.n, self.m, self.epsilon, self.delta,",
+        "*(self.n, self.m, self.delta,",
+    ),
+    Fault(
+        "order: it depends on the order of the arms",
+        "problem.py",
+        "self.names and [self.names[arm] for arm in by_rank.tolist()]",
+        "self.names",
+    ),
+    Fault(
+        "order: costs and bounds of arms are taken in the order given",
+        "problem.py",
+        "values[by_rank].astype",
+        "values.astype",
+    ),
+    Fault(
+        "order: known rows are not part of it",
+        "problem.py",
+        "whole.update(Known(known[rows], self.known.scores[rows]).digest.encode())",
+        "pass",
+    ),
+    Fault(
+        "draws: they follow from the number of the arm",
+        "measure/source.py",
+        "self.arm if self.rank is None else self.rank",
+        "self.arm",
+    ),
+    Fault(
+        "draws: made-up deviations follow from the number of the arm",
+        "strategies/paired_streams.py",
+        "state.arms if ranks is None else ranks[state.arms]",
+        "state.arms",
+    ),
+    Fault(
+        "order: a smaller epsilon changes it",
+        "session/session.py",
+        "return self._history.entropy",
+        "return self.problem.entropy(self.seed)",
+    ),
+    Fault(
+        "order: runs on items of earlier versions go on",
+        "session/state.py",
+        "if began.entropy is None and self.problem.items is not None:",
+        "if False:",
+    ),
+    Fault(
+        "ahead: scores between the calls of a run are taken",
+        "session/call_plan.py",
+        "(cuts[places] == firsts) & (np.diff(cuts)[places] == counts)",
+        "(cuts[places] == firsts)",
+    ),
+    Fault(
+        "ahead: scores that begin within a call are taken",
+        "session/call_plan.py",
+        "(cuts[places] == firsts) & (np.diff(cuts)[places] == counts)",
+        "(np.diff(cuts)[places] == counts)",
+    ),
+    Fault(
+        "ahead: scores beyond the items are taken",
+        "session/call_plan.py",
+        "found: BoolArray = is_there & (cuts",
+        "found: BoolArray = ~is_there | (cuts",
+    ),
+    Fault(
+        "ahead: a call may be answered twice at once",
+        "session/answer_events.py",
+        "    if len({*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)}) < len(calls):",
+        "    if False:",
+    ),
+    Fault(
+        "ahead: scores are taken before tickets are split, and in blocks that pass",
+        "session/answer_events.py",
+        "if problem.is_lockstep or not settings.keys() - {REPRODUCIBLE}:",
+        "if False:",
+    ),
+    Fault(
+        "ahead: scores of an arm whose row is known are taken",
+        "session/answer_events.py",
+        "is_call &= ~np.isin(calls.arms, problem.known.arms)",
+        "pass",
+    ),
+    Fault(
+        "answers: the mean of scores is believed",
+        "session/answers.py",
+        "means = np.array([float(scores.mean()) for scores in given.scores])",
+        "means = given.means",
     ),
     Fault(
         "names: lost letters may stand for nothing",
