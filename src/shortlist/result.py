@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.bounds import LowerBound, lower_bound
 from shortlist.certificates import Certificate, Guarantee
+from shortlist.certificates.assumptions import WORDS
 from shortlist.certificates.certificate import OPEN, named
 from shortlist.errors import NoGuarantee
 from shortlist.planning import gap_words
 from shortlist.problem import Problem
-
-P = TypeVar("P", Guarantee, Certificate)
-
-_NO_CHOICE = "the duration of a measurement, and whether it fails, do not depend on its reward"
 
 
 class Stop(Enum):
@@ -180,7 +177,8 @@ class Result:
             return ""
         is_one = self.n_reissued == 1
         tickets, each = ("1 ticket", "") if is_one else (f"{self.n_reissued:,} tickets", " to each")
-        assumed = "" if self.stop is Stop.UNPROVED else f" The guarantee assumes that {_NO_CHOICE}."
+        assumed = f" The guarantee assumes that {WORDS['first-answers']}."
+        assumed = "" if self.stop is Stop.UNPROVED else assumed
         if assumed and self.problem.has_pool:
             assumed += " If an item always gets the same score, declare `reproducible`."
         return (
@@ -327,11 +325,6 @@ class Result:
             self.optimality if self.is_answer else "",
         ]
         return "\n".join(filter(None, lines))
-
-
-def assuming_no_choice(promise: P, n_reissued: int) -> P:
-    """Return a guarantee with the additional assumption if tickets may have been measured more than once."""
-    return promise.provided(_NO_CHOICE) if n_reissued else promise
 
 
 def best_first(indices: IntArray, merits: FloatArray) -> IntArray:

@@ -18,6 +18,8 @@ import numpy as np
 
 from shortlist import checks
 from shortlist.arrays import FloatArray, IntArray
+from shortlist.certificates import Guarantee
+from shortlist.certificates.assumptions import PAIRED, listed
 from shortlist.doctor.timing_notes import Contradiction, contradictions, level_notes
 from shortlist.errors import InvalidProblem
 from shortlist.execution.drive import drive
@@ -410,7 +412,7 @@ class Timings:
             asked = _percent_up(math.expm1(result.problem.epsilon))
             lines.append(f"Asked: {asked}, but {_LIMITS.get(result.stop, 'the run was interrupted')}.")
         if result.certificate is not None and result.certificate.guarantee is not None:
-            lines.append(f"It is assumed that {ASSUMPTION}.")
+            lines.append(f"It is assumed that {_assumption(result.certificate.guarantee)}.")
         lines.append(f"{result.n_pulls:,} timings in {blocks}, {warm}, seed {result.seed}.")
         lines += [f"Note: {note}" for note in self.notes]
         return "\n".join(lines)
@@ -421,10 +423,16 @@ _LIMITS = {
     Stop.DEADLINE: "the deadline passed",
     Stop.PERSON: "the run was stopped",
 }
-ASSUMPTION = (
-    "ratios of times within a block are log-normal, with one mean and variance for each pair, and "
-    "independent from block to block"
-)
+
+
+def _assumption(promise: Guarantee) -> str:
+    """Return what is assumed of times, and whatever else is assumed beyond the theorem."""
+    ratios = (
+        "ratios of times within a block are log-normal, with one mean and variance for each pair, and "
+        "independent from block to block"
+    )
+    words = zip(promise.assumptions, promise.words, strict=True)
+    return listed((ratios, *(said for one, said in words if one not in PAIRED)))
 
 
 def _table(rows: Sequence[Timing]) -> list[str]:

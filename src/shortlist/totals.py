@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Certificate
+from shortlist.certificates.assumptions import FED, FED_IN_BLOCKS
 from shortlist.certificates.block_totals import BlockTotals, certificate_of_blocks
 from shortlist.certificates.certificate import certificate_of
 from shortlist.checks import is_whole, listed, real_numbers, shortened, whole_number
@@ -19,24 +20,6 @@ from shortlist.measure import Summaries, Summary, check_answer, check_summaries
 from shortlist.problem import MOST_EPSILONS, MOST_PULLS, Problem, checked
 from shortlist.strategies.paired_race import certificate_of_table
 from shortlist.strategies.shared_items import certificate_of_prefixes
-
-MEASURED_ELSEWHERE = (
-    "all results are included, no counted outcome is still pending, and the choice of what to measure next "
-    "used earlier results only"
-)
-"""What is assumed of results that Shortlist did not ask for."""
-
-CONSTANT_MEANS = "the mean of each arm is constant"
-"""What is assumed as well; if only bounds of rewards are known, every guarantee says it."""
-
-MEASURED_IN_BLOCKS = (
-    "all results are included, no counted outcome is still pending, and the number of rewards of each arm in "
-    "a block was decided before its results were seen"
-)
-"""The same if arms are compared within blocks."""
-
-ALL_BLOCKS = "the table has the first blocks of each arm, in the order of measuring, without any left out"
-"""What is assumed of a table of blocks that was measured elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,15 +165,7 @@ def certify(
         spreads = np.full(problem.n, np.nan)
         spreads[given.arms] = given.variances
         squares = problem.mean_squares(pulls, merits, spreads)
-    found = certificate_of(problem, pulls, merits, squares=squares)
-    for assumption in measured_elsewhere(problem):
-        found = found.provided(assumption)
-    return found
-
-
-def measured_elsewhere(problem: Problem) -> list[str]:
-    """Return what a guarantee assumes of results that Shortlist did not ask for."""
-    return [MEASURED_ELSEWHERE] if problem.is_bounded else [CONSTANT_MEANS, MEASURED_ELSEWHERE]
+    return certificate_of(problem, pulls, merits, squares=squares).provided(*FED)
 
 
 def _certify_blocks(problem: Problem, counts: Any, *given: Any) -> Certificate:
@@ -213,7 +188,7 @@ def certify_rows(problem: Problem, totals: Totals, blocks: Sequence[str]) -> Cer
         )
     sums = problem.shares(problem.merits(totals.means)) * totals.counts
     found = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
-    return certificate_of_blocks(problem, found).provided(MEASURED_IN_BLOCKS)
+    return certificate_of_blocks(problem, found).provided(*FED_IN_BLOCKS)
 
 
 def _certified_in_blocks(problem: Problem, given: ArrayLike, seed: int | None) -> Certificate:
@@ -240,7 +215,7 @@ def _certified_in_blocks(problem: Problem, given: ArrayLike, seed: int | None) -
     if np.nanmax(np.abs(table), initial=0.0) > problem.epsilon * MOST_EPSILONS:
         raise InvalidProblem("rewards are so large compared with epsilon that rounding errors would matter.")
     certified = certificate_of_prefixes if problem.is_bounded else certificate_of_table
-    return certified(problem, np.nan_to_num(table), seen).provided(ALL_BLOCKS)
+    return certified(problem, np.nan_to_num(table), seen).provided("first-blocks")
 
 
 def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[FloatArray, IntArray]:

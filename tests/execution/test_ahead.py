@@ -28,7 +28,7 @@ from shortlist.report.page import page
 from shortlist.report.workload import workload
 from shortlist.server.app import create_app
 from shortlist.session.answers import Answers
-from shortlist.store import Answered, MemoryStore, open_store
+from shortlist.store import Answered, MemoryStore, Narrowed, open_store
 from shortlist.tickets import Tickets
 from tests.server.calling import Caller
 
@@ -89,6 +89,20 @@ def test_scores_ahead_are_kept_counted_and_used_when_they_are_needed(tmp_path: P
     assert result.n_pulls - result.n_ahead == alone.n_pulls
     assert result.cost == result.n_pulls
     assert result.n_ahead < len(calls) / 4  # the others were needed
+
+
+def test_a_smaller_epsilon_after_scores_were_measured_ahead_is_named(tmp_path: Path) -> None:
+    wide = PROBLEM.changed(epsilon=0.1)
+    for calls, is_named in ((0, False), (3, True)):
+        path = tmp_path / f"{calls}.db"
+        with sl.Session(wide, store=path) as session:
+            session.answer(answers_to(ahead_calls(session)[:calls], session))
+        with sl.Session(PROBLEM, store=path) as session:
+            assert session.history.is_narrowed_late == is_named
+            history = session.history.copy()
+            history.ahead.clear()
+            history.take([Narrowed(0.04)])
+            assert history.is_narrowed_late == is_named
 
 
 def test_a_round_that_was_measured_ahead_is_decided_at_once() -> None:

@@ -60,7 +60,7 @@ def drawing(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
 def test_no_two_calls_are_equal_even_where_equal_calls_are_remembered() -> None:
     DRAWN.clear()
     with Remembering() as executor:
-        found = sl.select(drawing, problem(m=1), "lucb", executor=executor)
+        found = sl.select(drawing, problem(m=1), "lucb", executor=executor, reproducible=True)
         assert executor.n_hits == 0
     assert len(DRAWN) == len(set(DRAWN)) == found.n_pulls
     assert found.n_pulls > 10 * N

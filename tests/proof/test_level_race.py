@@ -224,7 +224,7 @@ def test_the_ledger_is_what_settlements_may_cost(n: int, m: int, spread: float, 
     assert math.fsum(shares) == pytest.approx(0.08, rel=1e-14)
     is_swapping = noise == "gaussian" and spread == 1.0 and n <= 64
     assert shares == pytest.approx([0.3 * 0.08, 0.7 * 0.08] if is_swapping else [0.08], rel=1e-14)
-    assert ("and Gaussian" in guarantee.assumption) == is_swapping
+    assert ("gaussian-equal" in guarantee.assumptions) == is_swapping
     price = m * (n - m) / shares[0]
     lead = float(plan.leads[3, 0, 0])
     assert log_evidence(lead, float(plan.levels[3]), 2 * float(plan.levels[3])) == pytest.approx(

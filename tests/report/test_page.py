@@ -214,7 +214,7 @@ def test_provenance_is_complete() -> None:
         'shortlist.select(measure, problem, "race", seed=7)',
         "@inproceedings{ZT22,",
         "@software{shortlist,",
-        "rewards are independent, and sub-Gaussian",
+        "rewards are independent, the mean of each arm is constant, and rewards are sub-Gaussian",
     ):
         assert part in text, part
 

@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.certificates.assumptions import BOUNDED as BOUNDED_REWARDS
+from shortlist.certificates.assumptions import FED
 from shortlist.client import Client, RemoteRun
 from shortlist.client.remote_run import Said, parsed, parts_of
 from shortlist.client.transport import Trouble
@@ -605,6 +607,21 @@ def test_a_remote_run_is_fed_stopped_and_taken_back(client: Client, request: Any
     assert run.round()["n_open"] == len(tickets)
     run.stop("enough", by="ann")
     assert run.round()["n_stops"] == 1
+
+
+def test_fed_rows_that_were_corrected_are_named_over_http(client: Client, request: Any) -> None:
+    problem = sl.Problem(m=1, epsilon=0.05, delta=0.1, names=["A", "B"], rewards=sl.Bernoulli())
+    run = client.begin(problem, request.node.name, strategy="race")
+    for hits in (3000, 2999):
+        run.feed([{"arm": "A", "label": "monday", "pulls": 4000, "successes": hits}])
+    run.feed([{"arm": "B", "pulls": 4000, "successes": 1000}])
+    result = run.result()
+    assert result.certificate is not None
+    for promise in (result.guarantee, result.certificate.guarantee):
+        assert promise is not None
+        assert promise.assumptions == (*BOUNDED_REWARDS, *FED, "not-corrected")
+        assert promise.assumption.endswith("no fed result was replaced or taken back because of its value")
+        assert promise.to_dict()["assumptions"] == list(promise.assumptions)
 
 
 def test_a_driver_on_another_machine_ends_when_the_run_is_stopped(client: Client, request: Any) -> None:

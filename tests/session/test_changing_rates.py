@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chi2, chi2_contingency
 
 import shortlist as sl
+from shortlist.certificates.assumptions import FED_IN_BLOCKS
 from shortlist.drift import drift_note
 from shortlist.errors import InvalidAnswers, InvalidProblem
 from shortlist.report.model import report_of_run
@@ -19,7 +20,7 @@ from shortlist.session.doubtful_answers import doubt_about_rows
 from shortlist.session.feeding import rows_of_sheet
 from shortlist.store import MemoryStore
 from shortlist.strategies import names, strategy_for, strategy_named
-from shortlist.totals import MEASURED_ELSEWHERE, MEASURED_IN_BLOCKS, Totals, certify
+from shortlist.totals import Totals, certify
 
 NAMES = ["A", "B", "C"]
 VARIANTS = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=NAMES, rewards=sl.Bernoulli())
@@ -47,8 +48,7 @@ def test_fed_blocks_certify_what_certify_does() -> None:
     found = fed(session, SUNDAY, block="sun")
     assert same(found, both())
     assert found.guarantee is not None
-    assert MEASURED_IN_BLOCKS in found.guarantee.assumption
-    assert MEASURED_ELSEWHERE not in found.guarantee.assumption
+    assert found.guarantee.assumptions == ("independent", "within-bounds", *FED_IN_BLOCKS)
     assert "mean of each arm is constant" not in found.guarantee.assumption
     assert [row.block for row in session.history.fed.values()] == ["mon"] * 3 + ["sun"] * 3
     assert session.result.n_fed == 6600

@@ -1,6 +1,7 @@
 """Results that were measured elsewhere, fed to a run: counted once, corrected on the record, certified."""
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.certificates.assumptions import BOUNDED, FED
 from shortlist.certificates.certificate import certificate_of
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.report.model import report_of_run
@@ -23,7 +25,7 @@ from shortlist.session.doubtful_answers import (
     replaced_rows,
 )
 from shortlist.store import Fed, MemoryStore, Told
-from shortlist.totals import MEASURED_ELSEWHERE, Totals, certify
+from shortlist.totals import Totals, certify
 
 NAMES = ["A", "B", "C", "D"]
 VARIANTS = sl.Problem(m=1, epsilon=0.01, delta=0.05, names=NAMES, rewards=sl.Bernoulli())
@@ -38,7 +40,7 @@ def day(number: int, size: int = 1500) -> tuple[list[int], list[int]]:
 
 
 def fed(session: Session, number: int, **how: Any) -> Any:
-    counts, hits = day(number)
+    counts, hits = day(number, how.pop("size", 1500))
     return session.feed(NAMES, counts, successes=hits, **({"label": f"day {number}"} | how))
 
 
@@ -60,7 +62,7 @@ def test_fed_results_certify_what_their_totals_certify() -> None:
             alone.statuses,
         )
         assert found.guarantee is not None
-        assert MEASURED_ELSEWHERE in found.guarantee.assumption
+        assert found.guarantee.assumptions == alone.guarantee.assumptions == (*BOUNDED, *FED)  # type: ignore[union-attr]
     assert session.result.n_pulls == session.result.n_fed == total.sum()
     assert session.n_pulls == 0
     assert session.is_done == found.is_answer
@@ -138,8 +140,11 @@ def test_the_same_row_again_changes_nothing_and_another_one_replaces_it_on_the_r
 
 
 def same(one: Session, other: Session) -> bool:
+    found, expected = (
+        {**each.certified.to_dict(), "assumption": "", "assumptions": []} for each in (one, other)
+    )
     return (
-        one.certified.to_dict() == other.certified.to_dict()
+        found == expected
         and (one.result.arms.pulls == other.result.arms.pulls).all()
         and np.allclose(one.result.arms.means, other.result.arms.means, rtol=1e-12)
     )
@@ -294,6 +299,50 @@ def test_a_row_without_rewards_removes_an_earlier_one() -> None:
         session.withdraw_rows("day 1", "again")
 
 
+@pytest.mark.parametrize("strategy", ["race", "block-race"])
+@pytest.mark.parametrize("how", ["taken back", "count 0", "replaced"])
+def test_a_guarantee_names_fed_rows_that_were_corrected(strategy: str, how: str) -> None:
+    session = Session(VARIANTS, strategy, store=MemoryStore())
+    for number in range(6):
+        assert "not-corrected" not in (promise := fed(session, number, size=4000).guarantee).assumptions
+    assert "fed result was" not in promise.assumption
+    if how == "taken back":
+        session.withdraw_rows("day 1", "sent twice")
+    elif how == "count 0":
+        session.feed("A", 0, successes=0, label="day 1")
+    else:
+        session.feed("A", 9, successes=1, label="day 1")
+    session.refresh()
+    result = session.result
+    assert result.is_answer
+    words = "no fed result was replaced or taken back because of its value"
+    for found in (result.guarantee, session.certified.guarantee):
+        assert found is not None
+        assert found.assumptions[-1] == "not-corrected"
+        assert words in found.assumption
+    assert words in str(session.certified)
+    assert words in str(result)
+    assert words in json.dumps(result.to_dict())
+    said = " ".join(" ".join(report_lines(report_of_run("main", session.history, session.records))).split())
+    assert words in said
+    assert "corrected because of its value" in said
+
+
+def test_rewards_that_follow_from_seeds_must_not_be_known_before_the_question() -> None:
+    simulated = sl.simulated_measure(VARIANTS, TRUE.tolist())
+    promise = sl.select(simulated, VARIANTS.changed(epsilon=0.1), seed=1).guarantee
+    assert promise is not None
+    assert promise.assumptions[-1] == "question-first"
+    assert promise.assumption.endswith(
+        "arms and question were fixed without looking at rewards taken in this order"
+    )
+    plain = sl.select(
+        lambda arm, count, rng: rng.binomial(1, TRUE[arm], count), VARIANTS.changed(epsilon=0.1)
+    )
+    assert plain.guarantee is not None
+    assert "question-first" not in plain.guarantee.assumptions
+
+
 def test_a_file_under_another_name_is_doubted() -> None:
     session = Session(VARIANTS, "race")
     fed(session, 0)
@@ -411,7 +460,7 @@ def test_certify_takes_totals_of_all_arms() -> None:
     assert certify(costs, [50] * 3, [1.0, 0.2, 0.9]).selected == ("arm-1",)
     found = certify(VARIANTS, [100] * 4, successes=[1, 2, 3, 4])
     assert found.guarantee is not None
-    assert MEASURED_ELSEWHERE in found.guarantee.assumption
+    assert found.guarantee.assumptions == (*BOUNDED, *FED)
     nothing = certify(VARIANTS, [0] * 4, [0.0] * 4)
     assert nothing.epsilon == np.inf
     graded = sl.Problem(m=1, epsilon=0.1, delta=0.1, n=2, rewards=sl.Bounded(0, 10))

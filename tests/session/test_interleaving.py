@@ -147,7 +147,7 @@ def test_drivers_share_a_round_call_by_call(tmp_path: Path) -> None:
             time.sleep(0.01)  # while one measures, the other can write
             return noting(calls[number])(arm, count, rng)
 
-        return sl.select(measure, problem(), "wnelim", store=store)
+        return sl.select(measure, problem(), "wnelim", store=store, reproducible=True)
 
     with ThreadPoolExecutor(2) as threads:
         results = list(threads.map(drive, range(2)))
@@ -199,7 +199,8 @@ def test_a_call_under_way_is_nobody_else_s(tmp_path: Path) -> None:
         return noisy(arm, count, rng)
 
     with ThreadPoolExecutor(4) as threads, sl.Session(asked, "wnelim", store=store) as other:
-        done = threads.submit(sl.select, measure, asked, "wnelim", store=store, executor=threads)
+        declared = {"store": store, "executor": threads, "reproducible": True}
+        done = threads.submit(sl.select, measure, asked, "wnelim", **declared)  # type: ignore[arg-type]
         assert is_slow.wait(60)
         while other.answered().counts.sum() + other.n_pulls < other.asked.counts.sum() * 7 // 8:
             other.refresh()  # until this call is the only one left

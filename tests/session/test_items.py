@@ -142,6 +142,32 @@ def test_a_smaller_epsilon_goes_on_with_the_same_scores() -> None:
     assert TABLE[narrow.result.indices].mean(axis=1).min() == TABLE[best].mean(axis=1).min()
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_smaller_epsilon_is_named_if_scores_of_whole_rows_may_have_been_seen(is_late: bool) -> None:
+    """Prefixes and totals may decide about it, but not scores at positions that others have yet to take."""
+    store = MemoryStore()
+    session = sl.Session(question(epsilon=0.02), seed=1, store=store)
+    if is_late:
+        assert (finished(session).result.arms.pulls == ITEMS).any()
+    else:
+        session.tell(tickets := session.ask(), [scores(one.arm, session.items_of(one)) for one in tickets])
+    finer = finished(sl.Session(question(epsilon=0.0), seed=1, store=store))
+    said = "epsilon was not lowered because of scores on items that other arms had yet to take"
+    for found in (finer.result.guarantee, finer.certified.guarantee):
+        assert found is not None
+        assert ("epsilon-unseen" in found.assumptions) == (said in found.assumption) == is_late
+
+
+def test_a_smaller_epsilon_is_not_named_for_a_population() -> None:
+    problem, store = question(target="population", m=1, epsilon=0.9, delta=0.4), MemoryStore()
+    finished(sl.Session(problem, seed=1, store=store))
+    again = finished(sl.Session(problem.changed(epsilon=0.05), seed=1, store=store))
+    assert (again.result.arms.pulls == ITEMS).any()
+    third = sl.Session(problem.changed(epsilon=0.04), seed=1, store=store).certified.guarantee
+    assert third is not None
+    assert "epsilon-unseen" not in third.assumptions
+
+
 def test_known_rows_are_taken_in_the_order_of_the_run() -> None:
     """Otherwise the evidence of pairs with them would compare scores on different items."""
     best = int(TABLE.mean(axis=1).argmax())

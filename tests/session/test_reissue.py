@@ -27,7 +27,7 @@ from tests.execution.measures import Once, problem
 
 TWO = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[4.0, 4.0])
 MEANS = (0.0, 0.6)  # so arm 0 is wrong
-ASSUMED = "the duration of a measurement, and whether it fails, do not depend on its reward"
+ASSUMED = "neither the duration nor the failure of a measurement depends on its reward"
 
 
 def noisy(arm: int, count: int, rng: np.random.Generator) -> Any:

@@ -620,7 +620,7 @@ def test_a_run_continued_after_a_failure_is_the_uninterrupted_run(strategy: str,
     assert isinstance(caught.value.__cause__, OSError)
     assert n_answered(session) == fails_at - 1
     found = sl.drive(session, measure, reproducible=True)
-    assert found.to_dict() == sl.select(again, asked, strategy).to_dict()
+    assert found.to_dict() == sl.select(again, asked, strategy, reproducible=True).to_dict()
 
 
 def n_answered(session: sl.Session) -> int:

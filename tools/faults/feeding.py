@@ -162,8 +162,8 @@ FAULTS = (
     Fault(
         "feeding: results within blocks are said to assume constant means",
         "session/state.py",
-        "[MEASURED_IN_BLOCKS] if self.is_by_block else measured_elsewhere(self.problem)",
-        "measured_elsewhere(self.problem)",
+        "(FED_IN_BLOCKS if self.is_by_block else FED)",
+        "(FED)",
     ),
     Fault(
         "feeding: a row without a block is in a block of no name",
@@ -234,8 +234,8 @@ FAULTS = (
     Fault(
         "feeding: its assumptions are not named",
         "session/state.py",
-        "return elsewhere * bool(self.n_fed)",
-        "return elsewhere * 0",
+        "(FED_IN_BLOCKS if self.is_by_block else FED) * bool(self.n_fed)",
+        "(FED_IN_BLOCKS if self.is_by_block else FED) * 0",
     ),
     Fault(
         "feeding: tickets of a round that was replaced are accepted",
@@ -294,8 +294,20 @@ FAULTS = (
     Fault(
         "withdrawal: the assumption is not named",
         "session/state.py",
-        "[NOT_BY_VALUE] * bool(self.withdrawn)",
-        "[NOT_BY_VALUE] * 0",
+        '("not-withdrawn",) * bool(self.withdrawn)',
+        '("not-withdrawn",) * 0',
+    ),
+    Fault(
+        "feeding: rows that were corrected are not named",
+        "session/state.py",
+        '("not-corrected",) * bool(self.corrections)',
+        '("not-corrected",) * 0',
+    ),
+    Fault(
+        "report: what is assumed of corrected rows is not said",
+        "report/run_warnings.py",
+        "{what} The guarantee assumes that none was corrected because of its value.",
+        "{what}",
     ),
     Fault(
         "data-entry errors: nothing is far",
@@ -552,13 +564,7 @@ FAULTS = (
     Fault(
         "totals: the assumptions are not named",
         "totals.py",
-        "for assumption in measured_elsewhere(problem):",
-        "for assumption in ():",
-    ),
-    Fault(
-        "totals: with known variances, means may change",
-        "totals.py",
-        "else [CONSTANT_MEANS, MEASURED_ELSEWHERE]",
-        "else [MEASURED_ELSEWHERE]",
+        "squares=squares).provided(*FED)",
+        "squares=squares)",
     ),
 )

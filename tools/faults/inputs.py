@@ -297,7 +297,7 @@ FAULTS = (
     Fault(
         "doctor: skewness is an error for strategies that do not need Gaussian rewards",
         "doctor/assumptions.py",
-        'if promise is None or "sub-Gaussian" in promise.assumption:',
+        'if promise is None or "sub-gaussian-stated" in promise.assumptions:',
         "if promise is None:",
     ),
     Fault(

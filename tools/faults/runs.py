@@ -353,9 +353,15 @@ FAULTS = (
     ),
     Fault(
         "result: the assumption is not named in the guarantee",
-        "result.py",
-        "return promise.provided(_NO_CHOICE) if n_reissued else promise",
-        "return promise",
+        "session/state.py",
+        '("first-answers",) * bool(self.n_reissued)',
+        '("first-answers",) * 0',
+    ),
+    Fault(
+        "result: rewards that follow from seeds may be known before the question",
+        "session/state.py",
+        '("question-first",) * (self.problem.items is None and self.is_reproducible)',
+        '("question-first",) * 0',
     ),
     Fault(
         "round: calls that were tried again are not told of",

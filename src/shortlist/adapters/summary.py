@@ -2,7 +2,7 @@
 
 import math
 
-from shortlist.certificates.guarantee import ordinal
+from shortlist.certificates.guarantee import at_least, ordinal
 from shortlist.result import Result
 
 _MOST_ROWS = 20
@@ -43,7 +43,7 @@ def promise(result: Result, *, item: str) -> str:
     over = f"over all {problem.n_items:,} {item}s" if problem.target == "pool" else f"over all such {item}s"
     best, below = ("largest", "below") if problem.goal == "maximise" else ("smallest", "above")
     if result.certified_epsilon:
-        place = f"at most {result.certified_epsilon:.4g} {below} the {ordinal(problem.m)}{best}"
+        place = f"at most {at_least(result.certified_epsilon, 4)} {below} the {ordinal(problem.m)}{best}"
     else:
         place = f"the {best}" if problem.m == 1 else f"one of the {problem.m} {best}"
     confidence = f"{100 * (1 - problem.delta):.10g} %"

@@ -12,14 +12,14 @@ are near it, and five references serve all rates ([TLG24] has the evidence for o
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates.certificate import Certificate, all_rounded_up
-from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share, values_words
+from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
 from shortlist.problem import Problem
 
 REFERENCES = (0.01, 0.2, 0.5, 0.8, 0.99)
@@ -215,8 +215,8 @@ def guarantee_by_blocks(problem: Problem) -> Guarantee:
         "for some pair of a best arm and another arm, the lead of the best arm looks much smaller than it is"
     )
     ledger = Ledger((Share(event, problem.delta),))
-    found = Guarantee.of(problem, "docs/theory.md, section 42", ledger, Scope.EVERY_BLOCK)
-    return replace(found, assumption=f"rewards are independent and {values_words(problem)}")
+    source, assumptions = "docs/theory.md, section 42", ("independent", "within-bounds")
+    return Guarantee.of(problem, source, ledger, Scope.EVERY_BLOCK, assumptions=assumptions)
 
 
 def selections(problem: Problem, blocks: BlockTotals) -> list[IntArray]:

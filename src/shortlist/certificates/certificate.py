@@ -147,9 +147,10 @@ class Certificate:
         is_short = self.problem.epsilon < self.epsilon < math.inf
         return self.guarantee.sentence_beside(self.problem.epsilon) if is_short else self.guarantee.sentence
 
-    def provided(self, assumption: str) -> Certificate:
-        """Return the same with one more assumption."""
-        return replace(self, guarantee=self.guarantee and self.guarantee.provided(assumption))
+    def provided(self, *assumptions: str) -> Certificate:
+        """Return the same with more assumptions, unless it has them."""
+        promise = self.guarantee and self.guarantee.provided(self.problem, *assumptions)
+        return replace(self, guarantee=promise)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain data for JSON, without the status of each arm."""
@@ -161,6 +162,7 @@ class Certificate:
             "asked": self.problem.epsilon,
             "sentence": self.sentence,
             "assumption": None if self.guarantee is None else self.guarantee.assumption,
+            "assumptions": [] if self.guarantee is None else list(self.guarantee.assumptions),
             "notes": list(self.notes),
             "is_void": self.is_void,
             "n_arms": {status: self.statuses.count(status) for status in (IN, OPEN, OUT)},

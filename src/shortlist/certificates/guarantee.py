@@ -1,13 +1,13 @@
 """The guarantee of a strategy, in words and numbers, and its ledger: how its proof divides delta."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Context
 from enum import Enum
 from typing import Any
 
+from shortlist.certificates.assumptions import BOUNDED, SUB_GAUSSIAN, in_words, listed
 from shortlist.problem import Problem
-
-GAUSSIAN = "rewards are independent, and Gaussian with the stated variances"
 
 
 class Scope(Enum):
@@ -23,11 +23,11 @@ class Scope(Enum):
     )
     CORRECT = (
         "With probability at least {confidence}, {wanted} selected, provided that {leading} by at least "
-        "{epsilon:g}."
+        "{epsilon}."
     )
     SCREENING = (
         "For every k from 1 to {m}: with probability at least 1 - k/{m} * {delta:g}, the k-th {best} "
-        "true mean of the arms kept is at most {epsilon:g} {worse} the k-th {best} true mean of all arms."
+        "true mean of the arms kept is at most {epsilon} {worse} the k-th {best} true mean of all arms."
     )
 
 
@@ -66,8 +66,10 @@ class Guarantee:
         The theorem that proves it.
     ledger
         How the failure probability is divided among the events of that proof.
-    assumption
-        What is assumed of the rewards.
+    assumptions
+        The ids of what is assumed, under which docs/theory lists it; see `certificates/assumptions.py`.
+    words
+        The same in words, clause by clause; `assumption` is the sentence.
     goal
         Whether large means are good ("maximise") or small ones ("minimise").
     """
@@ -78,26 +80,39 @@ class Guarantee:
     m: int
     source: str
     ledger: Ledger
-    assumption: str = "rewards are independent, and sub-Gaussian with at most the stated variances"
+    assumptions: tuple[str, ...]
+    words: tuple[str, ...] = field(compare=False)
     goal: str = "maximise"
 
     @classmethod
-    def of(cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M) -> "Guarantee":
-        """Return the guarantee that `source` proves for a problem."""
-        numbers = (problem.epsilon, problem.delta, problem.m)
-        found = cls(scope, *numbers, source, ledger, goal=problem.goal)
-        return replace(found, assumption=_within_bounds(problem)) if problem.is_bounded else found
-
-    @classmethod
-    def of_gaussian(
-        cls, problem: Problem, source: str, ledger: Ledger, scope: Scope = Scope.TOP_M
+    def of(
+        cls,
+        problem: Problem,
+        source: str,
+        ledger: Ledger,
+        scope: Scope = Scope.TOP_M,
+        *,
+        assumptions: tuple[str, ...] = (),
     ) -> "Guarantee":
-        """Return the same if `source` needs Gaussian rewards."""
-        return replace(cls.of(problem, source, ledger, scope), assumption=GAUSSIAN)
+        """Return the guarantee that `source` proves for a problem.
 
-    def provided(self, assumption: str) -> "Guarantee":
-        """Return the same guarantee with one more assumption."""
-        return replace(self, assumption=f"{self.assumption}, and {assumption}")
+        If no assumptions are given, rewards are independent, with constant means, and sub-Gaussian with at
+        most the stated variances, or within bounds.
+        """
+        assumptions = assumptions or (BOUNDED if problem.is_bounded else SUB_GAUSSIAN)
+        numbers = (problem.epsilon, problem.delta, problem.m)
+        words = in_words(problem, assumptions)
+        return cls(scope, *numbers, source, ledger, assumptions, words, problem.goal)
+
+    def provided(self, problem: Problem, *assumptions: str) -> "Guarantee":
+        """Return the same guarantee with more assumptions, unless it has them."""
+        new = tuple(one for one in assumptions if one not in self.assumptions)
+        return replace(self, assumptions=self.assumptions + new, words=self.words + in_words(problem, new))
+
+    @property
+    def assumption(self) -> str:
+        """What is assumed, in words that follow "provided that"."""
+        return listed(self.words)
 
     def answers(self, problem: Problem) -> bool:
         """Return whether this is the guarantee that the problem asks for, or a stronger one."""
@@ -108,7 +123,7 @@ class Guarantee:
     @property
     def sentence(self) -> str:
         """The guarantee in words, without its source."""
-        within = f"at most {self.epsilon:g}" if self.epsilon else "not"
+        within = f"at most {at_least(self.epsilon)}" if self.epsilon else "not"
         return self.scope.value.format(
             confidence=_confidence(self.delta),
             subject="the selected arm" if self.m == 1 else f"each of the {self.m} selected arms",
@@ -117,7 +132,7 @@ class Guarantee:
             not_beaten=_not_beaten(self.m, self.epsilon),
             m=self.m,
             within=f"{within} {_WORDS[self.goal]['worse']}",
-            epsilon=self.epsilon,
+            epsilon=at_least(self.epsilon),
             delta=self.delta,
             ordinal=ordinal(self.m),
             **_WORDS[self.goal],
@@ -135,6 +150,7 @@ class Guarantee:
             "sentence": self.sentence,
             "source": self.source,
             "assumption": self.assumption,
+            "assumptions": list(self.assumptions),
             "ledger": [{"event": share.event, "delta": share.delta} for share in self.ledger.shares],
         }
 
@@ -148,17 +164,12 @@ _WORDS = {
 }
 
 
-def _within_bounds(problem: Problem) -> str:
-    """Return the assumption about rewards of which only bounds are known."""
-    return f"rewards are independent, the mean of each arm is constant, and rewards {values_words(problem)}"
-
-
-def values_words(problem: Problem) -> str:
-    """Return what is known of the values of rewards within bounds: "are 0 or 1", "lie between 1 and 5"."""
-    if problem.own_bounds is not None:
-        return "lie within the bounds of their arms"
-    low, high = problem.bounds or (0.0, 1.0)
-    return "are 0 or 1" if problem.is_binary else f"lie between {low:g} and {high:g}"
+def at_least(epsilon: float, digits: int = 6) -> str:
+    """Return a certified epsilon with few digits; it is rounded up, so that "at most" stays true."""
+    nearest = f"{epsilon:.{digits}g}"
+    if float(nearest) >= epsilon * (1 - 1e-12):  # 0.1 + 0.2 is 0.3
+        return nearest
+    return f"{Context(prec=digits, rounding=ROUND_CEILING).create_decimal(epsilon):.{digits}g}"
 
 
 def _wanted(goal: str, m: int) -> str:
@@ -184,7 +195,7 @@ def _leading(goal: str, m: int) -> str:
 
 def _not_beaten(m: int, epsilon: float) -> str:
     """Return that fewer than m arms are better than a selected one, by more than epsilon, in every block."""
-    at_most = f"at most {epsilon:g} better" if epsilon else "not better"
+    at_most = f"at most {at_least(epsilon)} better" if epsilon else "not better"
     if m == 1:
         return f"every other arm has at least one block in which it is {at_most} than the selected arm"
     exceptions = "1 exception" if m == 2 else f"{m - 1} exceptions"

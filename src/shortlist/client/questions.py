@@ -70,7 +70,7 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
         seed=data["seed"],
         indices=np.array(data["indices"], dtype=np.int64),
         stop=stop,
-        guarantee=promise and replace(promise, assumption=data["guarantee"]["assumption"]),
+        guarantee=promise and _assuming(promise, data["guarantee"]),
         n_pulls=data["n_pulls"],
         n_rounds=data["n_rounds"],
         arms=Arms(
@@ -84,6 +84,11 @@ def result_from(problem: Problem, data: dict[str, Any]) -> Result:
     )
 
 
+def _assuming(own: Guarantee, data: dict[str, Any]) -> Guarantee:
+    """Return a guarantee with what is assumed as it was sent: the ids, and the words as one clause."""
+    return replace(own, assumptions=tuple(data.get("assumptions", ())), words=(data["assumption"],))
+
+
 def _certificate(
     problem: Problem, data: dict[str, Any] | None, statuses: tuple[str, ...], own: Guarantee | None
 ) -> Certificate | None:
@@ -94,7 +99,7 @@ def _certificate(
     if own is None or not len(indices):
         is_void = data.get("is_void", False)
         return Certificate.of_nothing(problem, data["sentence"], tuple(data["notes"]), is_void=is_void)
-    own = replace(own, assumption=data["assumption"])
+    own = _assuming(own, data)
     if epsilon is None:
         return Certificate.at_end(problem, indices, own)
     promise = replace(own, epsilon=epsilon)

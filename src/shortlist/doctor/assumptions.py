@@ -94,7 +94,7 @@ def skewness(
         f"Rewards of {_names(problem, series, places)} have a skewness of about {skewed:.2g}; that of "
         f"Gaussian rewards is 0."
     )
-    if promise is None or "sub-Gaussian" in promise.assumption:
+    if promise is None or "sub-gaussian-stated" in promise.assumptions:
         advice = (
             f"The guarantee of {strategy} does not need Gaussian rewards, only variance proxies that are "
             "large enough. Some other strategies need Gaussian rewards, so do not declare `noise = "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import FloatArray
+from shortlist.certificates.guarantee import at_least
 from shortlist.report import text_format as markup
 from shortlist.report.figure import figure, table
 from shortlist.report.model import Report
@@ -255,7 +256,7 @@ def _standing(report: Report, arm: int) -> str:
     status, certified = report.result.arms.statuses[arm], report.result.certificate
     if certified is None or arm not in certified.indices:
         return status
-    return f"{status}, to within {certified.epsilons[certified.indices == arm][0]:g}"
+    return f"{status}, to within {at_least(certified.epsilons[certified.indices == arm][0])}"
 
 
 def _table(report: Report, chosen: ShownArms) -> str:

@@ -4,6 +4,7 @@ import math
 
 from shortlist.certificates import Certificate
 from shortlist.certificates.certificate import IN
+from shortlist.certificates.guarantee import at_least
 from shortlist.planning import Plan, gap_words
 from shortlist.report import text_format as markup
 from shortlist.report.arms_figure import arms_figure
@@ -53,7 +54,7 @@ def certificate_html(certificate: Certificate) -> str:
         [
             markup.name(certificate.problem.name(arm), titled=True),
             "yes" if certificate.statuses[arm] == IN else "open",
-            "–" if math.isinf(epsilon) else f"{epsilon:.4g}",
+            "–" if math.isinf(epsilon) else at_least(epsilon, 4),
         ]
         for arm, epsilon in shown
     ]

@@ -15,7 +15,7 @@ from shortlist.report.origin import Origin, origin_of, resuming
 from shortlist.report.run_warnings import Finding, findings_of
 from shortlist.report.worker_text import why_stopped
 from shortlist.report.workload import Work, workload
-from shortlist.result import Result, Stop, assuming_no_choice
+from shortlist.result import Result, Stop
 from shortlist.session.state import RunState
 from shortlist.store.events import Record
 from shortlist.strategies import strategy_for, strategy_named
@@ -206,7 +206,7 @@ def _promise(result: Result) -> Guarantee | None:
     if result.certificate is not None and result.certificate.is_void:
         return None
     promise = strategy_for(result.strategy, result.problem).guarantee(result.problem)
-    return promise and assuming_no_choice(promise, result.n_reissued)
+    return promise and promise.provided(result.problem, *["first-answers"] * bool(result.n_reissued))
 
 
 def _cap(result: Result) -> int | None:

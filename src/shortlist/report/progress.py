@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from shortlist.certificates import Certificate
 from shortlist.certificates.certificate import OPEN
+from shortlist.certificates.guarantee import at_least
 from shortlist.execution.drive import is_notebook
 from shortlist.execution.session_protocol import DrivenSession
 from shortlist.report.text_format import counted
@@ -107,7 +108,7 @@ class Account:
         n_open = len(now.asked) if self._certified is None else self._certified.statuses.count(OPEN)
         arms, certified, asked = f"{counted(n_open, 'arm')} open", "", ""
         if self._certified is not None and self._certified.guarantee is not None:
-            certified = f"certified to within {self._certified.epsilon:.3g}"
+            certified = f"certified to within {at_least(self._certified.epsilon, 3)}"
             asked = f" (asked: {now.problem.epsilon:g})"
         elif self._certified is not None:
             certified = "nothing certified yet"

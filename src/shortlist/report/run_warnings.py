@@ -130,7 +130,8 @@ def _corrected(history: RunState) -> list[Finding]:
     said = [_correction(history, one) for one in history.corrections]
     if not said:
         return []
-    return [Finding(False, f"{counted(len(said), 'fed row')} corrected: {'; '.join(_few(said))}.")]
+    what = f"{counted(len(said), 'fed row')} corrected: {'; '.join(_few(said))}."
+    return [Finding(False, f"{what} The guarantee assumes that none was corrected because of its value.")]
 
 
 def _correction(history: RunState, one: Correction) -> str:

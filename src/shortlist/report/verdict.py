@@ -4,6 +4,7 @@ from itertools import chain, islice
 
 from shortlist.certificates import Certificate, Guarantee, Scope
 from shortlist.certificates.certificate import IN, OPEN, OUT
+from shortlist.certificates.guarantee import at_least
 from shortlist.planning import row_of
 from shortlist.report.model import Report
 from shortlist.report.text_format import counted, large, n_shown, percent, plain_name
@@ -33,7 +34,7 @@ def headline(report: Report) -> str:
     if report.state == "certified" and k == n:
         return f"All {counted(n, 'arm')} selected: no measurement was needed"
     if report.is_partly_certified:
-        within = f"to within {result.certified_epsilon:g}"
+        within = f"to within {at_least(result.certified_epsilon)}"
         if result.certified_epsilon > result.problem.epsilon:
             within += f", not yet {result.problem.epsilon:g}"
         return f"{of} certified {within}"
@@ -91,7 +92,7 @@ def status_words(certificate: Certificate) -> str:
         names = ", ".join(plain_name(problem.name(arm)) for arm in islice(own, n_named)) or "none"
         n_more = statuses.count(status) - n_named
         parts.append(f"{word}: {names}" + (f", and {n_more:,} more" if n_more > 0 else ""))
-    return f"For epsilon {problem.epsilon:g}: {'; '.join(parts)}."
+    return f"For epsilon {at_least(problem.epsilon)}: {'; '.join(parts)}."
 
 
 def blocks_words(n_blocks: int) -> str:
@@ -194,7 +195,7 @@ def closer(result: Result) -> str:
         than = "" if result.problem.m == 1 else " than a selected one"
         return f"The result is better than asked: no other arm has a {mean} true mean{than}."
     found, asked = result.certified_epsilon, result.problem.epsilon
-    return f"The result is better than asked: it holds with epsilon {found:g} (asked: {asked:g})."
+    return f"The result is better than asked: it holds with epsilon {at_least(found)} (asked: {asked:g})."
 
 
 def healthy_words(report: Report) -> str:

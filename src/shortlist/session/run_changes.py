@@ -7,6 +7,7 @@ corrected in `feeding.py`. How the question of a request differs from that of a 
 
 import numpy as np
 
+from shortlist.certificates.guarantee import at_least
 from shortlist.errors import NotAsked
 from shortlist.session.state import RunState
 from shortlist.store import Event, Limited, Narrowed, Withdrawn
@@ -30,7 +31,7 @@ def words_on_larger(history: RunState, name: str, epsilon: float) -> str:
     arms = found.selected
     if found.epsilon <= epsilon:
         names = ", ".join([*arms[:_MOST_NAMED], *(["..."] if len(arms) > _MOST_NAMED else [])])
-        now = f"An epsilon of {epsilon:g} is certified already, for {names}: {found.sentence}"
+        now = f"An epsilon of {at_least(epsilon)} is certified already, for {names}: {found.sentence}"
     else:
         now = (
             f"An epsilon of {epsilon:g} is not certified yet: {found.sentence} Resume the run with epsilon = "

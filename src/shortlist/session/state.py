@@ -15,10 +15,11 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, has_repeats, is_increasing
 from shortlist.certificates import Certificate
+from shortlist.certificates.assumptions import FED, FED_IN_BLOCKS
 from shortlist.drift import Drift, drift_note
 from shortlist.errors import CorruptLog, NotAsked
 from shortlist.problem import Problem
-from shortlist.result import Arms, Result, Stop, assuming_no_choice, best_first
+from shortlist.result import Arms, Result, Stop, best_first
 from shortlist.session.answers import Answers
 from shortlist.session.call_plan import CallPlan, PartialAnswers
 from shortlist.session.lease_table import LeaseTable
@@ -45,9 +46,8 @@ from shortlist.store.events import (
 from shortlist.strategies import strategy_for
 from shortlist.strategies.protocol import Batch, Moments
 from shortlist.tickets import Tickets
-from shortlist.totals import MEASURED_IN_BLOCKS, Totals, measured_elsewhere
+from shortlist.totals import Totals
 
-NOT_BY_VALUE = "no answer was withdrawn because of its value"
 REPRODUCIBLE = "reproducible"
 """The settings key that declares that measuring a ticket again gives the same rewards."""
 STOPPED = "stopped: "
@@ -260,6 +260,8 @@ class RunState:
         Answers that were taken back before their round was decided.
     ahead
         Scores on shared items that nobody has asked for yet, by arm and position of the first.
+    is_narrowed_late
+        Whether epsilon was lowered after scores may have been seen on items that other arms had yet to take.
     n_stops
         How often all drivers were asked to stop.
     n_again
@@ -295,6 +297,7 @@ class RunState:
         self.corrections: list[Correction] = []
         self.withdrawn: list[Withdrawn] = []
         self.ahead: dict[tuple[int, int], FloatArray] = {}
+        self.is_narrowed_late = False
         self._again_ahead: frozenset[tuple[int, int]] = frozenset()  # those that were tried more than once
         self._late: list[
             tuple[IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]]
@@ -515,6 +518,9 @@ class RunState:
         if self.rules.anytime is None or not 0 <= epsilon < self.problem.epsilon:
             raise CorruptLog(f"the log contains a change of epsilon to {epsilon} that is not possible.")
         self._certified = None
+        if self.problem.has_pool and self.problem.target == "pool":
+            is_ahead = self.ahead or (self.reached >= self.problem.n_items).any()  # beyond the prefixes
+            self.is_narrowed_late = self.is_narrowed_late or bool(is_ahead)
         self._ask_instead(self.problem.changed(epsilon=epsilon))
         if self.problem.m < self.problem.n:
             self._change_state(self.rules.anytime.narrow(self.state, epsilon))
@@ -818,10 +824,7 @@ class RunState:
         """What is certified by the rounds that are complete."""
         if self._certified is None or self._certified[0] is not self.state:
             self._certified = self.state, self._certificate()
-        found = assuming_no_choice(self._certified[1], self.n_reissued)
-        for assumption in self._assumptions:
-            found = found.provided(assumption)
-        return found
+        return self._certified[1].provided(*self._assumptions)
 
     @property
     def is_void(self) -> bool:
@@ -840,10 +843,16 @@ class RunState:
         return drift_note(self.problem, totals, blocks, is_by_block=self.is_by_block)
 
     @property
-    def _assumptions(self) -> list[str]:
-        """What a guarantee assumes because of what people did by hand."""
-        elsewhere = [MEASURED_IN_BLOCKS] if self.is_by_block else measured_elsewhere(self.problem)
-        return elsewhere * bool(self.n_fed) + [NOT_BY_VALUE] * bool(self.withdrawn)
+    def _assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes because of how rewards came about, and of what people did by hand."""
+        return (
+            *(("question-first",) * (self.problem.items is None and self.is_reproducible)),
+            *((FED_IN_BLOCKS if self.is_by_block else FED) * bool(self.n_fed)),
+            *(("first-answers",) * bool(self.n_reissued)),
+            *(("not-withdrawn",) * bool(self.withdrawn)),
+            *(("not-corrected",) * bool(self.corrections)),
+            *(("epsilon-unseen",) * self.is_narrowed_late),
+        )
 
     def _certificate(self) -> Certificate:
         problem, rules = self.problem, self.rules
@@ -861,10 +870,9 @@ class RunState:
     @property
     def result(self) -> Result:
         """The result so far."""
-        is_final, n_reissued, certified = self.is_final, self.n_reissued, self.certified
+        is_final, certified = self.is_final, self.certified
         promise = self.rules.guarantee(self.problem) if is_final and not certified.is_void else None
-        for assumption in self._assumptions:
-            promise = promise and promise.provided(assumption)
+        promise = promise and promise.provided(self.problem, *self._assumptions)
         stop = Stop.OPEN if len(self.round.tickets) else Stop.ITEMS  # a population may need more of them
         if is_final:
             stop = Stop.UNPROVED if promise is None else Stop.CERTIFIED
@@ -876,13 +884,13 @@ class RunState:
             seed=self.began.seed,
             indices=best_first(selected, self.problem.merits(arms.means)),
             stop=stop,
-            guarantee=promise and assuming_no_choice(promise, n_reissued),
+            guarantee=promise,
             n_pulls=self.n_pulls + self.n_fed,
             n_rounds=self.n_rounds,
             arms=arms,
             n_fed=self.n_fed,
             n_scored=sum(scored.ticket.count for scored in self.scored),
-            n_reissued=n_reissued,
+            n_reissued=self.n_reissued,
             certificate=certified,
             n_ahead=self.n_ahead,
         )

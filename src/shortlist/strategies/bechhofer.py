@@ -19,6 +19,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.assumptions import GAUSSIAN
 from shortlist.problem import Problem, whole_pulls
 from shortlist.strategies.one_batch import strategy
 
@@ -122,7 +123,8 @@ def _guarantee(problem: Problem) -> Guarantee | None:
         return None
     event = "some arm that is not among the m best shows a larger mean than one that is"
     source = "[B54]; docs/theory.md, section 34"
-    return Guarantee.of_gaussian(problem, source, Ledger((Share(event, problem.delta),)), Scope.CORRECT)
+    ledger = Ledger((Share(event, problem.delta),))
+    return Guarantee.of(problem, source, ledger, Scope.CORRECT, assumptions=GAUSSIAN)
 
 
 BECHHOFER = strategy(

@@ -14,12 +14,13 @@ A departure from the paper: each batch adds a 64th of the pulls so far (docs/the
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.assumptions import EQUAL_GAUSSIAN
 from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.protocol import Batch, Done, Moments, only_one
@@ -111,8 +112,7 @@ def _guarantee(problem: Problem) -> Guarantee | None:
         "the best arm is dropped or passed over, though it leads by at least epsilon", problem.delta
     )
     source = "[F14]; docs/theory.md, section 22"
-    promise = Guarantee.of_gaussian(problem, source, Ledger((share,)), Scope.CORRECT)
-    return replace(promise, assumption=f"{promise.assumption}, which are equal")
+    return Guarantee.of(problem, source, Ledger((share,)), Scope.CORRECT, assumptions=EQUAL_GAUSSIAN)
 
 
 BIZ = strategy(

@@ -5,7 +5,7 @@ rewards. That takes about a third fewer pulls with a thousand arms, and two thir
 of `bechhofer`, the guarantee holds for all means, and also if variances are smaller than stated.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,11 +51,9 @@ def allocation(problem: Problem) -> Allocation:
 def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
-    return replace(
-        single_stage.guarantee(problem),
-        source="docs/theory.md, section 37",
-        assumption="rewards are independent, and Gaussian with at most the stated variances",
-    )
+    ledger = single_stage.guarantee(problem).ledger
+    assumptions = ("independent", "constant-means", "gaussian-at-most")
+    return Guarantee.of(problem, "docs/theory.md, section 37", ledger, assumptions=assumptions)
 
 
 GAUSSIAN_SINGLE_STAGE = strategy(

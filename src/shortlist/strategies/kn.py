@@ -17,6 +17,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.assumptions import GAUSSIAN
 from shortlist.problem import Problem, countable
 from shortlist.strategies.lanes import strategy
 from shortlist.strategies.protocol import Batch, Done, Moments, only_one
@@ -127,9 +128,8 @@ def _guarantee(problem: Problem) -> Guarantee | None:
     if problem.noise != "gaussian":
         return None
     share = Share("another arm drops the best one, which lies at least epsilon above it", problem.delta)
-    return Guarantee.of_gaussian(
-        problem, "[P64] and [KN01]; docs/theory.md, section 21", Ledger((share,)), Scope.CORRECT
-    )
+    source = "[P64] and [KN01]; docs/theory.md, section 21"
+    return Guarantee.of(problem, source, Ledger((share,)), Scope.CORRECT, assumptions=GAUSSIAN)
 
 
 KN = strategy(

@@ -17,6 +17,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, largest
 from shortlist.certificates import Guarantee, Ledger, Share
+from shortlist.certificates.assumptions import EQUAL_GAUSSIAN
 from shortlist.certificates.swap import charges, spent
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
@@ -293,7 +294,7 @@ def _guarantee(problem: Problem) -> Guarantee:
         )
     swaps = "the swap wrongly declares one of the m best arms at most epsilon better than another arm"
     ledger = Ledger((Share(pairs, delta_pairs), Share(swaps, delta_swaps)))
-    return Guarantee.of_gaussian(problem, "docs/theory.md, sections 17 to 19", ledger)
+    return Guarantee.of(problem, "docs/theory.md, sections 17 to 19", ledger, assumptions=EQUAL_GAUSSIAN)
 
 
 def _strategy(name: str, summary: str, most_levels: int, usual_share: float) -> Strategy[Any]:

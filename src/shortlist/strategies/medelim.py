@@ -40,7 +40,7 @@ def shares(levels: Schedule) -> tuple[Share, ...]:
 
 def _guarantee(problem: Problem) -> Guarantee:
     ledger = Ledger(shares(_schedule(problem)))
-    return Guarantee.of(problem, "[ZT22] Lemma 5.2", ledger, Scope.SCREENING)
+    return Guarantee.of(problem, "[ZT22] Lemma 5.2; docs/theory.md, section 6", ledger, Scope.SCREENING)
 
 
 MEDELIM = strategy(

@@ -39,6 +39,7 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
+from shortlist.certificates.assumptions import PAIRED
 from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import GAINS, fewest_blocks, sufficient_ratios
 from shortlist.items import MOST_ITEMS, Blocks
@@ -442,13 +443,7 @@ def guarantee(problem: Problem) -> Guarantee:
         "for some pair of a best arm and another arm, the lead of the best arm looks much smaller than it is"
     )
     ledger = Ledger((Share(event, problem.delta),))
-    return replace(Guarantee.of(problem, "docs/theory.md, section 41", ledger), assumption=ASSUMPTION)
-
-
-ASSUMPTION = (
-    "differences of rewards within a block are Gaussian, with one variance for each pair of arms, and "
-    "those of different blocks are independent"
-)
+    return Guarantee.of(problem, "docs/theory.md, section 41", ledger, assumptions=PAIRED)
 
 
 def unfit(problem: Problem) -> str:

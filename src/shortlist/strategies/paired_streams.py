@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import FloatArray, IntArray
 from shortlist.certificates import Certificate, Guarantee
+from shortlist.certificates.assumptions import UNKNOWN_VARIANCES
 from shortlist.problem import Problem
-from shortlist.strategies import lanes, paired_race, pilot
+from shortlist.strategies import lanes, paired_race
 from shortlist.strategies.paired_race import Ended, Open
 from shortlist.strategies.protocol import Anytime, Moments, refuse_added
 
@@ -95,8 +96,9 @@ def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:
 
 def guarantee(problem: Problem) -> Guarantee:
     """Return the guarantee of whoever stops when all pairs are settled."""
-    found = paired_race.guarantee(problem)
-    return replace(found, source="docs/theory.md, sections 41 and 44", assumption=pilot.GAUSSIAN)
+    ledger = paired_race.guarantee(problem).ledger
+    source = "docs/theory.md, sections 41 and 44"
+    return Guarantee.of(problem, source, ledger, assumptions=UNKNOWN_VARIANCES)
 
 
 PAIRED_STREAMS = lanes.strategy(

@@ -14,11 +14,11 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.assumptions import UNKNOWN_VARIANCES
 from shortlist.problem import Problem
 from shortlist.strategies.lanes import strategy as abreast
 from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
 
-GAUSSIAN = "rewards are independent, and Gaussian with one variance for each arm"
 _MORE = 1.25  # a pilot is large enough if unknown variances cost at most this factor
 
 S = TypeVar("S")
@@ -108,6 +108,5 @@ def penalty(log: float, freedom: int) -> float:
 
 def promise(question: Problem, source: str, event: str, scope: Scope = Scope.TOP_M) -> Guarantee:
     """Return the guarantee of a proof with a single failure event."""
-    numbers = (question.epsilon, question.delta, question.m)
     ledger = Ledger((Share(event, question.delta),))
-    return Guarantee(scope, *numbers, source, ledger, assumption=GAUSSIAN, goal=question.goal)
+    return Guarantee.of(question, source, ledger, scope, assumptions=UNKNOWN_VARIANCES)

@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Guarantee, Ledger, Scope, Share
+from shortlist.certificates.assumptions import UNKNOWN_VARIANCES
 from shortlist.problem import Problem
 from shortlist.strategies import pilot
 from shortlist.strategies.protocol import Batch, Done, Moments, Strategy
@@ -91,14 +92,9 @@ def _guarantee(rules: Strategy[Any], question: Problem) -> Guarantee | None:
         return None
     share = Share("some arm's variance exceeds its bound from the pilot", SHARE * question.delta)
     rest = Share(f"{rules.name} fails although all bounds are true", inner.delta)
-    return replace(
-        inner,
-        epsilon=question.epsilon,
-        delta=question.delta,
-        source=f"{inner.source}; docs/theory.md, section 31",
-        ledger=Ledger((share, rest)),
-        assumption=pilot.GAUSSIAN,
-    )
+    source = f"{inner.source}; docs/theory.md, section 31"
+    ledger = Ledger((share, rest))
+    return Guarantee.of(question, source, ledger, inner.scope, assumptions=UNKNOWN_VARIANCES)
 
 
 def _unfit(rules: Strategy[Any], question: Problem) -> str:

@@ -38,7 +38,6 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, all_but, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
-from shortlist.certificates.guarantee import values_words
 from shortlist.certificates.shared_items import Controls, Hypothesis, Thresholds
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
@@ -351,19 +350,15 @@ def guarantee(problem: Problem) -> Guarantee:
     """
     event = "one of the m best arms looks much worse than it is, by its mean or by its leads over other arms"
     ledger = Ledger((Share(event, problem.delta),))
-    return replace(
-        Guarantee.of(problem, "docs/theory.md, section 39", ledger), assumption=_assumption(problem)
-    )
-
-
-def _assumption(problem: Problem) -> str:
-    values = values_words(problem)
     if problem.has_blocks:
-        return f"blocks are independent of each other, and rewards {values}"
-    if problem.target == "population":
-        return f"items were drawn independently from the population of interest, and scores {values}"
-    means = f"a true mean is the average over these {problem.n_items:,} items"
-    return f"scores {values}, and no score depends on when or in which order it was measured ({means})"
+        own: tuple[str, ...] = ("constant-differences", "independent-differences", "question-first")
+    else:
+        is_pool = problem.target == "pool"
+        own = (
+            ("fixed-scores", "question-first") if is_pool else ("fixed-scores", "items-drawn", "fresh-items")
+        )
+    source = "docs/theory.md, section 39"
+    return Guarantee.of(problem, source, ledger, assumptions=("within-bounds", *own))
 
 
 def unfit(problem: Problem) -> str:

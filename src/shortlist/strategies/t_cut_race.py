@@ -37,10 +37,11 @@ import numpy as np
 
 from shortlist.arrays import BoolArray, FloatArray, IntArray, kth_largest, largest
 from shortlist.certificates import Certificate, Guarantee, Ledger, Share
+from shortlist.certificates.assumptions import UNKNOWN_VARIANCES
 from shortlist.certificates.certificate import all_rounded_up
 from shortlist.certificates.paired_t import fewest_blocks, sufficient_ratios
 from shortlist.problem import Problem
-from shortlist.strategies import lanes, pilot
+from shortlist.strategies import lanes
 from shortlist.strategies.earlier_incumbents import remembered
 from shortlist.strategies.paired_race import EXTRA, FURTHEST, LEAP, blocks_needed
 from shortlist.strategies.protocol import Anytime, Batch, Done, Moments, Strategy, refuse_added
@@ -310,9 +311,8 @@ def guarantee(problem: Problem) -> Guarantee:
     upper = "the true mean of one of the m best arms exceeds its upper limit at some time"
     lower = "the true mean of another arm is below its lower limit at some time"
     shares = Share(upper, UPPER * problem.delta), Share(lower, (1 - UPPER) * problem.delta)
-    return replace(
-        Guarantee.of(problem, "docs/theory.md, section 43", Ledger(shares)), assumption=pilot.GAUSSIAN
-    )
+    source = "docs/theory.md, section 43"
+    return Guarantee.of(problem, source, Ledger(shares), assumptions=UNKNOWN_VARIANCES)
 
 
 def _strategy(patience: float) -> Strategy[Any]:

@@ -121,7 +121,7 @@ def n_rounds(problem: Problem) -> int:
 def _guarantee(problem: Problem) -> Guarantee:
     screening = Share("screening loses more than epsilon/2 at the m-th best", problem.delta / 2)
     final = Share("the final batch errs by epsilon/4 or more, towards the cut", problem.delta / 2)
-    return Guarantee.of(problem, "[ZT22] Theorem 5.3", Ledger((screening, final)))
+    return Guarantee.of(problem, "[ZT22] Theorem 5.3; docs/theory.md, section 6", Ledger((screening, final)))
 
 
 VMEDELIM: Strategy[State] = Strategy(

@@ -37,7 +37,9 @@ def closed_form_pulls(problem: Problem) -> float:
 
 def _guarantee(problem: Problem) -> Guarantee:
     event = "some arm's sample mean is off by epsilon/2 or more, towards the cut"
-    return Guarantee.of(problem, "[ZT22] Lemma 5.1", Ledger((Share(event, problem.delta),)))
+    return Guarantee.of(
+        problem, "[ZT22] Lemma 5.1; docs/theory.md, section 6", Ledger((Share(event, problem.delta),))
+    )
 
 
 WNELIM = strategy(
