@@ -1,11 +1,9 @@
 """Measure which share of a table of scores `shared-items` needs.
 
-`python -m benchmarks.items` writes benchmarks/results/items.md. There are two real tables:
-
-- benchmarks/data/openbookqa.csv.gz: whether each of 30 models answered each of 500 questions of OpenBookQA
-  correctly, 1 or 0;
-- examples/alpaca-eval-2.csv.gz: scores of 52 models on 805 instructions, between 0 and 1, from the
-  AlpacaEval 2 leaderboard (tatsu-lab/alpaca_eval).
+`python -m benchmarks.items` writes benchmarks/results/items.md. There is one real table,
+examples/digits.csv.gz: whether each of 50 classifiers reads each of 800 digits correctly, 1 or 0.
+`--tables FOLDER` adds the tables in a folder: CSV files (also .gz) with a line for each item and a column for
+each arm, and with scores between 0 and 1. They are named by their files.
 
 Others are made up: arm i answers item k correctly with probability 1 / (1 + exp(-a_k (theta_i - b_k))).
 Optuna's Wilcoxon pruner is measured if Optuna is installed.
@@ -21,7 +19,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,22 +47,46 @@ class Real(NamedTuple):
     """A question about a real table."""
 
     name: str
-    file: str
-    rewards: sl.Bernoulli | sl.Bounded
+    table: FloatArray
     m: int
     epsilon: float
 
+    @property
+    def problem(self) -> sl.Problem:
+        """The question, about scores of 0 and 1 if all are."""
+        rewards = sl.Bernoulli() if np.isin(self.table, (0, 1)).all() else sl.Bounded(0, 1)
+        n, n_items = self.table.shape
+        return sl.Problem(self.m, self.epsilon, DELTA, n=n, rewards=rewards, items=n_items)
 
-OPENBOOKQA = ("OpenBookQA, 30 x 500", "benchmarks/data/openbookqa.csv.gz", sl.Bernoulli())
-ALPACA_EVAL = ("AlpacaEval 2, 52 x 805", "examples/alpaca-eval-2.csv.gz", sl.Bounded(0, 1))
-QUESTIONS = [
-    Real(*OPENBOOKQA, 1, 0.02),
-    Real(*OPENBOOKQA, 5, 0.05),
-    Real(*ALPACA_EVAL, 1, 0.05),
-    Real(*ALPACA_EVAL, 5, 0.02),
-    Real(*ALPACA_EVAL, 10, 0.03),
-    Real(*ALPACA_EVAL, 1, 0.0),
-]
+    @property
+    def title(self) -> str:
+        """The name and the size of the table."""
+        return f"{self.name}, {len(self.table)} x {self.table.shape[1]}"
+
+
+SHIPPED = ROOT / "examples" / "digits.csv.gz"
+ASKED = [(1, 0.05), (1, 0.02), (1, 0.0), (5, 0.05)]  # m, epsilon
+
+
+def real_tables(folder: Path | None) -> dict[str, FloatArray]:
+    """Return the table of the project, and those of a folder."""
+    files = [] if folder is None else sorted(folder.glob("*.csv*"))
+    found = {}
+    for file in (SHIPPED, *files):
+        try:
+            found[file.name.partition(".")[0]] = read_scores(file).scores
+        except sl.InvalidProblem as error:
+            print(f"Left out: {error}", file=sys.stderr)
+    return found
+
+
+def described(tables: Iterable[str]) -> str:
+    """Return a sentence that says which tables are measured."""
+    _, *others = tables
+    given = f" Not part of the project (`--tables`): {', '.join(others)}." if others else ""
+    return f"Table of the project: digits ({SHIPPED.relative_to(ROOT)}).{given}"
+
+
 MADE_UP = [  # arms, items, m, epsilon
     (10, 400, 1, 0.02),
     (10, 400, 3, 0.03),
@@ -124,10 +146,9 @@ def spread(found: Simulation) -> float:
 # --- the alternatives -------------------------------------------------------------------------------------
 
 
-def race_share(asked: Real, table: FloatArray, runs: int) -> float:
+def race_share(asked: Real, runs: int) -> float:
     """Return the pulls of the race, which draws items for each arm by itself, with replacement."""
-    n, n_items = table.shape
-    problem = sl.Problem(asked.m, asked.epsilon, DELTA, n=n, rewards=asked.rewards)
+    table, problem = asked.table, asked.problem.changed(items=None)
     rules, total = strategy_named("race"), 0
     for seed in range(runs):
         rng, state = np.random.default_rng(seed), rules.init(problem, ())
@@ -139,26 +160,26 @@ def race_share(asked: Real, table: FloatArray, runs: int) -> float:
                 for arm, count in zip(batch.arms, batch.counts, strict=True)
             ]
             state = rules.tell(state, Moments(np.array(means)))
-    return float(total / runs / (n * n_items))
+    return float(total / runs / table.size)
 
 
-def subset_errors(asked: Real, table: FloatArray, size: int) -> float:
+def subset_errors(asked: Real, size: int) -> float:
     """Return how often the m best on a random subset of the items include one that is not within epsilon."""
-    rng, n_items = np.random.default_rng(1), table.shape[1]
-    problem = sl.Problem(asked.m, asked.epsilon, DELTA, n=len(table), rewards=asked.rewards, items=n_items)
+    rng, table = np.random.default_rng(1), asked.table
     picked = [
-        np.argsort(-table[:, rng.choice(n_items, size, replace=False)].mean(axis=1), kind="stable")[: asked.m]
+        np.argsort(-table[:, rng.choice(table.shape[1], size, replace=False)].mean(axis=1), kind="stable")[
+            : asked.m
+        ]
         for _ in range(SUBSETS)
     ]
-    return float(is_wrong(problem, table.mean(axis=1), np.array(picked)).mean())
+    return float(is_wrong(asked.problem, table.mean(axis=1), np.array(picked)).mean())
 
 
-def pruned(asked: Real, table: FloatArray, runs: int) -> tuple[float, int]:
-    """Return the share and the errors of Optuna's Wilcoxon pruner."""
+def pruned(table: FloatArray, runs: int) -> tuple[float, list[int]]:
+    """Return the share and the answers of Optuna's Wilcoxon pruner."""
     optuna: Any = importlib.import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    problem = sl.Problem(1, asked.epsilon, DELTA, n=len(table), rewards=asked.rewards, items=table.shape[1])
-    calls, errors = 0, 0
+    calls, answers = 0, []
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         items, arms = rng.permutation(table.shape[1]).tolist(), rng.permutation(len(table)).tolist()
@@ -172,9 +193,8 @@ def pruned(asked: Real, table: FloatArray, runs: int) -> tuple[float, int]:
                     break
             calls += len(scores)
             study.tell(trial, sum(scores) / len(scores))  # as its documentation advises, also if pruned
-        best = arms[study.best_trial.number]
-        errors += bool(is_wrong(problem, table.mean(axis=1), np.array([[best]]))[0])
-    return calls / runs / table.size, errors
+        answers.append(arms[study.best_trial.number])
+    return calls / runs / table.size, answers
 
 
 # --- the tables of results --------------------------------------------------------------------------------
@@ -182,31 +202,33 @@ def pruned(asked: Real, table: FloatArray, runs: int) -> tuple[float, int]:
 
 def real_row(asked: Real, runs: int) -> str:
     """Return a row about a real table."""
-    table = read_scores(ROOT / asked.file).scores
-    n, n_items = table.shape
-    problem = sl.Problem(asked.m, asked.epsilon, DELTA, n=n, rewards=asked.rewards, items=n_items)
-    both, pairs, single = (simulated(problem, table, runs, kind) for kind in ("both", "pairs", "single"))
-    size = max(1, round(share(both) * n_items))
-    race = f"{race_share(asked, table, min(FEW, runs)):.0%}" if asked.epsilon else "-"
+    table = asked.table
+    both, pairs, single = (
+        simulated(asked.problem, table, runs, kind) for kind in ("both", "pairs", "single")
+    )
+    size = max(1, round(share(both) * table.shape[1]))
+    race = f"{race_share(asked, min(FEW, runs)):.0%}" if asked.epsilon else "-"
     columns = [
-        asked.name,
+        asked.title,
         f"{asked.m}; {asked.epsilon:g}",
         f"{share(both):.1%} ± {spread(both):.1%}",
         f"{both.errors}",
         f"{share(pairs):.1%}",
         f"{share(single):.1%}",
         race,
-        f"{size} items: {subset_errors(asked, table, size):.1%}",
+        f"{size} items: {subset_errors(asked, size):.1%}",
     ]
     return f"| {' | '.join(columns)} |"
 
 
-def pruned_row(asked: Real, runs: int) -> str:
-    """Return a row about Optuna's pruner."""
-    table = read_scores(ROOT / asked.file).scores
-    problem = sl.Problem(1, asked.epsilon, DELTA, n=len(table), rewards=asked.rewards, items=table.shape[1])
-    own, (cells, errors) = simulated(problem, table, runs), pruned(asked, table, min(FEWER, runs))
-    return f"| {asked.name} | 1; {asked.epsilon:g} | {share(own):.1%} | {cells:.1%} | {errors} |"
+def pruned_rows(questions: list[Real], runs: int) -> Iterator[str]:
+    """Yield rows about Optuna's pruner, one for each question about the same table."""
+    table = questions[0].table
+    cells, answers = pruned(table, min(FEWER, runs))
+    for asked in questions:
+        own = share(simulated(asked.problem, table, runs))
+        errors = is_wrong(asked.problem, table.mean(axis=1), np.array(answers)[:, None]).sum()
+        yield f"| {asked.title} | 1; {asked.epsilon:g} | {own:.1%} | {cells:.1%} | {errors} |"
 
 
 def made_up_row(n: int, n_items: int, m: int, epsilon: float, *, tables: int) -> str:
@@ -256,63 +278,64 @@ def large_row(n: int, n_items: int) -> str:
     )
 
 
-def section(title: str, text: str, header: str, rows: list[Callable[[], str]]) -> list[str]:
+def section(title: str, text: str, header: str, rows: Iterable[str]) -> list[str]:
     """Return the lines of a table of results, and print its rows as they come."""
     lines = [f"## {title}", "", text, "", header, "|---" * (header.count("|") - 1) + "|"]
     for row in rows:
-        lines.append(row())
-        print(lines[-1], flush=True)
+        lines.append(row)
+        print(row, flush=True)
     return [*lines, ""]
 
 
-def real_tables(runs: int) -> list[str]:
+def on_real_tables(runs: int, tables: dict[str, FloatArray]) -> list[str]:
     """Return the section about real tables."""
     return section(
         "Real tables",
-        REAL.format(runs=runs, few=min(FEW, runs), subsets=SUBSETS),
+        REAL.format(tables=described(tables), runs=runs, few=min(FEW, runs), subsets=SUBSETS),
         "| table | m; epsilon | `shared-items` | errors | pairs only | single only | race | subset of the "
         "same size: errors |",
-        [lambda asked=asked: real_row(asked, runs) for asked in QUESTIONS],  # type: ignore[misc]
+        (real_row(Real(*of, *asked), runs) for of in tables.items() for asked in ASKED),
     )
 
 
-def wilcoxon_pruner(runs: int) -> list[str]:
+def wilcoxon_pruner(runs: int, tables: dict[str, FloatArray]) -> list[str]:
     """Return the section about Optuna."""
     title = "Optuna's Wilcoxon pruner"
     if importlib.util.find_spec("optuna") is None:
         return [f"## {title}", "", "Not measured: Optuna was not installed.", ""]
     version = importlib.import_module("optuna").__version__
+    questions = [[Real(*of, m, epsilon) for m, epsilon in ASKED if m == 1] for of in tables.items()]
     return section(
         title,
         WILCOXON.format(version=version, few=min(FEWER, runs)),
         "| table | m; epsilon | `shared-items` | pruner | its errors |",
-        [lambda asked=asked: pruned_row(asked, runs) for asked in QUESTIONS if asked.m == 1],  # type: ignore[misc]
+        (row for of_one in questions for row in pruned_rows(of_one, runs)),
     )
 
 
-def made_up_tables(runs: int) -> list[str]:
+def made_up_tables(runs: int, _: object) -> list[str]:
     """Return the section about made-up tables."""
     return section(
         "Made-up tables",
         MADE_UP_TEXT.format(runs=runs),
         "| table | m; epsilon | `shared-items` | errors | pairs only | single only | divided by the better | "
         "1 known row | 3 known rows |",
-        [lambda case=case: made_up_row(*case, tables=runs) for case in MADE_UP],  # type: ignore[misc]
+        (made_up_row(*case, tables=runs) for case in MADE_UP),
     )
 
 
-def large_tables(_: int) -> list[str]:
+def large_tables(_: int, __: object) -> list[str]:
     """Return the section about time and memory."""
     return section(
         "Time and memory of deciding",
         LARGE_TEXT.format(version=platform.python_version(), machine=platform.machine()),
         "| table | share | seconds | CPU seconds | memory in all, GiB |",
-        [lambda size=size: large_row(*size) for size in LARGE],  # type: ignore[misc]
+        (large_row(*size) for size in LARGE),
     )
 
 
 SECTIONS = {
-    "real": real_tables,
+    "real": on_real_tables,
     "optuna": wilcoxon_pruner,
     "made-up": made_up_tables,
     "large": large_tables,
@@ -324,6 +347,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=50, help="random orders, or made-up tables, for each row")
     parser.add_argument("--only", choices=SECTIONS, help="one section; others stay as they are in the file")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="a folder with more tables of scores")
     parser.add_argument(
         "--large", type=int, nargs=2, metavar=("ARMS", "ITEMS"), help="one large table; prints JSON"
     )
@@ -334,9 +358,10 @@ def main() -> None:
         return
     earlier = given.output.read_text(encoding="utf-8").split("\n## ")[1:] if given.output.is_file() else []
     known = {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in earlier}
+    tables = real_tables(given.tables)
     for name, build in SECTIONS.items():
         if given.only in (None, name):
-            lines = build(given.runs)
+            lines = build(given.runs, tables)
             known[lines[0].removeprefix("## ")] = "\n".join(lines)
     text = [INTRODUCTION.format(delta=DELTA), *(known[title] for title in TITLES if title in known)]
     given.output.write_text("\n".join(text), encoding="utf-8")
@@ -351,6 +376,7 @@ the m best arms are certain to within epsilon, with delta = {delta}. The whole t
 runs with a selected arm that is more than epsilon below the m-th best, over all items.
 """
 REAL = """\
+{tables}
 {runs} random orders of the items, with standard errors.
 
 - *Pairs only* and *single only*: the same strategy with one of its two kinds of evidence, which gets the

@@ -8,14 +8,15 @@ were measured are in the results.
     ../peers/bin/python -m benchmarks.peers
 
 `hyperfine` must be on the path. A peer that is not installed, or fails, is named with the reason. It writes
-benchmarks/results/peers.md; `--only NAME` measures one part, and `--parts FILE` keeps parts between calls.
+benchmarks/results/peers.md; `--only NAME` measures one part, and the others stay as they are in the file.
+`--tables FOLDER` adds tables of scores, as for benchmarks/items.py.
 """
 
 import argparse
 import contextlib
+import functools
 import importlib
 import io
-import json
 import math
 import os
 import platform
@@ -33,7 +34,8 @@ import numpy as np
 
 import shortlist as sl
 from benchmarks import items
-from shortlist.measure.result_files import read_scores
+from shortlist.arrays import FloatArray
+from shortlist.simulation import is_wrong
 
 RESULTS = Path(__file__).parent / "results" / "peers.md"
 N, EPSILON, DELTA = 20, 0.5, 0.05
@@ -196,23 +198,25 @@ def pyprs() -> Iterator[Row]:
 # --- a table of scores ------------------------------------------------------------------------------------
 
 
-def scores() -> Iterator[Row]:
-    """Yield the rows on a table of scores: the best of 52 models, to within 0.05."""
-    asked = items.Real(*items.ALPACA_EVAL, 1, 0.05)
-    table = read_scores(items.ROOT / asked.file).scores
-    question = sl.Problem(1, asked.epsilon, DELTA, n=len(table), rewards=asked.rewards, items=table.shape[1])
+def scores(name: str, table: FloatArray) -> Iterator[Row]:
+    """Yield the rows on a table of scores: the best arm, to within 0.05."""
+    asked = items.Real(name, table, 1, 0.05)
     means = table.mean(axis=1)
     runs, start = items.FEWER, time.perf_counter()
-    results = [sl.select(lambda arm, chosen: table[arm, chosen], question, seed=seed) for seed in range(runs)]
+    results = [
+        sl.select(lambda arm, chosen: table[arm, chosen], asked.problem, seed=seed) for seed in range(runs)
+    ]
     seconds = (time.perf_counter() - start) / runs
-    right = sum(bool(means[one.indices[0]] >= means.max() - asked.epsilon) for one in results)
+    wrong = is_wrong(asked.problem, means, np.array([one.indices for one in results])).sum()
     pulls = float(np.mean([one.n_pulls for one in results]))
-    yield Row("Shortlist, `shared-items`", "within epsilon", f"{right} of {runs}", pulls, seconds)
+    tool = f"{asked.title}: Shortlist, `shared-items`"
+    yield Row(tool, "within epsilon", f"{runs - wrong} of {runs}", pulls, seconds)
     start = time.perf_counter()
-    share, errors = items.pruned(asked, table, runs)
+    share, answers = items.pruned(table, runs)
     seconds = (time.perf_counter() - start) / runs
-    name = f"Optuna {version('optuna')}, WilcoxonPruner"
-    yield Row(name, "nothing", f"{runs - errors} of {runs}", share * table.size, seconds)
+    wrong = is_wrong(asked.problem, means, np.array(answers)[:, None]).sum()
+    tool = f"{asked.title}: Optuna {version('optuna')}, WilcoxonPruner"
+    yield Row(tool, "nothing", f"{runs - wrong} of {runs}", share * table.size, seconds)
 
 
 # --- programs and grids -----------------------------------------------------------------------------------
@@ -271,6 +275,17 @@ class Part(NamedTuple):
     rows: tuple[Callable[[], Iterator[Row]], ...]
 
 
+def table_part(folder: Path | None) -> Part:
+    """Return the part about tables of scores."""
+    tables = items.real_tables(folder)
+    text = "The best arm of a table, to within 0.05. A pull is a score of the table."
+    return Part(
+        "Tables of scores",
+        f"{text} {items.FEWER} runs, in random order. {items.described(tables)}",
+        tuple(functools.partial(scores, *of) for of in tables.items()),
+    )
+
+
 PARTS = {
     "gaussian": Part(
         "The best of 20 simulated arms",
@@ -280,12 +295,6 @@ PARTS = {
         "its GSP a first stage of 20 and 5 rounds of 10; its PASS ends with one survivor or 500 pulls of "
         "each, and is right if the best arm survives. The start of Ray is not counted.",
         (gaussian, pyprs),
-    ),
-    "scores": Part(
-        "A table of scores",
-        "The best of 52 models on 805 instructions of AlpacaEval 2, to within 0.05. A pull is a score of the "
-        f"table, which has 41,860. {items.FEWER} runs, in random order.",
-        (scores,),
     ),
     "programs": Part(
         "The fastest of three programs",
@@ -300,6 +309,14 @@ PARTS = {
         (grids,),
     ),
 }
+NAMES = ("gaussian", "scores", "programs", "grids")
+INTRODUCTION = """\
+# Peers
+
+Written by `python -m benchmarks.peers`. Others used the machine heavily at the same time. So times are for
+comparison within a table only. *Seconds* are of one run, measurements included; *µs per pull* is the same
+divided by pulls.
+"""
 MISSING = """## Not measured
 
 - irace (racing of algorithm configurations, in R): R was not installed, and pip finds no `iracepy`; the
@@ -310,7 +327,11 @@ MISSING = """## Not measured
 
 def lines_of(part: Part) -> list[str]:
     """Return a part of the page; a tool that fails is named with the reason."""
-    lines, notes = [f"## {part.title}", "", part.text, "", *HEADER], []
+    measured = (
+        f"Measured with Shortlist {version('shortlist')} and later changes, Python "
+        f"{platform.python_version()}, numpy {np.__version__}, on a machine with {os.cpu_count()} cores."
+    )
+    lines, notes = [f"## {part.title}", "", f"{part.text} {measured}", "", *HEADER], []
     for rows in part.rows:
         try:
             for row in rows():
@@ -318,7 +339,7 @@ def lines_of(part: Part) -> list[str]:
                 print(row.cells, flush=True)
         except Exception as error:  # whatever a peer raises
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            notes += ["", f"Not measured ({rows.__name__}): {reason}"]
+            notes += ["", f"Not measured ({getattr(rows, '__name__', part.title)}): {reason}"]
             print(notes[-1], flush=True)
     return [*lines, *notes, ""]
 
@@ -326,23 +347,18 @@ def lines_of(part: Part) -> list[str]:
 def main() -> None:
     """Measure, print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--parts", type=Path, default=Path("peers-parts.json"))
+    parser.add_argument("--only", choices=NAMES)
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="a folder with more tables of scores")
     given = parser.parse_args()
-    kept = json.loads(given.parts.read_text(encoding="utf-8")) if given.parts.exists() else {}
-    for name, part in PARTS.items():
+    parts = PARTS | {"scores": table_part(given.tables)}
+    earlier = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.is_file() else []
+    known = {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in earlier}
+    for name in NAMES:
         if given.only in {None, name}:
-            kept[name] = lines_of(part)
-            given.parts.write_text(json.dumps(kept), encoding="utf-8")
+            known[parts[name].title] = "\n".join(lines_of(parts[name]))
     text = [
-        "# Peers",
-        "",
-        f"Written by `python -m benchmarks.peers`: Shortlist {version('shortlist')} and later changes, "
-        f"Python {platform.python_version()}, numpy {np.__version__}, on a machine with {os.cpu_count()} "
-        "cores that others used heavily at the same time. So times are for comparison within a table only. "
-        "*Seconds* are of one run, measurements included; *µs per pull* is the same divided by pulls.",
-        "",
-        *(line for name in PARTS if name in kept for line in kept[name]),
+        INTRODUCTION,
+        *(known[parts[name].title] for name in NAMES if parts[name].title in known),
         MISSING,
     ]
     RESULTS.write_text("\n".join(text), encoding="utf-8")

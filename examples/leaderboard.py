@@ -1,16 +1,15 @@
-"""Which of 52 models win most often? All answer the same 805 instructions. Every score costs a call.
+"""Which of 50 classifiers read digits best? All read the same 800 images. Every score costs a call.
 
-    python examples/leaderboard.py               a few seconds, offline
-    python examples/leaderboard.py --seed 1      the instructions in another random order
+    python examples/leaderboard.py               some ten seconds, offline
+    python examples/leaderboard.py --seed 1      the images in another random order
 
-The scores in alpaca-eval-2.csv.gz are from the AlpacaEval 2 leaderboard (tatsu-lab/alpaca_eval). The file
-has a line for each instruction and a column for each model. A score is the probability, between 0 and 1,
-that a judge prefers the model's answer to the answer of gpt4_1106_preview. In this example, `measure` looks
-the scores up. In a real evaluation, `measure` would ask the model and the judge, and every call would cost
-money.
+tools/make_digits.py wrote the scores in digits.csv.gz, from the digits that scikit-learn ships. The file has
+a line for each image and a column for each classifier. A score is 1 if the classifier names the right digit,
+and 0 if it does not. In this example, `measure` looks the scores up. In a real evaluation, `measure` would
+ask a model and grade its answer, and every call would cost money.
 
-The example asks two questions: which model is the best, to within 0.05, and which are the 5 best, to within
-0.02? How many of the 41,860 calls do the answers need?
+The example asks two questions: which classifier is the best, and which are the 5 best, both to within 0.03?
+How many of the 40,000 calls do the answers need?
 """
 
 import argparse
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import shortlist as sl
 
-SCORES = Path(__file__).with_name("alpaca-eval-2.csv.gz")
+SCORES = Path(__file__).with_name("digits.csv.gz")
 
 
 class Leaderboard:
@@ -34,13 +33,13 @@ class Leaderboard:
         self.calls = 0
 
     def measure(self, arm: int, items: list[str]) -> list[float]:
-        """Return the scores of a model on some instructions."""
+        """Return the scores of a classifier on some images."""
         self.calls += len(items)
         return [self.scores[item][arm] for item in items]
 
 
 def means() -> dict[str, float]:
-    """Return the mean score of every model over all instructions."""
+    """Return the mean score of every classifier over all images."""
     board = Leaderboard()
     columns = zip(*board.scores.values(), strict=True)
     return {model: sum(own) / len(own) for model, own in zip(board.models, columns, strict=True)}
@@ -54,21 +53,21 @@ def bar(label: str, calls: int, whole: int) -> str:
 def main() -> None:
     """Ask both questions, and print the answers and their costs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0, help="determines the order of the instructions")
+    parser.add_argument("--seed", type=int, default=0, help="determines the order of the images")
     seed = parser.parse_args().seed
     figure = []
-    for m, epsilon in ((1, 0.05), (5, 0.02)):
+    for m, epsilon in ((1, 0.03), (5, 0.03)):
         board = Leaderboard()
         whole = len(board.models) * len(board.scores)
         problem = sl.Problem(
-            m, epsilon, delta=0.05, names=board.models, rewards=sl.Bounded(0, 1), items=list(board.scores)
+            m, epsilon, delta=0.05, names=board.models, rewards=sl.Bernoulli(), items=list(board.scores)
         )
         result = sl.select(board.measure, problem, seed=seed)
         print(result)
         if m > 1:
             for arm in result.indices:
                 cells = result.arms.pulls[arm]
-                print(f"{board.models[arm]:32} {result.arms.means[arm]:.3f} on {cells} instructions")
+                print(f"{board.models[arm]:16} {result.arms.means[arm]:.3f} on {cells} images")
         print(f"calls: {board.calls:,} of {whole:,} ({board.calls / whole:.1%})\n")
         figure.append(bar(f"{m} best to within {epsilon}", board.calls, whole))
     print("Calls against the whole table:")

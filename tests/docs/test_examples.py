@@ -94,8 +94,8 @@ CASES = {
     "ab-test": Case(
         "shortlist run examples/ab-test.toml", 1, 0.01, lambda: column_of("ab-test-variants.csv")
     ),
-    "leaderboard": Case("python examples/leaderboard.py", 5, 0.02, leaderboard.means),
-    "best-model": Case("shortlist run examples/best-model.toml", 1, 0.05, leaderboard.means),
+    "leaderboard": Case("python examples/leaderboard.py", 5, 0.03, leaderboard.means),
+    "best-model": Case("shortlist run examples/best-model.toml", 1, 0.03, leaderboard.means),
     "inventory": Case("python examples/inventory.py", 10, 0.5, warehouse, is_small_good=True),
     "warehouse": Case("python examples/warehouse.py", 1, 0.5, few, is_small_good=True),
     "flow_line": Case(
@@ -119,7 +119,7 @@ def done(command: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -190,14 +190,14 @@ def test_the_evaluation_leaves_its_files_where_it_is_told(tmp_path: Path) -> Non
 
 def test_the_leaderboard_counts_every_call() -> None:
     out = done("python examples/leaderboard.py").stdout
-    counts = re.findall(r"^calls: ([\d,]+) of 41,860 \(([\d.]+)%\)$", out, flags=re.MULTILINE)
-    told = re.findall(r"^([\d,]+) of 41,860 scores \(([\d.]+)%\)", out, flags=re.MULTILINE)
+    counts = re.findall(r"^calls: ([\d,]+) of 40,000 \(([\d.]+)%\)$", out, flags=re.MULTILINE)
+    told = re.findall(r"^([\d,]+) of 40,000 scores \(([\d.]+)%\)", out, flags=re.MULTILINE)
     assert counts == told
-    assert [float(share) < 10 for _, share in counts] == [True, True]
+    assert [float(share) < 50 for _, share in counts] == [True, True]
     assert is_right(
-        CASES["best-model"], re.findall(r"^Selected 1 of 52 arms: (.*)$", out, flags=re.MULTILINE)
+        CASES["best-model"], re.findall(r"^Selected 1 of 50 arms: (.*)$", out, flags=re.MULTILINE)
     )
-    assert re.search(r"^whole table +\|#{40}\| 41,860$", out, flags=re.MULTILINE)
+    assert re.search(r"^whole table +\|#{40}\| 40,000$", out, flags=re.MULTILINE)
 
 
 # --- what they measure ----------------------------------------------------------------------------
@@ -302,8 +302,8 @@ OWN: dict[str, set[str]] = {name: set() for name in CASES} | {"training": {".py"
         ("call-centre", ["2 experts", "3 seniors"]),
         ("training", ["rate 0.1, batch 16", "rate 0.03, batch 4"]),
         ("ab-test", ["free trial", "free trial and photo"]),
-        ("leaderboard", ["NullModel", "FuseChat-Llama-3.2-3B-Instruct", "gpt4_1106_preview"]),
-        ("best-model", ["NullModel", "FuseChat-Gemma-2-9B-Instruct"]),
+        ("leaderboard", ["knn-1", "mlp-32", "svm-rbf-C10"]),
+        ("best-model", ["knn-1", "knn-3"]),
         ("inventory", ["(18,53)", "(17,54)"]),
         ("warehouse", ["(18,53)", "(14,49)"]),
         ("flow_line", ["(3,4,3,5,5)"]),

@@ -152,7 +152,7 @@ def test_the_figures_are_those_of_the_benchmark() -> None:
     section = results.split("## Real tables")[1].split("\n## ")[0]
     measured = re.findall(r"\| ([\d.]+)% ± .* items: ([\d.]+)% \|", section)
     shown = re.findall(r"\| ([\d.]+) % \| ([\d.]+) % \|", text_of(PAGE))
-    assert len(measured) == len(shown) == 6
+    assert len(measured) == len(shown) == 12
     for found, said in zip(measured, shown, strict=True):
         assert [float(one) for one in said] == [
             round(float(exact), len(one.partition(".")[2])) for exact, one in zip(found, said, strict=True)

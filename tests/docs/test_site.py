@@ -146,8 +146,8 @@ def test_formulas_lead_to_the_lines_that_implement_them(site: Path) -> None:
 def test_the_notebook_is_shown_with_what_it_shows(site: Path) -> None:
     page = site / "source/examples/story.ipynb.html"
     shown = page.read_text(encoding="utf-8")
-    assert "<h1>Which of 51 models is the best?</h1>" in shown
-    assert "2,119 of 41,055 scores were paid for" in shown
+    assert "<h1>Which of 50 classifiers is the best?</h1>" in shown
+    assert "10,315 of 40,000 scores were paid for" in shown
     assert shown.count('src="data:image/png;base64,') == 2
     assert "../../shared-items.html" in Loaded(page).leads
 
