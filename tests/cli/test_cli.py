@@ -82,7 +82,7 @@ def test_run_prints_the_guarantee_and_five_sites() -> None:
     gaps = [float(line.split()[3]) for line in others.splitlines() if line.startswith("site ")]
     assert gaps == sorted(gaps)
     assert gaps[0] > 0
-    assert "Equal pulls of all arms would have taken 22,191,200: 421 times as many." in text
+    assert "Equal pulls of all arms would have taken 22,191,200: 388 times as many." in text
     assert done.out.endswith("\nEvery arm, in figures: shortlist report b7 -o b7.html\n")
 
 

@@ -147,7 +147,7 @@ def test_the_notebook_is_shown_with_what_it_shows(site: Path) -> None:
     page = site / "source/examples/story.ipynb.html"
     shown = page.read_text(encoding="utf-8")
     assert "<h1>Which of 50 classifiers is the best?</h1>" in shown
-    assert "10,315 of 40,000 scores were paid for" in shown
+    assert "10,085 of 40,000 scores were paid for" in shown
     assert shown.count('src="data:image/png;base64,') == 2
     assert "../../shared-items.html" in Loaded(page).leads
 
