@@ -7,13 +7,13 @@ it compares how much their means vary from batch to batch, in rounds of a run as
 the problem.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.certificates.block_totals import BlockTotals
 from shortlist.problem import Problem
 from shortlist.totals import Totals
 
@@ -83,13 +83,15 @@ def drift_note(problem: Problem, totals: Totals, blocks: Sequence[str], *, is_by
     if not problem.is_bounded or not len(totals.arms):
         return Drift()
     sums = problem.shares(problem.merits(totals.means)) * totals.counts
-    table = BlockTotals.none(problem.n).added(tuple(blocks), totals.arms, totals.counts, sums)
-    rows = _tested(table)
+    names = dict.fromkeys(blocks)
+    numbers = {name: number for number, name in enumerate(names)}
+    places = np.array([numbers[name] for name in blocks], dtype=np.int64)
+    rows = _tested(totals.arms, places, totals.counts, sums)
     said, odd = _seen(problem, rows), _odd_one(rows)
     if not said:
         return Drift()
     if odd is not None:
-        said += f" {_odd_words(problem, table, *odd)}"
+        said += f" {_odd_words(problem, [*names], *odd)}"
     if not is_by_block:
         return Drift(f"{said} {_ADVICE}", may_harm=True)
     harmless = "This does no harm, because arms are compared within blocks."
@@ -104,14 +106,22 @@ _ADVICE = (
 )
 
 
-def _tested(table: BlockTotals) -> list[_Row]:
-    """Return a row for each arm with two or more blocks that are large enough."""
+def _tested(arms: IntArray, places: IntArray, counts: IntArray, sums: FloatArray) -> list[_Row]:
+    """Return a row for each arm with two or more blocks that are large enough; `places` are those blocks."""
+    n_blocks = int(places.max()) + 1
+    cells, of = np.unique(arms * n_blocks + places, return_inverse=True)
+    pulls, totals = np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells))
+    np.add.at(pulls, of, counts)
+    np.add.at(totals, of, sums)
+    firsts = np.flatnonzero(np.diff(cells // n_blocks, prepend=-1))
     found = []
-    for arm, (counts, hits) in enumerate(zip(table.counts.T, table.sums.T, strict=True)):
-        share = hits.sum() / max(counts.sum(), 1)
-        is_large = counts * min(share, 1 - share) >= _EXPECTED
-        if is_large.sum() > 1 and 0 < hits[is_large].sum() < counts[is_large].sum():
-            found.append(_Row(arm, np.flatnonzero(is_large), counts[is_large], hits[is_large]))
+    for first, end in itertools.pairwise([*firsts.tolist(), len(cells)]):
+        own, hits = pulls[first:end], totals[first:end]
+        share = hits.sum() / max(own.sum(), 1)
+        is_large = own * min(share, 1 - share) >= _EXPECTED
+        if is_large.sum() > 1 and 0 < hits[is_large].sum() < own[is_large].sum():
+            where = cells[first:end][is_large] % n_blocks
+            found.append(_Row(int(cells[first]) // n_blocks, where, own[is_large], hits[is_large]))
     return found
 
 
@@ -155,10 +165,10 @@ def _odd_one(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
     return (worst, place) if is_quiet else None
 
 
-def _odd_words(problem: Problem, table: BlockTotals, row: _Row, place: int) -> str:
+def _odd_words(problem: Problem, blocks: Sequence[str], row: _Row, place: int) -> str:
     """Return which arm is to blame, in which block, and that its numbers may be wrong."""
     name = problem.name(row.arm)
-    names = [table.names[one] or "the rows without a label" for one in row.places]
+    names = [blocks[one] or "the rows without a label" for one in row.places]
     means = [_mean(problem, share) for share in row.hits / row.counts]
     if row.freedom == 1:  # of two blocks it cannot be told which one is odd
         where = f"{means[0]:.3g} in {names[0]}, {means[1]:.3g} in {names[1]}"

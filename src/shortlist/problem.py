@@ -35,6 +35,9 @@ MOST_EPSILONS = 2.0**45
 MOST_PULLS = 2**53
 """Beyond this a pull count is no longer exact in double precision."""
 
+MOST_CELLS = 100_000_000
+"""The largest table of scores: a run keeps up to two numbers of eight bytes for each while it decides."""
+
 _PARTS = ("m", "epsilon", "delta", "n", "rewards", "names", "guarantee", "goal", "bounds", "costs")
 _ITEM_PARTS = ("items", "known", "target")  # only with shared items
 
@@ -689,6 +692,8 @@ def _known(problem: Problem, given: Any) -> Known | None:
 
 def _check_items(problem: Problem) -> None:
     """Refuse what does not go together with shared items."""
+    if problem.has_pool:
+        refuse_large_table(problem.n, problem.n_items, "items", "draw a random sample of the items")
     if problem.items is None:
         raise InvalidProblem("`known` and `target` are about `items`; give the items, or leave them out.")
     if problem.has_blocks and not problem.is_bounded and problem.knows_variances:
@@ -712,6 +717,17 @@ def _check_items(problem: Problem) -> None:
         raise InvalidProblem("blocks in lockstep are for Gaussian rewards; use Blocks(), or sl.Gaussian().")
     if problem.target == "population" and problem.epsilon == 0:
         raise InvalidProblem("`epsilon` may be 0 for a pool of items, but not for a population.")
+
+
+def refuse_large_table(n: int, n_columns: int, columns: str, remedy: str) -> None:
+    """Raise InvalidProblem if a table of scores, one row for each arm, is too large to be held."""
+    cells = n * n_columns
+    if cells > MOST_CELLS:
+        raise InvalidProblem(
+            f"{n:,} arms on {n_columns:,} {columns} would need about {16 * cells / 1e9:,.1f} GB of memory: "
+            f"the table has {cells:,} scores, and at most {MOST_CELLS:,} are possible. Compare fewer arms, "
+            f"or {remedy}: at most {max(1, MOST_CELLS // n):,} for so many arms."
+        )
 
 
 def _refuse_endless(problem: Problem) -> None:

@@ -1,6 +1,7 @@
 """The server can be left on: nobody gets in, or gets out of it, what they should not."""
 
 import ast
+import asyncio
 import hmac
 import json
 import logging
@@ -18,7 +19,7 @@ import shortlist as sl
 from shortlist import cli
 from shortlist.errors import InvalidProblem, StoreTrouble
 from shortlist.files.problem_file import question_of
-from shortlist.server import pages, tokens
+from shortlist.server import pages, strict_json, tokens
 from shortlist.server import routes_read as reading
 from shortlist.server.app import create_app
 from shortlist.server.errors import trouble
@@ -773,6 +774,26 @@ def test_json_is_read_as_it_is_meant() -> None:
         with pytest.raises(Unclear, match=said):
             parsed(text)
     assert parsed(b"[" * 30 + b"]" * 30)
+
+
+def test_a_large_request_is_parsed_beside_the_event_loop(
+    own: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = []
+
+    def noted(data: bytes) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            beside.append(len(data))
+        return parsed(data)
+
+    monkeypatch.setattr(strict_json, "parsed", noted)
+    for n in (1, 10_000):
+        answers = [{"ticket": "abcdef-r0-a0"}] * n
+        assert own.post("/runs/trial/tell", json={"worker": "w", "answers": answers}).status_code == 422
+    assert len(beside) == 1
+    assert beside[0] > 100_000
 
 
 # --- nothing is executed, and no file is read ---------------------------------------------------------

@@ -79,6 +79,9 @@ ONE_OF_EACH: dict[str, Event] = {
     "narrowed": Narrowed(1 / 3),
     "limited": Limited(1 / 3),
     "fed": Fed(arms(2, 0), arms(2**40, 1), np.array([0.1, -0.0]), None, ("mon", "mön"), "week 1", "ann"),
+    "fed, in two blocks": Fed(
+        arms(2, 0), arms(5, 1), np.array([0.1, 0.0]), None, ("mon", "tue"), blocks=("mon", "wörk")
+    ),
     "fed, without labels": Fed(arms(1), arms(5), np.array([1 / 3]), np.array([0.2])),
     "withdrawn": Withdrawn(3, 1, -0.0, "wrong 'scale'", "ann"),
     "ended": Ended(arms(1, 2, 5)),

@@ -13,7 +13,7 @@ from shortlist.arrays import FloatArray
 from shortlist.certificates.cut import PRIOR_ABOVE, PRIOR_BELOW, Prices
 from shortlist.certificates.cut import log_evidence as mixture
 from shortlist.strategies import race
-from shortlist.strategies.protocol import Moments
+from shortlist.strategies.protocol import Added, Moments
 from shortlist.strategies.race_aims import climbing
 from shortlist.strategies.race_course import BEYOND, FIRST, STEP, Course, Rungs, course, rungs
 from tests.oracles.race import log_evidence
@@ -292,7 +292,8 @@ def test_means_are_lowered_by_standard_errors_whatever_was_added(rewards: Any) -
         state = race.tell(state, Moments(rewards_of_arms, np.full(len(state.arms), 0.05)))
         assert isinstance(state, race.Open)
         check()
-    state = race.add(state, np.array([1, 2]), np.array([9, 9]), np.array([8.0, 1.0]), np.array([8.0, 1.0]))
+    sums = np.array([8.0, 1.0])
+    state = race.add(state, [Added(np.array([1, 2]), np.array([9, 9]), sums, sums, ("", ""))])
     check()
     state = race.narrow(state, 0.05)
     check()

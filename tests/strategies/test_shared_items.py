@@ -226,7 +226,7 @@ def test_arms_that_have_seen_fewer_items_are_compared_on_those() -> None:
     _, state = itertools.islice(states(problem, table, np.arange(20)), 2)
     assert isinstance(state, Open)
     seen = np.array([8, 4, 8])
-    scores = np.where(np.arange(20) < seen[:, None], state.scores, 0.0)
+    scores = np.where(np.arange(20) < seen[:, None], table, 0.0)
     few = replace(state, seen=seen, scores=scores, sums=scores.sum(axis=1))
     assert shared_items.estimates(few) == pytest.approx([0.25, 0.375, 0.0])  # two items were easy
     whole = replace(few, seen=np.array([20, 4, 8]), scores=np.where([[1], [0], [0]], table, scores))
@@ -727,3 +727,14 @@ def test_rows_are_exact_for_these_items_only(target: str, chosen: list[int]) -> 
     is_out = np.zeros(4, dtype=np.bool_)
     found, _ = shared_items._with_better_rows(complete, np.array([0, 3]), is_out)
     assert sorted(found.tolist()) == chosen
+
+
+def test_predictions_take_no_more_columns_than_incomplete_rows() -> None:
+    table = difficult(30, 400, 3)
+    problem, widths = question(table, 1, 0.01, 0.1), [0]
+    for state in states(problem, table, np.random.default_rng(3).permutation(400)):
+        if isinstance(state, Open) and state.controls is not None:
+            assert state.controls.shortfall.shape == state.controls.reach.shape
+            widths.append(state.controls.shortfall.shape[1])
+            assert widths[-1] <= max(int(state.seen[~state.is_full].max()), widths[-2])
+    assert 0 < widths[-1] < 400

@@ -614,4 +614,16 @@ FAULTS = (
         "        with self._guard.use():\n",
         "        if True:\n",
     ),
+    Fault(
+        "blocks: a block that was emptied in between keeps its place",
+        "strategies/block_race.py",
+        "        if not touched.isdisjoint(part.blocks):\n",
+        "        if False:\n",
+    ),
+    Fault(
+        "blocks: pairs of arms are compared in blocks that lack them, at the cost of time",
+        "certificates/block_totals.py",
+        "            used = np.flatnonzero(is_both.any(axis=0))\n",
+        "            used = np.arange(is_both.shape[1])\n",
+    ),
 )

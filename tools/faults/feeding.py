@@ -6,20 +6,20 @@ FAULTS = (
     Fault(
         "sheets: a row of no arm is skipped although it is not the sum of the others",
         "session/result_sheet.py",
-        "            return bool(hits[place] == hits[others].sum())\n",
-        "            return True\n",
+        "self.successes is not None and self.successes[place] == others[1]",
+        "self.successes is not None",
     ),
     Fault(
         "sheets: a misspelt arm with the numbers of the only other row is taken for a sum",
         "session/result_sheet.py",
-        "if len(others) < 2 or not",
-        "if not",
+        "        if len(rows) < 2:\n            return None\n        counts",
+        "        if not rows:\n            return None\n        counts",
     ),
     Fault(
         "sheets: a row of totals for a date is not skipped",
         "session/result_sheet.py",
-        "for others in (is_arm & (labels == labels[place]), is_arm)",
-        "for others in (is_arm,)",
+        "(self._is_sum(place, of_label.get(label)) or self._is_sum(place, of_all))",
+        "self._is_sum(place, of_all)",
     ),
     Fault(
         "data-entry errors: a careful request replaces earlier rows",
@@ -180,8 +180,8 @@ FAULTS = (
     Fault(
         "drift: blocks with hardly any successes are tested",
         "drift.py",
-        "counts * min(share, 1 - share) >= _EXPECTED",
-        "counts > 0",
+        "own * min(share, 1 - share) >= _EXPECTED",
+        "own > 0",
     ),
     Fault(
         "drift: the tests of single arms and of all together each have the whole probability",
@@ -222,8 +222,8 @@ FAULTS = (
     Fault(
         "feeding: small means are taken for good ones where they are not",
         "session/state.py",
-        "self._late.append((arms, counts, self.problem.merits(sums), powers, tuple(blocks)))",
-        "self._late.append((arms, counts, sums, powers, tuple(blocks)))",
+        "        merits = self.problem.merits(sums)\n",
+        "        merits = sums\n",
     ),
     Fault(
         "feeding: seeds depend on what was fed",
@@ -566,5 +566,53 @@ FAULTS = (
         "totals.py",
         "squares=squares).provided(*FED)",
         "squares=squares)",
+    ),
+    Fault(
+        "feeding: a run decides after every block of a request",
+        "session/state.py",
+        "            state = self.rules.anytime.add(state, added)\n",
+        "            for one in added:\n                state = self.rules.anytime.add(state, [one])\n",
+    ),
+    Fault(
+        "feeding: the blocks of a request with several of them are lost",
+        "session/feeding.py",
+        "        blocks=blocks if len(set(blocks)) > 1 else (),\n",
+        "        blocks=(),\n",
+    ),
+    Fault(
+        "feeding: the store is locked while rows are decided",
+        "session/session.py",
+        "events = self._log.append(decide, is_slow=True)",
+        "events = self._log.append(decide)",
+    ),
+    Fault(
+        "feeding: rows are not decided again if the log has changed meanwhile",
+        "session/log.py",
+        "return lambda history, now: events if self._last is last else decide(history, now)",
+        "return lambda *_: events",
+    ),
+    Fault(
+        "feeding: the keys of all rows are listed again for each row",
+        "session/feeding.py",
+        "    @cached_property\n    def keys(",
+        "    @property\n    def keys(",
+    ),
+    Fault(
+        "feeding: more blocks are accepted than can be held",
+        "session/feeding.py",
+        '        refuse_large_table(history.problem.n, n_blocks, "blocks", "add some blocks up")\n',
+        "        pass\n",
+    ),
+    Fault(
+        "sheets: all rows are added up again for each row of no arm",
+        "session/result_sheet.py",
+        "or self._is_sum(place, of_all))\n",
+        "or self._is_sum(place, self._sums_of([row for row, one in enumerate(numbers) if one >= 0])))\n",
+    ),
+    Fault(
+        "sheets: the items of a ticket are copied for each of its lines",
+        "session/sheet_format.py",
+        'items.setdefault(key, []).append(_cell(where, row, columns, "item", width))',
+        'items[key] = [*items.get(key, []), _cell(where, row, columns, "item", width)]',
     ),
 )

@@ -541,4 +541,22 @@ FAULTS = (
         ".get(metric) is False:",
         ".get(metric) is None:",
     ),
+    Fault(
+        "items: a table has columns for all items from the start",
+        "strategies/shared_items.py",
+        "np.zeros((n, 0 if problem.known is None else n_items))",
+        "np.zeros((n, n_items))",
+    ),
+    Fault(
+        "items: predictions take as much memory as the whole table",
+        "strategies/shared_items.py",
+        "    width = int(seen[seen < state.n_items].max())  # complete rows need no predictions\n",
+        "    width = state.n_items\n",
+    ),
+    Fault(
+        "items: a table that cannot be held is accepted",
+        "problem.py",
+        "    if cells > MOST_CELLS:\n",
+        "    if False:\n",
+    ),
 )

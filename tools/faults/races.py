@@ -710,20 +710,20 @@ FAULTS = (
     Fault(
         "block totals: a block without one of the arms counts for the pair",
         "certificates/block_totals.py",
-        "np.where(is_both[..., None], logs, 0.0)",
+        "np.where(self.is_both[..., None], logs, 0.0)",
         "logs",
     ),
     Fault(
         "block totals: the most lenient outsider decides how much is certified",
         "certificates/block_totals.py",
-        "high.reshape(-1, len(selected)).max(axis=0)",
-        "high.reshape(-1, len(selected)).min(axis=0)",
+        "smallest.reshape(-1, len(selected)).max(axis=0)",
+        "smallest.reshape(-1, len(selected)).min(axis=0)",
     ),
     Fault(
         "block totals: the lower end of a bisection is certified",
         "certificates/block_totals.py",
-        "        high[is_none] = np.inf\n",
-        "        high = low\n        high[is_none] = np.inf\n",
+        "        return np.where(is_none, np.inf, high)\n",
+        "        return np.where(is_none, np.inf, low)\n",
     ),
     Fault(
         "block totals: an arm is out if it is settled with one selected arm",

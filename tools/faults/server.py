@@ -505,4 +505,10 @@ FAULTS = (
         "partial(_passed_on, weakref.ref(self))",
         "self._count",
     ),
+    Fault(
+        "requests: all others wait while a large one is parsed",
+        "server/strict_json.py",
+        "return parsed(body) if len(body) < _LARGE else await asyncio.to_thread(parsed, body)",
+        "return parsed(body)",
+    ),
 )

@@ -12,6 +12,7 @@ are near it, and five references serve all rates ([TLG24] has the evidence for o
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -91,14 +92,17 @@ class BlockTotals:
 
     def lacking(self, problem: Problem, is_wanted: BoolArray) -> tuple[str, ...]:
         """Return which named blocks lack arms that are wanted, as a sentence for each."""
+        rows = np.flatnonzero(((self.counts == 0) & is_wanted).any(axis=1)).tolist()
+        lacking = [row for row in rows if not self.names[row].startswith(UNNAMED)]
         found = []
-        for name, row in zip(self.names, self.counts, strict=True):
-            arms = np.flatnonzero((row == 0) & is_wanted)
-            if len(arms) and not name.startswith(UNNAMED):
-                some = ", ".join(problem.name(int(arm)) for arm in arms[:_FEW]) + ", ..." * (len(arms) > _FEW)
-                found.append(f"Block {name} lacks {some}, and is not used to compare them with others.")
-        more = f"and {len(found) - _FEW:,} blocks more" if len(found) > _FEW else ""
-        return (*found[:_FEW], *filter(None, (more,)))
+        for row in lacking[:_FEW]:
+            arms = np.flatnonzero((self.counts[row] == 0) & is_wanted)
+            some = ", ".join(problem.name(int(arm)) for arm in arms[:_FEW]) + ", ..." * (len(arms) > _FEW)
+            found.append(
+                f"Block {self.names[row]} lacks {some}, and is not used to compare them with others."
+            )
+        more = f"and {len(lacking) - _FEW:,} blocks more" if len(lacking) > _FEW else ""
+        return (*found, *filter(None, (more,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,29 +133,30 @@ class BlockEvidence:
         self, blocks: BlockTotals, outsiders: IntArray, incumbents: IntArray, epsilons: FloatArray
     ) -> FloatArray:
         """Return the logarithms of the evidence of pairs, each of an outsider and an incumbent."""
-        at_once = max(1, _AT_ONCE // (len(self.tilts) * max(1, len(blocks.names))))
         found = np.empty(len(outsiders))
+        for part, terms in self._terms(blocks, outsiders, incumbents):
+            found[part] = terms.logs(epsilons[part])
+        return found
+
+    def _terms(
+        self, blocks: BlockTotals, outsiders: IntArray, incumbents: IntArray
+    ) -> Iterator[tuple[slice, "_Terms"]]:
+        """Yield some pairs at a time, and what their evidence has in common for all epsilons."""
+        at_once = max(1, _AT_ONCE // (len(self.tilts) * max(1, len(blocks.names))))
+        counts, sums = blocks.counts.T, blocks.sums.T
         for first in range(0, len(outsiders), at_once):
             part = slice(first, first + at_once)
-            found[part] = self._logs(blocks, outsiders[part], incumbents[part], epsilons[part])
-        return np.where(epsilons >= 1, np.inf, found)  # no mean is that far ahead
-
-    def _logs(self, blocks: BlockTotals, bs: IntArray, arms: IntArray, epsilons: FloatArray) -> FloatArray:
-        counts, sums = blocks.counts.T.astype(np.float64), blocks.sums.T
-        is_both = (counts[bs] > 0) & (counts[arms] > 0)  # others do not count for the pair
-        n_b, n_a = (np.where(is_both, counts[one], 1.0)[..., None] for one in (bs, arms))
-        s_b, s_a = (sums[one][..., None] for one in (bs, arms))
-        up, down = self._steps(n_a, n_b)
-        epsilon = np.minimum(epsilons, 1.0)[:, None, None]
-        worst = (n_a * up * (1 - epsilon * down) - n_b * down) / (up * down * (n_a + n_b))
-        worst = np.clip(worst, 0.0, 1 - epsilon)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = s_a * np.log1p(up) - n_a * np.log1p(worst * up)
-            logs += s_b * np.log1p(-down) - n_b * np.log1p(-(worst + epsilon) * down)
-        total = np.where(is_both[..., None], logs, 0.0).sum(axis=1)
-        top = total.max(axis=1)
-        found: FloatArray = top + np.log(np.exp(total - top[:, None]).mean(axis=1))
-        return found
+            bs, arms = outsiders[part], incumbents[part]
+            is_both = (counts[bs] > 0) & (counts[arms] > 0)  # others do not count for the pair
+            used = np.flatnonzero(is_both.any(axis=0))
+            is_both = is_both[:, used]
+            n_b, n_a = (
+                np.where(is_both, counts[np.ix_(one, used)].astype(np.float64), 1.0)[..., None]
+                for one in (bs, arms)
+            )
+            s_b, s_a = (sums[np.ix_(one, used)][..., None] for one in (bs, arms))
+            up, down = self._steps(n_a, n_b)
+            yield part, _Terms(is_both, n_a, n_b, up, down, s_a * np.log1p(up), s_b * np.log1p(-down))
 
     def _steps(self, n_a: FloatArray, n_b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return exp(h) - 1 for the tilts h of incumbents, and 1 - exp(-h) for those of outsiders.
@@ -176,20 +181,61 @@ class BlockEvidence:
     def smallest_epsilons(self, blocks: BlockTotals, selected: IntArray) -> FloatArray:
         """Return to within which epsilon each arm is settled with all outsiders; infinite if to none."""
         outsiders, incumbents = _pairs(blocks, selected)
-        low, high = np.zeros(len(outsiders)), np.full(len(outsiders), _NEARLY_ALL)
+        smallest = np.empty(len(outsiders))
+        for part, terms in self._terms(blocks, outsiders, incumbents):
+            smallest[part] = self._smallest(terms)
+        found: FloatArray = smallest.reshape(-1, len(selected)).max(axis=0)
+        return found
 
-        def is_settled(epsilons: FloatArray) -> BoolArray:
-            return self.logs(blocks, outsiders, incumbents, epsilons) >= self.needed
-
-        is_none = ~is_settled(high)
-        high[is_settled(low)] = 0.0
+    def _smallest(self, terms: "_Terms") -> FloatArray:
+        """Return to within which epsilon each pair is settled; infinite if to none."""
+        low, high = np.zeros(len(terms.is_both)), np.full(len(terms.is_both), _NEARLY_ALL)
+        is_none = terms.logs(high) < self.needed
+        high[terms.logs(low) >= self.needed] = 0.0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            is_middle = is_settled(middle)
+            is_middle = terms.logs(middle) >= self.needed
             low, high = np.where(is_middle, low, middle), np.where(is_middle, middle, high)
-        high[is_none] = np.inf
-        found: FloatArray = high.reshape(-1, len(selected)).max(axis=0)
-        return found
+        return np.where(is_none, np.inf, high)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """The evidence of some pairs, as far as it does not depend on epsilon: by pair, block and tilt.
+
+    Attributes
+    ----------
+    is_both
+        Which pairs are compared in which blocks.
+    n_a, n_b
+        The numbers of rewards of incumbents and of outsiders.
+    up, down
+        The steps, see `BlockEvidence._steps`.
+    gain_a, gain_b
+        The terms that depend on sums of rewards.
+    """
+
+    is_both: BoolArray
+    n_a: FloatArray
+    n_b: FloatArray
+    up: FloatArray
+    down: FloatArray
+    gain_a: FloatArray
+    gain_b: FloatArray
+
+    def logs(self, epsilons: FloatArray) -> FloatArray:
+        """Return the logarithms of the evidence for some epsilons, one for each pair."""
+        n_a, n_b, up, down = self.n_a, self.n_b, self.up, self.down
+        epsilon = np.minimum(epsilons, 1.0)[:, None, None]
+        worst = (n_a * up * (1 - epsilon * down) - n_b * down) / (up * down * (n_a + n_b))
+        worst = np.clip(worst, 0.0, 1 - epsilon)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = self.gain_a - n_a * np.log1p(worst * up)
+            logs += self.gain_b - n_b * np.log1p(-(worst + epsilon) * down)
+        total = np.where(self.is_both[..., None], logs, 0.0).sum(axis=1)
+        top = total.max(axis=1)
+        found = top + np.log(np.exp(total - top[:, None]).mean(axis=1))
+        return np.where(epsilons >= 1, np.inf, found)  # no mean is that far ahead
 
 
 @lru_cache(maxsize=32)

@@ -1,5 +1,6 @@
 """Strict parsing of JSON: no duplicate keys, no NaN, no lone surrogates or NUL, and no deep nesting."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
@@ -10,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+_LARGE = 100_000  # bytes; other requests do not wait until so many are parsed
 _DEEPEST = 32  # maximum nesting
 _SUSPECTS = ("\\ud", "\\u0000")  # how lone surrogates and NUL get into JSON
 
@@ -35,7 +37,8 @@ class _StrictRequest(Request):
     async def json(self) -> Any:
         """Return the parsed body; refuse JSON that parsers may read differently."""
         try:
-            return parsed(await self.body())
+            body = await self.body()
+            return parsed(body) if len(body) < _LARGE else await asyncio.to_thread(parsed, body)
         except Unclear as error:
             raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request cannot be parsed: {error}.") from None
 

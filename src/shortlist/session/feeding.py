@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.arrays import BoolArray
 from shortlist.checks import shortened
 from shortlist.errors import InvalidAnswers, InvalidProblem, MeasurementFailed, NotAsked
-from shortlist.problem import MOST_PULLS, Problem
+from shortlist.problem import MOST_PULLS, Problem, refuse_large_table
 from shortlist.session.label_dates import date_of
 from shortlist.session.result_sheet import read_results
 from shortlist.session.run_changes import checked_by_trial
@@ -50,7 +51,7 @@ class FedRows:
     worker: str = ""
     skipped: str = ""
 
-    @property
+    @cached_property
     def keys(self) -> list[tuple[str, int]]:
         """The label and the arm of each row."""
         return list(zip(self.labels, self.totals.arms.tolist(), strict=True))
@@ -190,32 +191,36 @@ def events_for_rows(history: RunState, rows: FedRows) -> list[Event]:
     keys = rows.keys
     if history.is_by_block:
         rows.refuse_parts(history)
+        n_blocks = len({row.block for row in history.fed.values()} | set(rows.blocks))
+        refuse_large_table(history.problem.n, n_blocks, "blocks", "add some blocks up")
     found = fed_rows(totals.counts, totals.means, totals.variances, rows.blocks)
     is_new = np.array(
         [_is_news(history.fed.get(key), row) for key, row in zip(keys, found, strict=True)], dtype=bool
     )
     if float(totals.counts[is_new].sum(dtype=np.float64)) + history.n_fed + history.n_pulls > MOST_PULLS:
         raise InvalidProblem("the run would have more than 2**53 rewards; no more can be counted exactly.")
-    events: list[Event] = []
-    for block in dict.fromkeys(rows.blocks):
-        places = np.flatnonzero(is_new & (np.array(rows.blocks) == block))
-        if len(places):
-            events.append(_event(rows, places, block))
-    return checked_by_trial(history, events)
+    return checked_by_trial(history, [_event(rows, is_new)] if is_new.any() else [])
 
 
-def _event(rows: FedRows, places: IntArray, block: str) -> Fed:
-    """Return the event for some rows of one block."""
+def _event(rows: FedRows, is_new: BoolArray) -> Fed:
+    """Return the event for the new rows, block after block."""
     totals = rows.totals
+    numbers = {block: number for number, block in enumerate(dict.fromkeys(rows.blocks))}
+    order = np.argsort([numbers[block] for block in rows.blocks], kind="stable")
+    places = order[is_new[order]]
     spreads = totals.variances[places]
+    labels, blocks = (
+        tuple(texts[place] for place in places.tolist()) for texts in (rows.labels, rows.blocks)
+    )
     return Fed(
         totals.arms[places],
         totals.counts[places],
         totals.means[places],
         None if np.isnan(spreads).all() else spreads,
-        tuple(rows.labels[place] for place in places.tolist()),
-        block,
+        labels,
+        "" if len(set(blocks)) > 1 else blocks[0],
         rows.worker,
+        blocks=blocks if len(set(blocks)) > 1 else (),
     )
 
 

@@ -96,11 +96,14 @@ class RunLog:
         """Start the log with this event, unless it exists."""
         self.append(lambda history, _: [] if history is not None else [began], must_exist=False)
 
-    def append(self, decide: "Choose | _Decide", *, must_exist: bool = True) -> Sequence[Event]:
+    def append(
+        self, decide: "Choose | _Decide", *, must_exist: bool = True, is_slow: bool = False
+    ) -> Sequence[Event]:
         """Append the events that `decide` returns for the current state, and return them.
 
         If `decide` raises, nothing is appended for it, and the error is raised here. After a StoreTrouble the
-        events may or may not be in the log; the next call uses the actual content of the log.
+        events may or may not be in the log; the next call uses the actual content of the log. If `is_slow`,
+        `decide` is called before the store is locked, and again only if the log has changed since.
         """
 
         def decided(history: RunState | None, now: float) -> Sequence[Event]:
@@ -108,6 +111,12 @@ class RunLog:
 
         if self._history is not None and self._history.problem.n >= _MANY_ARMS:
             self.catch_up()  # most of the work on many arms is then done before taking the lock of the store
+        if is_slow:
+            with self.lock:
+                self.catch_up()
+                pending = _PendingAppend(self._prepared(decided))
+                self._append_all([pending])
+            return pending.written()
         pending = _PendingAppend(decided)
         try:
             self._waiting.append(pending)
@@ -119,6 +128,11 @@ class RunLog:
                 self._waiting.remove(pending)
             raise
         return pending.written()
+
+    def _prepared(self, decide: "_Decide") -> "_Decide":
+        """Return a function that returns what `decide` does, which is called now unless the log changes."""
+        last, events = self._last, decide(self._history, self.now())
+        return lambda history, now: events if self._last is last else decide(history, now)
 
     def _append_all(self, group: "Sequence[_PendingAppend]") -> None:
         """Append the events of several callers in one transaction, and set the outcome for each."""

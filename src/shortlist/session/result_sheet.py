@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
 from shortlist.errors import InvalidAnswers
 from shortlist.session.sheet_format import comma_of, sheet_rows, sheet_text
 from shortlist.session.typed_numbers import sheet_count, sheet_number
@@ -111,16 +110,18 @@ class ResultSheet:
         Only a row is left out whose name is of no arm, and that has the sum of all rows of arms, or of those
         with its label. At least two of them are needed.
         """
-        numbers = np.array(self._numbers_among(names), dtype=np.int64)
-        labels = np.array(self.labels or self.blocks or [""] * len(self.arms))
-        is_arm = numbers >= 0
+        numbers = self._numbers_among(names)
+        labels = self.labels or self.blocks or ("",) * len(self.arms)
+        by_label: dict[str, list[int]] = {}
+        for place, (label, number) in enumerate(zip(labels, numbers, strict=True)):
+            if number >= 0:
+                by_label.setdefault(label, []).append(place)
+        of_label = {label: self._sums_of(places) for label, places in by_label.items()}
+        of_all = self._sums_of([place for place, number in enumerate(numbers) if number >= 0])
         sums = [
             place
-            for place in np.flatnonzero(~is_arm).tolist()
-            if any(
-                self._is_sum_of(place, np.flatnonzero(others))
-                for others in (is_arm & (labels == labels[place]), is_arm)
-            )
+            for place, (label, number) in enumerate(zip(labels, numbers, strict=True))
+            if number < 0 and (self._is_sum(place, of_label.get(label)) or self._is_sum(place, of_all))
         ]
         if not sums:
             return self, ""
@@ -130,18 +131,28 @@ class ResultSheet:
         else:
             some = named if len(named) <= _MOST_NAMED + 1 else [*named[:_MOST_NAMED], "..."]
             said = f"{len(sums)} rows are skipped, which are sums of others: {', '.join(some)}."
-        return self._taking([place for place in range(len(self.arms)) if place not in set(sums)]), said
+        is_left_out = set(sums)
+        return self._taking([place for place in range(len(self.arms)) if place not in is_left_out]), said
 
-    def _is_sum_of(self, place: int, others: IntArray) -> bool:
-        counts = np.array(self.counts)
-        if len(others) < 2 or not counts[place] or counts[place] != counts[others].sum():
-            return False
+    def _sums_of(self, rows: Sequence[int]) -> tuple[float, float, float] | None:
+        """Return the rewards of rows, their sum, and the range of the means; None for fewer than two."""
+        if len(rows) < 2:
+            return None
+        counts, values = (
+            np.array([column[row] for row in rows])
+            for column in (self.counts, self.successes or self.means or ())
+        )
         if self.successes is not None:
-            hits = np.array(self.successes)
-            return bool(hits[place] == hits[others].sum())
-        means = np.array(self.means)
-        mean = float((counts[others] * means[others]).sum() / counts[place])
-        return bool(abs(means[place] - mean) <= _NEAR * np.ptp(means[others]))
+            return counts.sum(), values.sum(), 0.0
+        return counts.sum(), (counts * values).sum(), float(np.ptp(values))
+
+    def _is_sum(self, place: int, others: tuple[float, float, float] | None) -> bool:
+        count = self.counts[place]
+        if others is None or not count or count != others[0]:
+            return False
+        if self.means is None or self.successes is not None:
+            return self.successes is not None and self.successes[place] == others[1]
+        return bool(abs(self.means[place] - others[1] / count) <= _NEAR * others[2])
 
     def _other_sum(self, place: int, numbers: Sequence[int]) -> str:
         """Return how a row of totals differs from its sum; empty if fewer than two rows add up."""

@@ -173,7 +173,7 @@ class Session:
         if problem.epsilon < self.problem.epsilon:
             before = problem.changed(epsilon=self.problem.epsilon)
             if not changes_of_question(self._history.began, before, strategy, seed, reissue):
-                self._log.append(lambda history, _: narrowing(history, problem.epsilon))
+                self._log.append(lambda history, _: narrowing(history, problem.epsilon), is_slow=True)
         self._refuse_changes(problem, strategy, seed, reissue)
 
     def _refuse_changes(self, problem: Problem, strategy: str, seed: int, reissue: bool | None) -> None:
@@ -598,14 +598,14 @@ class Session:
             known[:] = history.fed
             return events_for_rows(history, rows)
 
-        events = self._log.append(decide)
+        events = self._log.append(decide, is_slow=True)
         self._settle()
         return counted_rows(known, rows, events)
 
     def withdraw_rows(self, label: str, why: str, *, by: str = "") -> int:
         """Take all fed rows with a label back, on the record; return how many there were."""
         why, by = checked_text(why, "why"), by and checked_worker(by)
-        events = self._log.append(lambda history, _: rows_taken_back(history, label, why, by))
+        events = self._log.append(lambda history, _: rows_taken_back(history, label, why, by), is_slow=True)
         self._settle()
         return sum(len(event.arms) for event in events if isinstance(event, Fed))
 

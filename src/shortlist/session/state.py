@@ -3,6 +3,7 @@
 Events are applied one by one, wherever they come from; so a live run and a replayed run are the same.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 from copy import copy
@@ -44,7 +45,7 @@ from shortlist.store.events import (
     Withdrawn,
 )
 from shortlist.strategies import strategy_for
-from shortlist.strategies.protocol import Batch, Moments
+from shortlist.strategies.protocol import Added, Batch, Moments
 from shortlist.tickets import Tickets
 from shortlist.totals import Totals
 
@@ -299,9 +300,7 @@ class RunState:
         self.ahead: dict[tuple[int, int], FloatArray] = {}
         self.is_narrowed_late = False
         self._again_ahead: frozenset[tuple[int, int]] = frozenset()  # those that were tried more than once
-        self._late: list[
-            tuple[IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]]
-        ] = []  # fed, and counted with this round
+        self._late: list[Added] = []  # fed, and counted with this round
         self._fed_pulls = np.zeros(self.problem.n, dtype=np.int64)
         self._fed_sums = np.zeros(self.problem.n)
         self._pulls = np.zeros(self.problem.n, dtype=np.int64)
@@ -535,10 +534,13 @@ class RunState:
         """Add results that were not asked for, at once or, if this round has begun, together with it."""
         labels = fed.labels or ("",) * len(fed.arms)
         spreads = np.full(len(fed.arms), np.nan) if fed.variances is None else fed.variances
-        rows = fed_rows(fed.counts, fed.means, spreads, (fed.block,) * len(fed.arms))
+        rows = fed_rows(fed.counts, fed.means, spreads, fed.blocks or (fed.block,) * len(fed.arms))
         deltas: list[tuple[int, int, float, float]] = []
         blocks: list[str] = []
+        starts: list[int] = []  # of the rows of each block
         for arm, label, row in zip(fed.arms.tolist(), labels, rows, strict=True):
+            if not starts or row.block != blocks[-1]:
+                starts.append(len(deltas))
             count, mean = row.count, row.mean
             before = self.fed.get((label, arm)) if label else None
             if before is not None:
@@ -561,15 +563,19 @@ class RunState:
         self.suspended = self.waiting = None
         if self.problem.m == self.problem.n:
             return
-        self._late.append((arms, counts, self.problem.merits(sums), powers, tuple(blocks)))
+        merits = self.problem.merits(sums)
+        for start, end in itertools.pairwise([*starts, len(deltas)]):
+            part = slice(start, end)
+            added = Added(arms[part], counts[part], merits[part], powers[part], tuple(blocks[part]))
+            self._late.append(added)
         if not self.round.is_given_out:
             self._change_state(self._with_late(self.state))
 
     def _with_late(self, state: Any) -> Any:
         """Return the strategy's state with fed results that were not counted yet."""
-        for added in self._late:
-            state = self.rules.anytime.add(state, *added)  # type: ignore[union-attr]
-        self._late = []
+        added, self._late = self._late, []
+        if added and self.rules.anytime is not None:
+            state = self.rules.anytime.add(state, added)
         return state
 
     def _change_state(self, state: Any) -> None:

@@ -333,20 +333,25 @@ def untold(session: Session, data: bytes) -> int:
 
 def _leaving_open(session: Session, entries: Iterable[Entry]) -> list[Entry]:
     """Return entries of which those with fewer rewards than their tickets ask for have no answer yet."""
+    counts: dict[int, dict[int, int]] = {}  # by round and arm
     return [
-        replace(entry, rewards=None, items=(), unfinished=entry.where) if _lacks(session, entry) else entry
+        replace(entry, rewards=None, items=(), unfinished=entry.where)
+        if _lacks(session, entry, counts)
+        else entry
         for entry in entries
     ]
 
 
-def _lacks(session: Session, entry: Entry) -> bool:
-    """Return whether some rewards of a ticket are still to be filled in."""
+def _lacks(session: Session, entry: Entry, counts: dict[int, dict[int, int]]) -> bool:
+    """Return whether some rewards of a ticket are still to be filled in; note the rounds that are needed."""
     parts, rounds = _TICKET.fullmatch(entry.ticket.lower()), session.history.rounds
     if entry.rewards is None or not entry.may_be_filled_in or parts is None or parts[1] != session.code:
         return False
     number, arm = int(parts[2]), int(parts[3])
-    asked = rounds[number].tickets if number < len(rounds) else None
-    return asked is not None and len(entry.rewards) < int(asked.counts[asked.arms == arm].sum())
+    if number not in counts and number < len(rounds):
+        asked = rounds[number].tickets
+        counts[number] = dict(zip(asked.arms.tolist(), asked.counts.tolist(), strict=True))
+    return len(entry.rewards) < counts.get(number, {}).get(arm, 0)
 
 
 def run_with_code(store: Store, code: str) -> str | None:

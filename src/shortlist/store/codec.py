@@ -83,7 +83,7 @@ _LATER: dict[str, dict[str, Any]] = {
     "suspended": {"until": None},
     "answered": {"again": ()},
     "told": {"again": ()},
-    "fed": {"why": ""},
+    "fed": {"why": "", "blocks": ()},
 }
 """Fields that were added to events later, with their defaults; a default is not written."""
 
@@ -160,7 +160,7 @@ def _event(kind: str, body: bytes) -> Event:
         head[name], start = unpacked(body, start)
     for name in _LATER_ARRAYS.get(kind, ()) if start < len(body) else ():
         head[name], start = unpacked(body, start)
-    head |= {name: tuple(head[name]) for name in ("again", "labels") if name in head}
+    head |= {name: tuple(head[name]) for name in ("again", "labels", "blocks") if name in head}
     return event(**head)
 
 

@@ -201,7 +201,8 @@ class Fed:
 
     A row with a label replaces an earlier row of the same arm with the same label; one without rewards
     removes it, and `why` may say why. Unlabelled rows, whose labels are empty, always add to the others.
-    `block` names what the rows have in common, such as a day.
+    `block` names what the rows have in common, such as a day; or `blocks` has the block of each row, and rows
+    of one block follow each other. The run decides once, after all rows.
     """
 
     arms: IntArray
@@ -212,6 +213,7 @@ class Fed:
     block: str = ""
     worker: str = ""
     why: str = ""
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

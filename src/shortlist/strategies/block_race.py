@@ -6,11 +6,12 @@ measured elsewhere have blocks of their own. Arms are compared within blocks onl
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray, all_but
+from shortlist.arrays import IntArray, all_but
 from shortlist.certificates.block_totals import (
     UNNAMED,
     BlockTotals,
@@ -22,7 +23,7 @@ from shortlist.certificates.block_totals import (
 from shortlist.certificates.certificate import Certificate
 from shortlist.problem import Problem, countable
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+from shortlist.strategies.protocol import Added, Anytime, Batch, Done, Moments
 
 FIRST = 0.1  # pulls of an arm in the first block, times the square of epsilon as a share of the bounds
 GROWTH = 0.1  # the size of a block, relative to the pulls so far
@@ -86,19 +87,29 @@ def tell(state: Open, told: Moments) -> Open | Ended:
     return _decided(replace(state, blocks=blocks, n_rounds=state.n_rounds + 1))
 
 
-def add(
-    state: Open | Ended,
-    arms: IntArray,
-    counts: IntArray,
-    sums: FloatArray,
-    squares: FloatArray,  # noqa: ARG001
-    blocks: tuple[str, ...],
-) -> Open | Ended:
+def add(state: Open | Ended, parts: Sequence[Added]) -> Open | Ended:
     """Return the state after rewards that were not asked for, or were taken back."""
     before = state.last if isinstance(state, Ended) else state
-    merits = np.divide(sums, counts, out=np.zeros(len(sums)), where=counts != 0)
-    shares = before.problem.shares(merits) * counts
-    return _decided(replace(before, blocks=before.blocks.added(blocks, arms, counts, shares)))
+    blocks = before.blocks
+    for group in _apart(parts):
+        arms, counts, sums = (np.concatenate([part[column] for part in group]) for column in range(3))
+        merits = np.divide(sums, counts, out=np.zeros(len(sums)), where=counts != 0)
+        names = tuple(name for part in group for name in part.blocks)
+        blocks = blocks.added(names, arms, counts, before.problem.shares(merits) * counts)
+    return _decided(replace(before, blocks=blocks))
+
+
+def _apart(parts: Sequence[Added]) -> Iterator[list[Added]]:
+    """Yield groups of successive parts that have no block in common: their order does not matter."""
+    group: list[Added] = []
+    touched: set[str] = set()
+    for part in parts:
+        if not touched.isdisjoint(part.blocks):
+            yield group
+            group, touched = [], set()
+        group.append(part)
+        touched.update(part.blocks)
+    yield group
 
 
 def narrow(state: Open | Ended, epsilon: float) -> Open | Ended:

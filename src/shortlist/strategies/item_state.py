@@ -75,8 +75,8 @@ class Open:
     problem, hypothesis, thresholds
         The question, and what evidence must reach.
     scores
-        By arm and position in the order of items, as shares of the bounds; 0 where not seen. Of endless
-        blocks there are as many columns as were needed so far.
+        By arm and position in the order of items, as shares of the bounds; 0 where not seen. There are as
+        many columns as were needed so far.
     seen, sums
         For each arm: the length of its prefix, and the sum of its scores.
     serves_from

@@ -6,9 +6,9 @@ each arm's new rewards, in the same order, and their variances if known, and ret
 runs of the same problem, advanced together, each with the same outcome as if it were run alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -88,6 +88,28 @@ class Done:
     selected: IntArray
 
 
+class Added(NamedTuple):
+    """Rewards that were not asked for; all numbers are negative where earlier rewards are taken back.
+
+    Attributes
+    ----------
+    arms
+        The arms; an arm may occur repeatedly.
+    counts, sums
+        The numbers of their rewards, and their sums.
+    squares
+        For graded rewards within bounds, the sums of their squared shares.
+    blocks
+        The names of their blocks.
+    """
+
+    arms: IntArray
+    counts: IntArray
+    sums: FloatArray
+    squares: FloatArray
+    blocks: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Anytime(Generic[S]):
     """What a strategy can do at any moment, because its certificate holds at all moments.
@@ -97,10 +119,8 @@ class Anytime(Generic[S]):
     certificate
         ``certificate(state)`` returns what is certified so far.
     add
-        ``add(state, arms, counts, sums, squares, blocks)`` returns the state after rewards that were not
-        asked for: their numbers, their sums, for graded rewards within bounds the sums of their squared
-        shares, and the names of their blocks. All numbers are negative where earlier rewards are taken back.
-        An arm may occur repeatedly. `refuse_added` if the strategy can use none.
+        ``add(state, parts)`` returns the state after rewards that were not asked for. They are added part by
+        part, and the strategy decides once, in the end. `refuse_added` if it can use none.
     narrow
         ``narrow(state, epsilon)`` returns the state of a run that goes on with a smaller epsilon.
     by_block
@@ -113,7 +133,7 @@ class Anytime(Generic[S]):
     """
 
     certificate: Callable[[S], Certificate]
-    add: Callable[[S, IntArray, IntArray, FloatArray, FloatArray, tuple[str, ...]], S]
+    add: Callable[[S, Sequence[Added]], S]
     narrow: Callable[[S, float], S]
     by_block: bool = False
     within: Callable[[S, float], S] | None = None

@@ -37,6 +37,7 @@ Related files:
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,7 +47,7 @@ from shortlist.certificates.certificate import Certificate, certificate_of, guar
 from shortlist.certificates.settled_pairs import open_outsiders
 from shortlist.problem import Problem
 from shortlist.strategies import lanes
-from shortlist.strategies.protocol import Anytime, Batch, Done, Moments
+from shortlist.strategies.protocol import Added, Anytime, Batch, Done, Moments
 from shortlist.strategies.race_aims import Arms, aims, climbing
 from shortlist.strategies.race_course import Course, course
 
@@ -141,23 +142,19 @@ def tell(state: Open, told: Moments) -> Open | Done:
     return _decided(_pooled(state, told))
 
 
-def add(
-    state: Open | Ended,
-    arms: IntArray,
-    counts: IntArray,
-    sums: FloatArray,
-    squares: FloatArray,
-    blocks: tuple[str, ...] = (),  # noqa: ARG001
-) -> Open | Ended:
+def add(state: Open | Ended, parts: Sequence[Added]) -> Open | Ended:
     """Return the state after rewards that were not asked for, or were taken back; blocks do not matter."""
     before = state.last if isinstance(state, Ended) else state
-    pulls, totals, powers = before.pulls.copy(), before.means * before.pulls, before.squares * before.pulls
-    np.add.at(pulls, arms, counts)
-    np.add.at(totals, arms, sums)
-    np.add.at(powers, arms, squares)
-    means, squares = (
-        np.divide(values, pulls, out=np.zeros_like(values), where=pulls > 0) for values in (totals, powers)
-    )
+    pulls, means, squares = before.pulls.copy(), before.means, before.squares
+    for part in parts:
+        totals, powers = means * pulls, squares * pulls
+        np.add.at(pulls, part.arms, part.counts)
+        np.add.at(totals, part.arms, part.sums)
+        np.add.at(powers, part.arms, part.squares)
+        means, squares = (
+            np.divide(values, pulls, out=np.zeros_like(values), where=pulls > 0)
+            for values in (totals, powers)
+        )
     after = replace(
         before, n_pulls=int(pulls.sum()), pulls=pulls, means=means, squares=squares, caution=CAUTION
     )

@@ -64,7 +64,7 @@ _ROUNDING = 1e-9  # sums of scores differ by more than rounding
 def init(problem: Problem) -> Open | Ended:
     """Return the first state; complete rows that are known already are taken in the order of items."""
     n, n_items = problem.n, problem.n_items
-    scores, seen = np.zeros((n, 0 if problem.has_blocks else n_items)), np.zeros(n, dtype=np.int64)
+    scores, seen = np.zeros((n, 0 if problem.known is None else n_items)), np.zeros(n, dtype=np.int64)
     if problem.known is not None:
         scores[problem.known.arms] = _shares(problem, problem.merits(problem.known.scores))
         seen[problem.known.arms] = n_items
@@ -97,8 +97,7 @@ def tell(state: Open, told: Moments) -> Open | Ended:
         raise ValueError("shared items need the score of each item")
     shares = _shares(state.problem, told.scores)
     seen, ends = state.seen.copy(), np.cumsum(state.counts)
-    scores = np.zeros((len(seen), max(state.scores.shape[1], int((seen[state.arms] + state.counts).max()))))
-    scores[:, : state.scores.shape[1]] = state.scores
+    scores = _widened(state.scores, int((seen[state.arms] + state.counts).max()))
     for arm, count, end in zip(state.arms.tolist(), state.counts.tolist(), ends.tolist(), strict=True):
         scores[arm, seen[arm] : seen[arm] + count] = shares[end - count : end]
     seen[state.arms] += state.counts
@@ -108,6 +107,13 @@ def tell(state: Open, told: Moments) -> Open | Ended:
         sums[arm] = math.fsum(scores[arm])  # the same in any order: rounding must not tell what comes next
     controls = _extended_controls(state, scores, seen)
     return _decided(replace(state, scores=scores, seen=seen, sums=sums, controls=controls))
+
+
+def _widened(table: FloatArray, width: int) -> FloatArray:
+    """Return a copy of a table with this many columns, or more if it has them; new ones contain 0."""
+    found = np.zeros((len(table), max(width, table.shape[1])))
+    found[:, : table.shape[1]] = table
+    return found
 
 
 def _shares(problem: Problem, merits: FloatArray) -> FloatArray:
@@ -134,11 +140,9 @@ def _extended_controls(state: Open, scores: FloatArray, seen: IntArray) -> Contr
         len(panel_from) and len(moved) and (panel_from[0] < seen[moved]).any()
     ):
         return state.controls
-    if state.controls is None:
-        nothing = Controls.none(state.scores.shape)
-        shortfall, reach = nothing.shortfall, nothing.reach
-    else:
-        shortfall, reach = state.controls.shortfall.copy(), state.controls.reach.copy()
+    known = state.controls or Controls.none((len(seen), 0))
+    width = int(seen[seen < state.n_items].max())  # complete rows need no predictions
+    shortfall, reach = _widened(known.shortfall, width), _widened(known.reach, width)
     positions = marks(state.n_items).tolist()
     for start, end in itertools.pairwise(positions):  # whichever of them a batch has skipped
         panel = np.flatnonzero(state.is_full & (state.serves_from <= start))
