@@ -132,7 +132,7 @@ def test_certify_is_what_a_run_would_certify() -> None:
     whole = sl.certify(problem, scores=table)
     assert whole.selected == ("arm-2",)
     assert whole.is_answer
-    assert "without any left out" in str(whole)
+    assert "leaves none out" in str(whole)
     session = sl.Session(problem)
     (counts,) = {ticket.count for ticket in session.asked}
     session.tell(session.asked, [table[ticket.arm, :counts].tolist() for ticket in session.asked])

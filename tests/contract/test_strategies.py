@@ -125,6 +125,8 @@ def test_replay_of_the_log_is_the_live_run(name: str, case: str) -> None:
     live = sl.Session(problem, name, seed=3)
     sl.drive(live, sl.simulated_measure(problem, means_of(problem)))
     again = sl.Session.replay(problem, name, live.events, seed=3)
+    assert live.settings is not None
+    again.arrange(live.settings)
     assert same(live._state, again._state)
     assert live.result.to_dict() == again.result.to_dict()
 
