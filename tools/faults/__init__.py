@@ -1,6 +1,18 @@
 """The faults that `tools.mutants` plants: wrong constants and wrong decisions, one line each."""
 
-from tools.faults import blocks, bounds, feeding, inputs, items, races, runs, server, strategies, unknown
+from tools.faults import (
+    blocks,
+    bounds,
+    feeding,
+    foreign,
+    inputs,
+    items,
+    races,
+    runs,
+    server,
+    strategies,
+    unknown,
+)
 from tools.faults.fault import Fault
 
 FAULTS = (
@@ -14,6 +26,7 @@ FAULTS = (
     *feeding.FAULTS,
     *server.FAULTS,
     *inputs.FAULTS,
+    *foreign.FAULTS,
 )
 
 __all__ = ["FAULTS", "Fault"]

@@ -101,7 +101,7 @@ def _read(path: Path, id_key: Any) -> Any:
     elif path.suffix.lower() in {".jsonl", ".ndjson"}:
         rows = [
             _item(path, number, line)
-            for number, line in enumerate(text_of(path).splitlines(), 1)
+            for number, line in enumerate(text_of(path).split("\n"), 1)
             if line.strip()
         ]
     else:

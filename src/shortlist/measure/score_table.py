@@ -83,7 +83,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    return [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
 def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
