@@ -232,7 +232,9 @@ def _plain(given: Any) -> Any:
 
 
 def _checked_ids(given: Mapping[Any, Any]) -> tuple[str, ...]:
-    ids = tuple(str(key) for key in given)
+    ids = tuple(
+        checks.encodable(str(key), f"the id of item number {place}") for place, key in enumerate(given)
+    )
     if len(set(ids)) < len(ids):
         raise InvalidProblem("two `items` have the same id; give every item its own.")
     return ids

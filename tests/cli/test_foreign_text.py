@@ -3,9 +3,14 @@
 import csv
 import io
 import json
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import shortlist as sl
+from shortlist.files.problem_file import question_of
 from shortlist.measure.printed import rewards_in_lines
 from tests.cli.calling import QUESTION, Calls
 
@@ -69,3 +74,65 @@ def test_a_sheet_is_separated_as_its_whole_first_line_says(call: Calls, ended: s
 def test_a_program_ends_its_lines_with_line_feeds(sign: str) -> None:
     with pytest.raises(ValueError, match="it printed one line, but 2 rewards were requested"):
         rewards_in_lines(f"1{sign}2\r\n", 2)
+
+
+HALF = "x\ud83dy"
+"""A text with a lone surrogate, as a program that cuts an emoji in two writes it."""
+
+
+def test_halves_of_characters_are_refused_with_their_place(call: Calls) -> None:
+    call.write("trial.toml", ITEMS)
+    json_lines_in_ascii(call, "items.jsonl", [{"id": "a"}, {"id": HALF}])
+    done = call("begin", "trial.toml")
+    assert done.status == 2
+    assert r"the id of item number 1 is 'x\ud83dy', with a lone surrogate" in done.err
+    for key, place in (("arm", "the arm"), ("item", "the item")):
+        row = {"arm": "A", "item": "1", "score": 1}
+        json_lines_in_ascii(call, "scores.jsonl", [row, row | {"item": "2", key: HALF}])
+        done = call("certify", "scores.jsonl", "--scores", "--epsilon", "0.1")
+        assert done.status == 2
+        assert rf"scores.jsonl, line 2: {place} is 'x\ud83dy'" in done.err
+
+
+def test_halves_of_characters_in_results_of_a_tool_are_refused(call: Calls) -> None:
+    usual: dict[str, object] = {"doc_hash": "h", "filter": "none", "metrics": ["acc"], "acc": 1.0}
+    (call.folder / "xy").mkdir()
+    name = "xy/samples_task_2026-01-01T00-00-00.0.jsonl"
+    json_lines_in_ascii(call, name, [usual | {"doc_id": 0}])
+    beside = {"model_name": HALF}
+    call.write("xy/results_2026-01-01T00-00-00.0.json", json.dumps(beside))
+    done = call("certify", name, "--scores", "--epsilon", "0.1")
+    assert done.status == 2
+    assert r"the name of an arm is 'x\ud83dy', with a lone surrogate" in done.err
+
+
+def test_halves_of_characters_are_refused_in_python() -> None:
+    usual: dict[str, Any] = {"m": 1, "epsilon": 0.1, "delta": 0.1, "rewards": sl.Bernoulli()}
+    with pytest.raises(sl.InvalidProblem, match=r"`names\[1\]` is 'x\\ud83dy'"):
+        sl.Problem(**usual, names=["a", HALF])
+    with pytest.raises(sl.InvalidProblem, match="the id of item number 0 is"):
+        sl.Problem(**usual, n=2, items={HALF: 1, "b": 2})
+    with pytest.raises(sl.InvalidProblem, match=r"`item_ids\[1\]` is"):
+        question_of(
+            {"m": 1, "epsilon": 0.1, "delta": 0.1, "n": 2, "rewards": "bernoulli"} | two_ids("a", HALF)
+        )
+
+
+def two_ids(*ids: str) -> dict[str, Any]:
+    return {"n_items": 2, "item_ids": list(ids)}
+
+
+def test_the_reason_of_a_failure_can_be_recorded_and_sent_whatever_its_letters(tmp_path: Path) -> None:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> list[float]:
+        if arm == 1:
+            raise ValueError(HALF)
+        return rng.normal(3.0, 1.0, count).tolist()
+
+    problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0])
+    with sl.Session(problem, store=str(tmp_path / "runs.db")) as session:
+        sl.drive(session, measure, on_failure=0.0, retries=0)
+        assert {one.reason for one in session.scored} == {"ValueError: x?y."}
+
+
+def json_lines_in_ascii(call: Calls, name: str, rows: list[dict[str, object]]) -> None:
+    call.write(name, "".join(f"{json.dumps(row)}\n" for row in rows))

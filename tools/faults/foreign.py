@@ -27,4 +27,34 @@ FAULTS = (
         'for line in io.StringIO(text, newline="") if',
         "for line in text.splitlines() if",
     ),
+    Fault(
+        "items: ids may have lone surrogates",
+        "items.py",
+        'checks.encodable(str(key), f"the id of item number {place}")',
+        "str(key)",
+    ),
+    Fault(
+        "questions without files: ids of items may have lone surrogates",
+        "files/items_section.py",
+        'encodable(one, f"`item_ids[{place}]`")',
+        "str(place)",
+    ),
+    Fault(
+        "score tables: items may have lone surrogates",
+        "measure/score_table.py",
+        'encodable(str(item), f"{where}: the item")',
+        "str(item)",
+    ),
+    Fault(
+        "results of tools: arms may have lone surrogates",
+        "measure/result_files/reading.py",
+        'encodable(cell.arm, f"{cell.path}: the name of an arm")',
+        "str(cell.arm)",
+    ),
+    Fault(
+        "scored failures: reasons may have lone surrogates",
+        "execution/failure_messages.py",
+        'return str(error).encode("utf-8", "replace").decode()',
+        "return str(error)",
+    ),
 )

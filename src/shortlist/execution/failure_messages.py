@@ -28,7 +28,7 @@ def gave_up(what: str, cause: BaseException, times: int, others: int) -> Measure
     advice = f"Fix the measurement and resume; {_KEPT}"
     why = f": {words_of(cause)} {advice}"
     if isinstance(cause, FinalFailure):  # its message says what to do
-        why = f": {cause}"
+        why = f": {_text(cause)}"
     error = MeasurementFailed(f"measuring {what}{beside} {said}{why}")
     error.__cause__ = cause
     return error
@@ -37,7 +37,7 @@ def gave_up(what: str, cause: BaseException, times: int, others: int) -> Measure
 def put_off_words(what: str, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
     """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
     if not wait.is_failure:
-        return f"Measuring {what} will be retried in {wait.seconds:.3g} s: {cause}"
+        return f"Measuring {what} will be retried in {wait.seconds:.3g} s: {_text(cause)}"
     n, most = times
     return (
         f"Measuring {what} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
@@ -78,5 +78,10 @@ def named(ticket: Ticket, call_plan: CallPlan) -> str:
 
 def words_of(error: BaseException) -> str:
     """Return an error as a sentence, with its type."""
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    said = f"{type(error).__name__}: {_text(error)}".rstrip(": ")
     return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error, which is recorded and sent: lone surrogates are question marks."""
+    return str(error).encode("utf-8", "replace").decode()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shortlist.checks import listed, shortened
+from shortlist.checks import encodable, listed, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.files.measure_section import check_keys
 from shortlist.items import Blocks, Items
@@ -31,6 +31,8 @@ def items_of(asked: dict[str, Any]) -> dict[str, Any]:
     ids = listed(asked["item_ids"])
     if len(ids) != number.n or not all(isinstance(one, str) for one in ids) or len(set(ids)) < len(ids):
         raise InvalidProblem(f"`item_ids` must be {number.n:,} different texts, one for each item.")
+    for place, one in enumerate(ids):
+        encodable(one, f"`item_ids[{place}]`")
     return found | {"items": Items(number.n, ids, None, str(asked.get("item_digest", "")))}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import shortened
+from shortlist.checks import encodable, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import bytes_of, listed
 from shortlist.measure.table_file import npy_numbers
@@ -94,7 +94,9 @@ def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
         raise InvalidProblem(
             f'{path}, line {number}: it must be like {{"arm": "A", "item": "17", "score": 1}}.'
         ) from None
-    return str(arm), str(item), _number(score, f"{path}, line {number}")
+    where = f"{path}, line {number}"
+    arm, item = encodable(str(arm), f"{where}: the arm"), encodable(str(item), f"{where}: the item")
+    return arm, item, _number(score, where)
 
 
 def _of_csv(text: str, path: Path) -> ScoreTable:
