@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import shortlist as sl
+from shortlist.arrays import FloatArray
 from shortlist.files.problem_file import question_of
 from shortlist.measure.printed import rewards_in_lines
 from tests.cli.calling import QUESTION, Calls
@@ -123,10 +125,10 @@ def two_ids(*ids: str) -> dict[str, Any]:
 
 
 def test_the_reason_of_a_failure_can_be_recorded_and_sent_whatever_its_letters(tmp_path: Path) -> None:
-    def measure(arm: int, count: int, rng: np.random.Generator) -> list[float]:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
         if arm == 1:
             raise ValueError(HALF)
-        return rng.normal(3.0, 1.0, count).tolist()
+        return rng.normal(3.0, 1.0, count)
 
     problem = sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0])
     with sl.Session(problem, store=str(tmp_path / "runs.db")) as session:
@@ -136,3 +138,59 @@ def test_the_reason_of_a_failure_can_be_recorded_and_sent_whatever_its_letters(t
 
 def json_lines_in_ascii(call: Calls, name: str, rows: list[dict[str, object]]) -> None:
     call.write(name, "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+CONTROLS = "\x07\x1b[2J\x7f\x9b"
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{TURNING}]")
+
+
+def test_no_name_and_no_id_controls_the_terminal_or_begins_a_line(call: Calls) -> None:
+    """A run whose arms and items have hostile names, and whose program prints more of them."""
+    hostile = f"n{CONTROLS}{TURNING}\nError: all is lost"
+    json_lines(call, "items.jsonl", [{"id": f"{number}{hostile}"} for number in range(4)])
+    names = json.dumps([f"{name}{hostile}" for name in "AB"]).replace("\x7f", r"\u007f")
+    program = json.dumps(["sh", "-c", r"printf '\033[2J\n\342\200\256' >&2; exit 3"])
+    call.write(
+        "trial.toml",
+        f"{ITEMS.replace(json.dumps(['A', 'B']), names)}\n[measure]\nkind = 'command'\nretries = 0\n"
+        f"command = {program}\n",
+    )
+    done = [call("run", "trial.toml", "--name", "measured"), call("doctor", "trial.toml")]
+    assert [one.status for one in done] == [4, 4]
+    assert call("begin", "trial.toml").status == 0
+    sheet = call("ask", "trial", "--csv").out
+    rows = list(csv.DictReader(io.StringIO(sheet, newline="")))
+    assert {row["item"] for row in rows} <= {f"{number}{hostile}" for number in range(4)}, (
+        "data are unchanged"
+    )
+    said = [*done, call("ask", "trial"), call("status", "measured")]
+    said.append(call.tell([row | {"reward": 0.5} for row in rows]))
+    said.append(call.tell([row | {"item": "other", "reward": 1} for row in rows]))
+    said.append(call.tell([row | {"reward": int(row["arm"] == "0")} for row in rows]))
+    said += [call(*words) for words in (["status", "trial"], ["report", "trial"], ["list"])]
+    for one in said:
+        assert SIGNS.findall(one.out + one.err) == []
+    for one in (done[0], *said[2:4], *said[6:]):
+        assert "\nError: all is lost" not in one.out
+    assert "Selected 1 of 2 arms: An??[2J???" in said[6].out
+    call("report", "trial", "-o", "trial.html")
+    html = (call.folder / "trial.html").read_text(encoding="utf-8")
+    assert "all is lost" in html
+    assert SIGNS.findall(html) == []
+
+
+def test_warnings_while_measuring_do_not_control_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    attempts: list[int] = []
+
+    def measure(arm: int, count: int, rng: np.random.Generator) -> FloatArray:
+        attempts.append(arm)
+        if len(attempts) == 1:
+            raise sl.RetryLater(0.01, f"busy{CONTROLS}{TURNING}")
+        return rng.normal(arm, 1.0, count)
+
+    names = [f"{name}{CONTROLS}{TURNING}" for name in "AB"]
+    sl.select(measure, sl.Problem(m=1, epsilon=1.0, delta=0.1, variances=[1.0, 1.0], names=names))
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "will be retried in 0.01 s: busy??[2J" in said
+    assert SIGNS.findall(said) == []

@@ -57,4 +57,34 @@ FAULTS = (
         'return str(error).encode("utf-8", "replace").decode()',
         "return str(error)",
     ),
+    Fault(
+        "terminals: marks of direction are printed",
+        "escaping.py",
+        '_TURNING = "\\u061c\\u200e\\u200f',
+        '_TURNING = "',
+    ),
+    Fault(
+        "terminals: a warning while measuring has control characters",
+        "execution/scheduler.py",
+        "_LOG.warning(printable(words))",
+        "_LOG.warning(words)",
+    ),
+    Fault(
+        "reports: names turn the direction of text around",
+        "report/text_format.py",
+        "if is_none or is_turning(letter) else",
+        "if is_none else",
+    ),
+    Fault(
+        "messages: the id of an item begins a line",
+        "measure/shared_items.py",
+        "[on_one_line(one)[:_LONGEST_ID]",
+        "[one[:_LONGEST_ID]",
+    ),
+    Fault(
+        "results: the name of an arm begins a line",
+        "result.py",
+        "map(on_one_line, self.selected[:10])",
+        "self.selected[:10]",
+    ),
 )

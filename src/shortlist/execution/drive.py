@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
 from shortlist.errors import InvalidProblem, ShortlistError
+from shortlist.escaping import printable
 from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
 from shortlist.execution.dask_clients import ClusterLike
 from shortlist.execution.interrupts import noting_interrupts
@@ -362,7 +363,7 @@ def _has_warned(session: DrivenSession) -> bool:
         return False
     if not anytime.may_be_void or not (found := session.certified).notes:
         return False
-    _LOG.warning(" ".join([found.why_nothing] * found.is_void + [*found.notes]))
+    _LOG.warning(printable(" ".join([found.why_nothing] * found.is_void + [*found.notes])))
     return True
 
 

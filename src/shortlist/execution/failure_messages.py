@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
+from shortlist.escaping import on_one_line
 from shortlist.execution.retries import Wait
 from shortlist.measure import Call
 from shortlist.measure.shared_items import items_words
@@ -67,13 +68,13 @@ def call_words(call_plan: CallPlan, call: int) -> str:
 
 def named(ticket: Ticket, call_plan: CallPlan) -> str:
     """Return the name of an arm with its number and round, and the pulls or items that are measured."""
-    items = call_plan.tickets.problem.items
+    items, name = call_plan.tickets.problem.items, on_one_line(ticket.name)
     if items is not None:
         call = Call(call_plan.seed, ticket.arm, ticket.count, ticket.first_pull)
-        return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
+        return f"{name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
     last = ticket.first_pull + ticket.count - 1
     pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
-    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
+    return f"{name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
 
 
 def words_of(error: BaseException) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, WrongOutput
+from shortlist.escaping import on_one_line
 from shortlist.items import Blocks
 from shortlist.measure.function import Summary
 from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
@@ -211,7 +212,8 @@ class CommandSource:
         return process.returncode, out, err
 
     def _failed(self, call: Call, argv: list[str], what: str, err: bytes) -> MeasurementFailed:
-        name, pulls = self.problem.name(call.arm), f"({call.count} pull{'s' if call.count > 1 else ''})"
+        name = on_one_line(self.problem.name(call.arm))
+        pulls = f"({call.count} pull{'s' if call.count > 1 else ''})"
         on = pulls if self.problem.items is None else f"on {items_words(self.problem.items, call)}"
         said = f"measuring {name} {on} failed: {what}. "
         said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
