@@ -245,7 +245,7 @@ def _digest(values: Sequence[Any]) -> str:
     for place, value in enumerate(values):
         try:
             text = json.dumps(value, sort_keys=True, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidProblem(
                 f"item number {place} cannot be written as JSON ({error}). Use plain values, such as text, "
                 f"numbers, lists and dictionaries, or ids by which your function finds the items."

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,58 @@ def test_warnings_while_measuring_do_not_control_the_terminal(caplog: pytest.Log
     (said,) = [record.getMessage() for record in caplog.records]
     assert "will be retried in 0.01 s: busy??[2J" in said
     assert SIGNS.findall(said) == []
+
+
+TOWER = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize("line", [TOWER, f'{{"id": "1", "question": {TOWER}}}'])
+def test_towers_of_brackets_in_items_are_refused_with_their_line(call: Calls, line: str) -> None:
+    call.write("trial.toml", ITEMS)
+    call.write("items.jsonl", f'{{"id": "0"}}\n{line}\n')
+    done = call("begin", "trial.toml")
+    assert (done.status, done.out) == (2, "")
+    assert "items.jsonl, line 2: its brackets are too deep" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("scores.jsonl", ["--scores"]),
+        ("promptfoo.json", ["--scores"]),
+        ("samples_task_2026-01-01T00-00-00.0.jsonl", ["--scores"]),
+    ],
+)
+def test_towers_of_brackets_in_results_are_refused(call: Calls, name: str, options: list[str]) -> None:
+    call.write(name, f'{{"evalId": {TOWER}}}\n')
+    done = call("certify", name, "--epsilon", "0.1", *options)
+    assert (done.status, done.out) == (2, "")
+    assert name in done.err
+    assert len(done.err) < 1000
+
+
+def test_towers_of_brackets_in_python_are_refused() -> None:
+    tower: list[Any] = []
+    for _ in range(100_000):
+        tower = [tower]
+    usual: dict[str, Any] = {"m": 1, "epsilon": 0.1, "delta": 0.1, "n": 2, "rewards": sl.Bernoulli()}
+    with pytest.raises(sl.InvalidProblem, match="item number 1 cannot be written as JSON"):
+        sl.Problem(**usual, items=["a", tower])
+    with pytest.raises(sl.InvalidProblem, match="`about` must be plain data"):
+        sl.drive(sl.Session(sl.Problem(**usual)), lambda *_: 0.0, about={"tower": tower})
+
+
+def test_towers_of_brackets_in_answers_are_refused(trial: Calls) -> None:
+    trial.write("answers.json", TOWER)
+    done = trial("tell", "trial", "answers.json")
+    assert (done.status, done.out) == (2, "")
+    assert "it is not valid JSON" in done.err
+
+
+def test_a_repeated_id_among_many_is_found_at_once(call: Calls) -> None:
+    n = 40_000
+    call.write("trial.toml", ITEMS)
+    json_lines(call, "items.jsonl", [{"id": str(min(number, n - 2))} for number in range(n)])
+    start = time.perf_counter()
+    assert "two items have the id '39998'" in call("begin", "trial.toml").err
+    assert time.perf_counter() - start < 5, "comparing each with all others takes a minute"

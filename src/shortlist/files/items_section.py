@@ -1,6 +1,7 @@
 """The `[items]` section of a problem file: the items that all arms share, and scores that are known."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,11 @@ def _read(path: Path, id_key: Any) -> Any:
     ids = [str(row[id_key]) if isinstance(row, dict) and id_key in row else None for row in rows]
     if None in ids:
         raise InvalidProblem(f"{path}: item number {ids.index(None)} has no `{id_key}`.")
-    if len(set(ids)) < len(ids):
-        twice = next(one for one in ids if ids.count(one) > 1)
+    found = dict(zip(ids, rows, strict=True))
+    if len(found) < len(ids):
+        twice = Counter(ids).most_common(1)[0][0]
         raise InvalidProblem(f"{path}: two items have the id {shortened(twice)}.")
-    return dict(zip(ids, rows, strict=True))
+    return found
 
 
 def _item(path: Path, number: int, line: str) -> Any:
@@ -124,3 +126,5 @@ def _item(path: Path, number: int, line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise InvalidProblem(f"{path}, line {number} is not JSON: {error}.") from None
+    except RecursionError:
+        raise InvalidProblem(f"{path}, line {number}: its brackets are too deep.") from None

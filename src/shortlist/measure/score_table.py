@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from shortlist.measure.csv_columns import bytes_of, listed
 from shortlist.measure.table_file import npy_numbers
 
 LONG = ("arm", "item", "score")
+MOST_UNPACKED = 1 << 30
+"""Bytes of a table that is compressed; a small file may unpack to a thousand times its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +79,19 @@ def read_table(path: Path) -> ScoreTable:
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
+    """Return the content of a compressed file. Its size is found first, without keeping the content."""
+    size = 0
     try:
+        with gzip.open(io.BytesIO(data)) as file:
+            while size <= MOST_UNPACKED and (part := file.read(1 << 20)):
+                size += len(part)
+        if size > MOST_UNPACKED:
+            raise InvalidProblem(
+                f"{path} cannot be read: unpacked, it is larger than {MOST_UNPACKED >> 20:,} MiB, which is "
+                f"the maximum. Unpack it first, if that is right."
+            )
         return gzip.decompress(data)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         raise InvalidProblem(f"{path} cannot be unpacked: it is damaged, or not a gzip file.") from None
 
 

@@ -220,7 +220,7 @@ def _with_rewards(
     """Return one entry per ticket, with the rewards of all its lines."""
     places: dict[str, str] = {}
     rewards: dict[str, list[float]] = {}
-    items: dict[str, tuple[str, ...]] = {}
+    items: dict[str, list[str]] = {}
     blank: dict[str, str] = {}  # for tickets with a line without a reward: the place of that line
     labels: dict[str, dict[tuple[str, str], str]] = {}
     for where, row in rows:
@@ -232,7 +232,7 @@ def _with_rewards(
         if cell:
             rewards.setdefault(key, []).append(sheet_number(where, "reward", cell, comma))
             if "item" in columns:
-                items[key] = (*items.get(key, ()), _cell(where, row, columns, "item", width))
+                items.setdefault(key, []).append(_cell(where, row, columns, "item", width))
         else:
             blank.setdefault(key, where)
     unfinished = {key: blank[key] for key in blank.keys() & rewards.keys()}
@@ -244,7 +244,7 @@ def _with_rewards(
             key,
             rewards.get(key),
             labels=labels.get(key, {}),
-            items=items.get(key, ()),
+            items=tuple(items.get(key, ())),
             may_be_filled_in=True,
         )
         for key, where in places.items()
