@@ -505,4 +505,16 @@ FAULTS = (
         "partial(_passed_on, weakref.ref(self))",
         "self._count",
     ),
+    Fault(
+        "watching: a stream goes on after the logout",
+        "server/watching.py",
+        "while not closing.is_set() and may_watch():",
+        "while not closing.is_set():",
+    ),
+    Fault(
+        "watching: streams end for clients that send a token",
+        "server/authorization.py",
+        "is_by_cookie = self.settings.tokens is not None and bearer_of(headers) is None",
+        "is_by_cookie = self.settings.tokens is not None",
+    ),
 )
