@@ -1100,4 +1100,10 @@ FAULTS = (
         "        store.due = math.inf\n",
         "        pass\n",
     ),
+    Fault(
+        "shared items: means depend on how a budget divides rounds",
+        "session/state.py",
+        "np.add.accumulate(np.append(sums[arm], self.scores[place]))[-1]",
+        "sums[arm] + self.scores[place].sum()",
+    ),
 )
