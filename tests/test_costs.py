@@ -168,3 +168,54 @@ def test_plans_count_cost() -> None:
     race = found["race"]
     for seed in range(5):
         assert sl.select(measure, problem, "race", seed=seed).cost <= (race.worst_case_cost or 0)
+
+
+PRICES = np.array([0.1, 0.3, 0.7, 1.1, 2.3, 0.01, 3.3])  # none of them is exact in binary
+KINDS: dict[str, dict[str, Any]] = {
+    "race": {"variances": [0.5, 1.0, 2.0, 1.0, 0.7]},
+    "level-race": {"variances": [0.5, 1.0, 2.0, 1.0, 0.7]},
+    "t-cut-race": {"n": 5, "rewards": sl.Gaussian()},
+    "paired-race": {"n": 5, "rewards": sl.Gaussian(), "items": sl.Blocks()},
+    "shared-items": {"n": 5, "rewards": sl.Bounded(-0.3, 1.1), "items": list(range(200))},
+}
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_budgets_and_resumed_runs_change_no_bit(number: int, tmp_path: Path) -> None:
+    """On shared items, a budget may divide a round: then means are those of the scores, in their order."""
+    rng, strategy = np.random.default_rng(number), [*KINDS][number % len(KINDS)]
+    epsilon = 0.05 if strategy == "shared-items" else 0.5
+    costs = rng.choice(PRICES, 5)
+    problem = sl.Problem(m=2, epsilon=epsilon, delta=0.1, costs=costs, **KINDS[strategy])
+    means = rng.random(5)
+    table = rng.random((5, 200)) ** (0.5 + means[:, None])
+
+    def rewards(arm: int, count: int, rng: np.random.Generator) -> Any:
+        return rng.normal(means[arm], 1.0, count)
+
+    def scores(arm: int, items: list[int]) -> Any:
+        if problem.has_pool:
+            return table[arm, items]
+        return [np.random.default_rng([seed, arm]).normal(means[arm]) for seed in items]
+
+    def run(name: str, budget: float | None = None) -> sl.Result:
+        how: dict[str, Any] = {"pulls_per_call": [None, 1, 7][number % 3], "turns": [None, 3][number % 2]}
+        where: dict[str, Any] = {"store": tmp_path / "runs.db", "name": name, "budget": budget}
+        found: Any = rewards if problem.items is None else scores
+        return sl.select(found, problem, strategy, seed=number, **where, **how)
+
+    whole = run("whole")
+    stops = [run("parts", float(share * whole.cost)).stop for share in sorted(rng.uniform(0.05, 0.95, 4))]
+    parts = run("parts")
+    assert stops.count(sl.Stop.BUDGET) >= 2
+    if not problem.has_pool:
+        assert parts.to_dict() == whole.to_dict()
+        return
+    assert problem.items is not None
+    order = problem.items.order(number)
+    for result in (whole, parts):
+        folded = [
+            np.cumsum(row[order[:n]])[-1] / n
+            for row, n in zip(table, result.arms.pulls.tolist(), strict=True)
+        ]
+        assert result.arms.means.tolist() == folded

@@ -269,7 +269,7 @@ def names(given: Sequence[str], n: int) -> tuple[str, ...]:
         raise InvalidProblem(f"there are {len(found)} `names` but {n} `variances`; give one name per arm.")
     first_seen: dict[str, int] = {}
     for place, name in enumerate(found):
-        if not isinstance(name, str) or not name.strip() or not _is_text(name):
+        if not isinstance(name, str) or not name.strip() or not is_text(name):
             raise InvalidProblem(
                 f"`names[{place}]` is {shortened(name)}; every name must be a non-empty string of text."
             )
@@ -282,10 +282,20 @@ def names(given: Sequence[str], n: int) -> tuple[str, ...]:
     return tuple(str(name) for name in found)
 
 
-def _is_text(name: str) -> bool:
-    """Whether the name can be encoded as UTF-8; a lone surrogate cannot."""
+def encodable(given: str, where: str) -> str:
+    """Return a text, if it can be encoded as UTF-8; `where` says what it is, for the message."""
+    if not is_text(given):
+        raise InvalidProblem(
+            f"{where} is {shortened(given)}, with a lone surrogate, which is half of a character. Write the "
+            f"whole character."
+        )
+    return given
+
+
+def is_text(given: str) -> bool:
+    """Whether a string can be encoded as UTF-8; a lone surrogate cannot."""
     try:
-        name.encode()
+        given.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -3,7 +3,9 @@
 import re
 import unicodedata
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_TURNING}]")
+_TURNS = re.compile(f"[{_TURNING}]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LOST = "\ufffd"  # replaces a character that could not be decoded
 _LONGEST = 500  # letters of a text that is normalised: Python takes quadratic time for many combining marks
@@ -18,6 +20,22 @@ def printable(text: str) -> str:
     'a?[2Jb'
     """
     return _CONTROL.sub("?", text)
+
+
+def on_one_line(text: str) -> str:
+    r"""Return a name or an id as `printable` does, with its line feeds and tabs as question marks, too.
+
+    Examples
+    --------
+    >>> on_one_line("a\nError: b")
+    'a?Error: b'
+    """
+    return printable(text).replace("\n", "?").replace("\t", "?")
+
+
+def is_turning(letter: str) -> bool:
+    """Return whether a character changes the direction of the text around it."""
+    return _TURNS.fullmatch(letter) is not None
 
 
 def cell_of(text: str) -> str:

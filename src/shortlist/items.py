@@ -232,7 +232,9 @@ def _plain(given: Any) -> Any:
 
 
 def _checked_ids(given: Mapping[Any, Any]) -> tuple[str, ...]:
-    ids = tuple(str(key) for key in given)
+    ids = tuple(
+        checks.encodable(str(key), f"the id of item number {place}") for place, key in enumerate(given)
+    )
     if len(set(ids)) < len(ids):
         raise InvalidProblem("two `items` have the same id; give every item its own.")
     return ids
@@ -243,7 +245,7 @@ def _digest(values: Sequence[Any]) -> str:
     for place, value in enumerate(values):
         try:
             text = json.dumps(value, sort_keys=True, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidProblem(
                 f"item number {place} cannot be written as JSON ({error}). Use plain values, such as text, "
                 f"numbers, lists and dictionaries, or ids by which your function finds the items."

@@ -17,6 +17,7 @@ from shortlist.certificates import Certificate, Guarantee
 from shortlist.certificates.assumptions import WORDS
 from shortlist.certificates.certificate import OPEN, named
 from shortlist.errors import NoGuarantee
+from shortlist.escaping import on_one_line
 from shortlist.planning import gap_words
 from shortlist.problem import Problem
 
@@ -209,7 +210,10 @@ class Result:
         if not len(others):
             return ""
         best = others[np.argsort(-merits[others], kind="stable")]
-        some = ", ".join(f"{self.problem.name(int(arm))} ({self.arms.means[arm]:.4g})" for arm in best[:3])
+        names = [on_one_line(self.problem.name(arm)) for arm in best[:3].tolist()]
+        some = ", ".join(
+            f"{name} ({self.arms.means[arm]:.4g})" for name, arm in zip(names, best, strict=False)
+        )
         more = "" if len(best) <= 3 else f" and of {len(best) - 3:,} more"
         return f"Observed means of {some}{more} are better, but less is certified for these arms so far."
 
@@ -313,7 +317,7 @@ class Result:
         return f"Result(selected={named(self.problem, self.indices)}, {found}, {spent})"
 
     def __str__(self) -> str:
-        names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
+        names = ", ".join(map(on_one_line, self.selected[:10])) + (", ..." if len(self.indices) > 10 else "")
         lines = [
             f"Selected {len(self.indices)} of {self.problem.n} "
             f"{'arm' if self.problem.n == 1 else 'arms'}: {names or 'none yet'}",

@@ -1,12 +1,15 @@
 """Failed calls are tried again after pauses that grow; nothing else waits for them, and nothing is lost."""
 
+import itertools
 import logging
 import os
 import pickle
 import signal
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -356,6 +359,62 @@ def test_a_store_in_lasting_trouble_ends_the_run(
     session = sl.Session(problem(), "wnelim", store=Flaky(10_000, is_passing=is_passing))
     with pytest.raises(sl.errors.StoreTrouble, match="the disk is full"):
         sl.drive(session, noisy)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_deadline_ends_the_wait_for_a_store_on_a_full_disk(
+    concurrency: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Retries, "pause", lambda *_: 60.0)
+    start = time.monotonic()
+    session = sl.Session(problem(), "wnelim", store=Flaky(10_000))
+    found = sl.drive(session, noisy, deadline=0.5, concurrency=concurrency)
+    assert 0.5 <= time.monotonic() - start < 5
+    assert found.stop is sl.Stop.DEADLINE
+    assert "the disk is full. The deadline passed before it could be written again." in caplog.text
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_deadline_ends_the_wait_for_a_store_that_another_process_has_locked(
+    concurrency: int, tmp_path: Path
+) -> None:
+    """SQLite waits for half a minute by itself, for every answer and for every lease that is released."""
+    path = tmp_path / "runs.db"
+    with (
+        sl.Session(problem(), "wnelim", store=path) as session,
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+    ):
+        calls = itertools.count()
+
+        def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+            if next(calls) == 5:
+                other.execute("BEGIN IMMEDIATE")
+            return noisy(arm, count, rng)
+
+        start = time.monotonic()
+        found = sl.drive(session, measure, deadline=1.0, concurrency=concurrency)
+        assert 1.0 <= time.monotonic() - start < 8
+        assert found.stop is sl.Stop.DEADLINE
+        unlocking = threading.Timer(1.5, other.execute, ("ROLLBACK",))
+        unlocking.start()
+        session.suspend("what comes later waits for other processes again")
+        unlocking.join()
+        finished = sl.drive(session, measure)
+    assert finished.stop is sl.Stop.CERTIFIED
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("all_calls", [False, True])
+def test_a_deadline_ends_pauses_before_retries(concurrency: int, all_calls: bool) -> None:
+    def measure(arm: int, count: int, rng: np.random.Generator) -> Any:
+        if arm == 0:
+            raise sl.RetryLater(60.0, all_calls=all_calls)
+        return noisy(arm, count, rng)
+
+    start = time.monotonic()
+    found = sl.select(measure, problem(), "wnelim", deadline=0.5, concurrency=concurrency)
+    assert 0.5 <= time.monotonic() - start < 5
+    assert found.stop is sl.Stop.DEADLINE
 
 
 def test_a_program_that_prints_the_same_nonsense_twice_is_not_waited_for() -> None:

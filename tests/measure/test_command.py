@@ -16,6 +16,7 @@ import pytest
 import shortlist as sl
 from shortlist.measure import Call, CommandSource, Source
 from shortlist.measure.command import seed_of
+from tests.measure.limits import memory_limited
 
 PROBLEM = sl.Problem(m=1, epsilon=0.5, delta=0.1, variances=[1.0, 1.0], names=["north", "south side"])
 CALL = Call(entropy=5, arm=1, count=3, first_pull=10)
@@ -318,6 +319,31 @@ def test_much_output_on_both_channels_does_not_block() -> None:
     script = "i=0; while [ $i -lt 20000 ]; do echo $i; echo some noise >&2; i=$((i+1)); done"
     (rewards,) = command("sh", "-c", script, "{count}", timeout=30).answers([Call(0, 0, 20000, 0)])
     assert np.array(rewards).sum() == 20000 * 19999 / 2
+
+
+FLOODS = {"no line ends": "cat /dev/zero", "blank lines": "yes ''", "numbers": "yes 1"}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_a_program_that_does_not_stop_printing_is_stopped(flood: str, tmp_path: Path) -> None:
+    script = f"echo $$ > child; {flood}"
+    with memory_limited(1 << 30):
+        message = failure(command("sh", "-c", script, "{count}", folder=tmp_path, timeout=10))
+    assert "printed more than 1,097,728 bytes, which is the maximum for this call. The command" in message
+    assert not is_alive(int((tmp_path / "child").read_text()))
+
+
+def test_a_flood_on_stderr_takes_no_memory_and_its_end_is_shown() -> None:
+    script = "head -c 300000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 3"
+    with memory_limited(1 << 28):
+        message = failure(command("sh", "-c", script, timeout=20))
+    assert message.endswith("xxx\n  the end") or message.endswith("xxxthe end")
+    assert len(message) < 100_000
+
+
+def test_an_answer_of_many_pulls_may_be_long() -> None:
+    (rewards,) = command("seq", "{count}").answers([Call(0, 0, 300_000, 0)])
+    assert len(rewards) == 300_000
 
 
 def test_the_programs_own_group_is_not_ours() -> None:

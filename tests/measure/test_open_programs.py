@@ -18,6 +18,7 @@ from shortlist.errors import InvalidProblem, RetryLater
 from shortlist.files.problem_file import read_problem_file
 from shortlist.measure import Call, CommandSource
 from shortlist.measure.command import seed_of
+from tests.measure.limits import memory_limited
 
 ITEMS = {f"q{number}": {"text": "x" * number} for number in range(40)}
 PROBLEM = sl.Problem(m=1, epsilon=0.1, delta=0.1, names=["a", "b", "c"], rewards=sl.Bounded(), items=ITEMS)
@@ -288,3 +289,18 @@ def test_a_program_that_printed_anything_else_is_not_asked_again(tmp_path: Path)
     assert "rubbish" in failure(source)
     assert source.answers([CALL, CALL]) == [[1.0] * 4] * 2
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("letters", ["' '", "chr(10)", "'x'"])
+def test_an_open_program_that_does_not_stop_printing_is_stopped(letters: str) -> None:
+    source = program(f"while True: os.write(1, ({letters} * 65536).encode())", timeout=10)
+    with memory_limited(1 << 30):
+        message = failure(source)
+    assert "it printed too much for this call: a line may have 1,048,576 bytes, and all 1,114,112" in message
+    assert sys.executable in message
+
+
+def test_an_open_program_may_print_much_over_a_long_time() -> None:
+    source = program('say(id=one, score=0.5, why="x" * 500_000)')
+    for first in range(6):
+        assert source.answers([Call(5, 1, 1, first)]) == [[0.5]]

@@ -1,11 +1,13 @@
 """Tables of scores in files."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from shortlist.errors import InvalidProblem
+from shortlist.measure import score_table
 from shortlist.measure.score_table import read_table
 
 WIDE = "item,A,B\n1,0.5,\n2,1,0\n"
@@ -58,3 +60,22 @@ def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, text: str, messa
 def test_a_wrong_line_of_json_is_named(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         read_table(written(tmp_path, JSON_LINES + line, "scores.jsonl"))
+
+
+def test_a_compressed_table_is_not_unpacked_if_it_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_table, "MOST_UNPACKED", 4 << 20)
+    path = tmp_path / "scores.csv.gz"
+    path.write_bytes(gzip.compress(WIDE.encode() + b"\n" * (4 << 20)))
+    with pytest.raises(
+        InvalidProblem, match=r"scores\.csv\.gz cannot be read: unpacked, it is larger than 4 MiB"
+    ):
+        read_table(path)
+    path.write_bytes(gzip.compress(WIDE.encode() + b"\n" * (3 << 20)))
+    assert read_table(path).items == ("1", "2")
+    damaged = bytearray(gzip.compress(bytes(range(256)) * 1000))
+    damaged[40:60] = bytes(20)
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidProblem, match="it is damaged"):
+        read_table(path)

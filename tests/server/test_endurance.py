@@ -21,6 +21,7 @@ from shortlist.server import watching
 from shortlist.server.proxies import networks_of
 from shortlist.server.serving import Server, listening, server_for
 from shortlist.server.settings import Limits, Settings
+from shortlist.server.tokens import Tokens
 from shortlist.server.watching import Seen, Watch
 from shortlist.store import open_store
 from tests.server.serving import MANY, QUESTION, Served, answered, client_at, served
@@ -398,12 +399,15 @@ def test_a_run_that_is_removed_and_begun_again_is_the_new_one(server: Served) ->
 
 
 @contextlib.contextmanager
-def here(tmp_path: Path, limits: Limits, *proxies: str) -> Iterator[tuple[Server, int]]:
+def here(
+    tmp_path: Path, limits: Limits, *proxies: str, tokens: Tokens | None = None
+) -> Iterator[tuple[Server, int]]:
     """Yield a server that runs in this process, and its port."""
     sockets = listening("127.0.0.1", 0)
     port = sockets[0].getsockname()[1]
     server = server_for(
-        open_store(tmp_path / "runs.db"), Settings(limits=limits, proxies=networks_of(proxies))
+        open_store(tmp_path / "runs.db"),
+        Settings(limits=limits, proxies=networks_of(proxies), tokens=tokens),
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
     thread.start()
@@ -528,3 +532,27 @@ def test_it_ends_by_a_key(tmp_path: Path) -> None:
         assert server.stop(signal.SIGINT, within=8.0) == ("", "")
         assert server.process.returncode == 0
         stream.close()
+
+
+def test_a_logout_ends_the_streams_of_that_browser(tmp_path: Path) -> None:
+    tokens = Tokens("write-" + "w" * 24, "read-" + "r" * 24)
+    with here(tmp_path, Limits(), tokens=tokens) as (server, port), contextlib.ExitStack() as open_ones:
+        url = f"http://127.0.0.1:{port}"
+        leaving, staying, worker = (
+            open_ones.enter_context(httpx.Client(base_url=url, headers=headers))
+            for headers in ({}, {}, {"authorization": f"Bearer {tokens.write}"})
+        )
+        worker.post("/runs", json={"name": "trial", "question": QUESTION}).raise_for_status()
+        for browser in (leaving, staying):
+            browser.post("/login", json={"token": tokens.read}).raise_for_status()
+        heard = []
+        for client in (leaving, staying, worker):
+            stream = open_ones.enter_context(client.stream("GET", "/runs/trial/events"))
+            heard.append(stream.iter_bytes())
+            assert next(heard[-1]).startswith(b"id: ")
+        assert server.context.n_streams == 3
+        leaving.post("/logout", json={}).raise_for_status()
+        assert list(heard[0]) == [], "the stream ends, and nothing more is sent"
+        eventually(lambda: server.context.n_streams == 2)
+        worker.post("/runs/trial/ask", json={"worker": "ann"}).raise_for_status()
+        assert all(next(one).startswith(b"id: ") for one in heard[1:])

@@ -4,6 +4,7 @@ from tools.faults import (
     blocks,
     bounds,
     feeding,
+    foreign,
     guarantees,
     inputs,
     items,
@@ -27,6 +28,7 @@ FAULTS = (
     *server.FAULTS,
     *inputs.FAULTS,
     *guarantees.FAULTS,
+    *foreign.FAULTS,
 )
 
 __all__ = ["FAULTS", "Fault"]

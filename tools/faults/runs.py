@@ -1196,4 +1196,28 @@ FAULTS = (
         "        tables = {name for (name,) in connection.execute(_USER_TABLES)}\n        if n_pages",
         "        if n_pages",
     ),
+    Fault(
+        "deadlines: a store in trouble ends the run with an error",
+        "execution/drive.py",
+        "if not error.is_passing or interrupt.is_pressed or time.monotonic() < interrupt.due:",
+        "if True:",
+    ),
+    Fault(
+        "deadlines: a store waits for other processes as long as ever",
+        "store/sqlite.py",
+        "max(_LEAST, self.due - time.monotonic()))",
+        "math.inf)",
+    ),
+    Fault(
+        "deadlines: after one, a store no longer waits for other processes",
+        "execution/drive.py",
+        "        store.due = math.inf\n",
+        "        pass\n",
+    ),
+    Fault(
+        "shared items: means depend on how a budget divides rounds",
+        "session/state.py",
+        "np.add.accumulate(np.append(sums[arm], self.scores[place]))[-1]",
+        "sums[arm] + self.scores[place].sum()",
+    ),
 )

@@ -511,4 +511,16 @@ FAULTS = (
         "return parsed(body) if len(body) < _LARGE else await asyncio.to_thread(parsed, body)",
         "return parsed(body)",
     ),
+    Fault(
+        "watching: a stream goes on after the logout",
+        "server/watching.py",
+        "while not closing.is_set() and may_watch():",
+        "while not closing.is_set():",
+    ),
+    Fault(
+        "watching: streams end for clients that send a token",
+        "server/authorization.py",
+        "is_by_cookie = self.settings.tokens is not None and bearer_of(headers) is None",
+        "is_by_cookie = self.settings.tokens is not None",
+    ),
 )

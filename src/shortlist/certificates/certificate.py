@@ -20,6 +20,7 @@ from shortlist.certificates.cut import ABOVE, BELOW, PAIRS, NormalEvidence, Pric
 from shortlist.certificates.guarantee import Guarantee, Ledger, Scope, Share
 from shortlist.certificates.settled_pairs import Evidence, open_outsiders, smallest_epsilons
 from shortlist.checks import shortened
+from shortlist.escaping import on_one_line
 from shortlist.problem import Problem
 
 IN, OPEN, OUT = "in", "open", "out"
@@ -183,7 +184,7 @@ class Certificate:
     def __str__(self) -> str:
         if self.guarantee is None:
             return " ".join((self.sentence, *self.notes))
-        names = ", ".join(self.selected[:10]) + (", ..." if len(self.indices) > 10 else "")
+        names = ", ".join(map(on_one_line, self.selected[:10])) + (", ..." if len(self.indices) > 10 else "")
         proof = f"Proof: {self.guarantee.source}, provided that {self.guarantee.assumption}."
         return "\n".join((f"Best certified so far: {names}", f"{self.sentence} {proof}", *self.notes))
 

@@ -139,6 +139,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from shortlist.escaping import on_one_line
     from shortlist.session.sheet_format import ticket_rows
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -146,7 +147,7 @@ def _show(session: "Session", tickets: "Tickets") -> None:
     table.add_column("arm")
     table.add_column("pulls", justify="right")
     for row in ticket_rows(tickets[:_MOST_SHOWN], session.code, session.entropy):
-        table.add_row(row["ticket"], Text(row["name"]), f"{row['pulls']:,}")
+        table.add_row(row["ticket"], Text(on_one_line(row["name"])), f"{row['pulls']:,}")
     show(table)
     if len(tickets) > _MOST_SHOWN:
         click.echo(f"and {len(tickets) - _MOST_SHOWN:,} more; --csv prints all")

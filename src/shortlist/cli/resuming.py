@@ -16,7 +16,7 @@ from shortlist.cli.options import VARIABLE, is_given
 from shortlist.cli.output import say
 from shortlist.cli.stores import shown
 from shortlist.errors import ChangedRun, MeasurementFailed, ShortlistError, StoreTrouble
-from shortlist.escaping import printable
+from shortlist.escaping import on_one_line, printable
 
 if TYPE_CHECKING:
     from shortlist.certificates import Certificate
@@ -141,7 +141,7 @@ def best_so_far(certified: "Certificate") -> str:
     """Return the selected arms in words, if something is certified and they are few."""
     if not certified.selected or len(certified.selected) > _MOST_NAMED:
         return ""
-    return f" Best certified so far: {', '.join(certified.selected)}."
+    return f" Best certified so far: {', '.join(map(on_one_line, certified.selected))}."
 
 
 def _pulls(session: "DrivenSession") -> str:

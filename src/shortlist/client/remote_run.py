@@ -16,6 +16,7 @@ from shortlist.client.questions import result_from
 from shortlist.client.refusals import error_of
 from shortlist.client.transport import Connection, Trouble
 from shortlist.errors import Contradiction
+from shortlist.escaping import on_one_line
 from shortlist.problem import Problem
 from shortlist.result import Result
 from shortlist.run_urls import path_of
@@ -328,7 +329,7 @@ class RemoteRun:
         for one in conflicts:
             arm = int(one["ticket"].rpartition("-a")[2])
             warnings.warn(
-                f"{self.problem.name(arm)} (ticket {one['ticket']}) already has the mean "
+                f"{on_one_line(self.problem.name(arm))} (ticket {one['ticket']}) already has the mean "
                 f"{one['kept']:g}, and the new answer is {one['refused']:g}; the first answer is kept.",
                 Contradiction,
                 stacklevel=3,

@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from shortlist.checks import is_whole, whole_number
-from shortlist.errors import InvalidProblem, ShortlistError
+from shortlist.errors import InvalidProblem, ShortlistError, StoreTrouble
+from shortlist.escaping import printable
 from shortlist.execution.async_calls import CONCURRENCY, OnLoop, calls_at_once, is_async
 from shortlist.execution.dask_clients import ClusterLike
 from shortlist.execution.interrupts import noting_interrupts
@@ -309,19 +310,30 @@ def drive(
         | (getattr(measure, "about", None) or {})
         | (about or {})
     )
-    with (
-        _noting_how_to_resume(session),
-        _watched(session, progress) as news,
-        global_randomness_kept(),
-        noting_interrupts() as interrupt,
-        holding_tickets(session) as worker,
-        workers_for(executor, source) as workers,
-    ):
-        job = Scheduler(session, source, workers, policy, interrupt, worker, news)
-        n_stops = session.n_stops
-        interrupt.is_ordered = lambda: session.n_stops > n_stops
-        interrupt.due = math.inf if deadline is None else started + deadline
-        checked_until, is_compared, result = session.asked.round + _EARLY, False, None
+    due = math.inf if deadline is None else started + deadline
+    with _waiting_for_the_store_until(session, due):
+        with (
+            _noting_how_to_resume(session),
+            _watched(session, progress) as news,
+            global_randomness_kept(),
+            noting_interrupts() as interrupt,
+            holding_tickets(session) as worker,
+            workers_for(executor, source) as workers,
+        ):
+            interrupt.due = due
+            stop = _run(Scheduler(session, source, workers, policy, interrupt, worker, news), budget)
+        if stop is not None:
+            with suppress(ShortlistError):  # the answers are recorded; only the reason is missing then
+                session.suspend(_why_stopped(stop, budget, deadline), if_idle=True)
+    return session.result if stop is None else replace(session.result, stop=stop)
+
+
+def _run(job: Scheduler, budget: float | None) -> Stop | None:
+    """Measure round after round until the run has ended; return why it stopped, if it stopped earlier."""
+    session, interrupt, n_stops = job.session, job.interrupt, job.session.n_stops
+    interrupt.is_ordered = lambda: session.n_stops > n_stops
+    checked_until, is_compared = session.asked.round + _EARLY, False
+    try:
         while len(session.asked):
             if 0 < session.asked.round < checked_until and _has_warned(session):
                 checked_until = 0
@@ -331,21 +343,32 @@ def drive(
             round = session.asked.round
             is_enough = job.measure(budget)
             if interrupt.is_wanted and not session.is_done:
-                stop = Stop.PERSON if interrupt.is_ordered() else Stop.DEADLINE
-                result = replace(session.result, stop=stop)
-                break
+                return Stop.PERSON if interrupt.is_ordered() else Stop.DEADLINE
             if not is_enough:
-                result = replace(session.result, stop=Stop.BUDGET)
-                break
+                return Stop.BUDGET
             if session.asked.round == round:
-                job.patiently(partial(wait_for_others, session, interrupt, news))
-        else:
-            job.end()
-    if result is None:
-        return session.result
-    with suppress(ShortlistError):  # the answers are recorded; only the reason is missing then
-        session.suspend(_why_stopped(result.stop, budget, deadline), if_idle=True)
-    return result
+                job.patiently(partial(wait_for_others, session, interrupt, job.progress))
+        job.end()
+    except StoreTrouble as error:
+        if not error.is_passing or interrupt.is_pressed or time.monotonic() < interrupt.due:
+            raise
+        _LOG.warning(printable(f"{error} The deadline passed before it could be written again."))
+        return None if session.is_done else Stop.DEADLINE
+    return None
+
+
+@contextmanager
+def _waiting_for_the_store_until(session: DrivenSession, due: float) -> Iterator[None]:
+    """Let a store in a file not wait for other processes beyond a time on the monotonic clock."""
+    store: Any = session.log.store if isinstance(session, Session) else None
+    if due == math.inf or not hasattr(store, "due"):
+        yield
+        return
+    store.due = due
+    try:
+        yield
+    finally:
+        store.due = math.inf
 
 
 def _why_stopped(stop: Stop, budget: float | None, deadline: float | None) -> str:
@@ -362,7 +385,7 @@ def _has_warned(session: DrivenSession) -> bool:
         return False
     if not anytime.may_be_void or not (found := session.certified).notes:
         return False
-    _LOG.warning(" ".join([found.why_nothing] * found.is_void + [*found.notes]))
+    _LOG.warning(printable(" ".join([found.why_nothing] * found.is_void + [*found.notes])))
     return True
 
 

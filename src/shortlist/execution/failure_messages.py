@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from shortlist.errors import FinalFailure, MeasurementFailed, WorkersLost
+from shortlist.escaping import on_one_line
 from shortlist.execution.retries import Wait
 from shortlist.measure import Call
 from shortlist.measure.shared_items import items_words
@@ -28,7 +29,7 @@ def gave_up(what: str, cause: BaseException, times: int, others: int) -> Measure
     advice = f"Fix the measurement and resume; {_KEPT}"
     why = f": {words_of(cause)} {advice}"
     if isinstance(cause, FinalFailure):  # its message says what to do
-        why = f": {cause}"
+        why = f": {_text(cause)}"
     error = MeasurementFailed(f"measuring {what}{beside} {said}{why}")
     error.__cause__ = cause
     return error
@@ -37,7 +38,7 @@ def gave_up(what: str, cause: BaseException, times: int, others: int) -> Measure
 def put_off_words(what: str, cause: BaseException, wait: Wait, times: tuple[int, int]) -> str:
     """Return the message about a retry; `times` are the failures so far, and the maximum of retries."""
     if not wait.is_failure:
-        return f"Measuring {what} will be retried in {wait.seconds:.3g} s: {cause}"
+        return f"Measuring {what} will be retried in {wait.seconds:.3g} s: {_text(cause)}"
     n, most = times
     return (
         f"Measuring {what} failed: {words_of(cause)} Trying again in {wait.seconds:.1f} s "
@@ -67,16 +68,21 @@ def call_words(call_plan: CallPlan, call: int) -> str:
 
 def named(ticket: Ticket, call_plan: CallPlan) -> str:
     """Return the name of an arm with its number and round, and the pulls or items that are measured."""
-    items = call_plan.tickets.problem.items
+    items, name = call_plan.tickets.problem.items, on_one_line(ticket.name)
     if items is not None:
         call = Call(call_plan.entropy, ticket.arm, ticket.count, ticket.first_pull)
-        return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
+        return f"{name} (arm {ticket.arm}, round {ticket.round}) on {items_words(items, call)}"
     last = ticket.first_pull + ticket.count - 1
     pulls = f"pull {last}" if ticket.count == 1 else f"pulls {ticket.first_pull} to {last}"
-    return f"{ticket.name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
+    return f"{name} (arm {ticket.arm}, round {ticket.round}, {pulls})"
 
 
 def words_of(error: BaseException) -> str:
     """Return an error as a sentence, with its type."""
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    said = f"{type(error).__name__}: {_text(error)}".rstrip(": ")
     return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error, which is recorded and sent: lone surrogates are question marks."""
+    return str(error).encode("utf-8", "replace").decode()

@@ -24,6 +24,7 @@ from shortlist.errors import (
     StoreTrouble,
     WrongOutput,
 )
+from shortlist.escaping import printable
 from shortlist.execution.failure_messages import (
     call_words,
     gave_up,
@@ -203,7 +204,7 @@ class Scheduler:
         if not seconds or time.monotonic() < self.said_at + _BETWEEN_WORDS:
             return
         self.said_at = time.monotonic()
-        _LOG.warning(words)
+        _LOG.warning(printable(words))
         if in_log and seconds >= _LONG:
             with contextlib.suppress(ShortlistError):
                 self.session.suspend(words, self.worker, until=time.time() + seconds)

@@ -1,10 +1,11 @@
 """The `[items]` section of a problem file: the items that all arms share, and scores that are known."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from shortlist.checks import listed, shortened
+from shortlist.checks import encodable, listed, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.files.measure_section import check_keys
 from shortlist.items import Blocks, Items
@@ -31,6 +32,8 @@ def items_of(asked: dict[str, Any]) -> dict[str, Any]:
     ids = listed(asked["item_ids"])
     if len(ids) != number.n or not all(isinstance(one, str) for one in ids) or len(set(ids)) < len(ids):
         raise InvalidProblem(f"`item_ids` must be {number.n:,} different texts, one for each item.")
+    for place, one in enumerate(ids):
+        encodable(one, f"`item_ids[{place}]`")
     return found | {"items": Items(number.n, ids, None, str(asked.get("item_digest", "")))}
 
 
@@ -101,7 +104,7 @@ def _read(path: Path, id_key: Any) -> Any:
     elif path.suffix.lower() in {".jsonl", ".ndjson"}:
         rows = [
             _item(path, number, line)
-            for number, line in enumerate(text_of(path).splitlines(), 1)
+            for number, line in enumerate(text_of(path).split("\n"), 1)
             if line.strip()
         ]
     else:
@@ -111,10 +114,11 @@ def _read(path: Path, id_key: Any) -> Any:
     ids = [str(row[id_key]) if isinstance(row, dict) and id_key in row else None for row in rows]
     if None in ids:
         raise InvalidProblem(f"{path}: item number {ids.index(None)} has no `{id_key}`.")
-    if len(set(ids)) < len(ids):
-        twice = next(one for one in ids if ids.count(one) > 1)
+    found = dict(zip(ids, rows, strict=True))
+    if len(found) < len(ids):
+        twice = Counter(ids).most_common(1)[0][0]
         raise InvalidProblem(f"{path}: two items have the id {shortened(twice)}.")
-    return dict(zip(ids, rows, strict=True))
+    return found
 
 
 def _item(path: Path, number: int, line: str) -> Any:
@@ -122,3 +126,5 @@ def _item(path: Path, number: int, line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise InvalidProblem(f"{path}, line {number} is not JSON: {error}.") from None
+    except RecursionError:
+        raise InvalidProblem(f"{path}, line {number}: its brackets are too deep.") from None

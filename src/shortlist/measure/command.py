@@ -7,21 +7,25 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
 import numpy as np
 
 from shortlist.checks import one_of, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, RetryLater, WrongOutput
+from shortlist.escaping import on_one_line
 from shortlist.items import Blocks
 from shortlist.measure.function import Summary
-from shortlist.measure.open_programs import LAST_LINES, OpenPrograms, ProgramFailed, WrongAnswer
+from shortlist.measure.open_programs import OpenPrograms, ProgramFailed, WrongAnswer
 from shortlist.measure.printed import rewards_in_json, rewards_in_lines
+from shortlist.measure.program_output import LastLines, in_background, most_bytes
 from shortlist.measure.shared_items import ids_of, items_words, values_of
 from shortlist.measure.source import Call
 from shortlist.problem import Problem
@@ -29,6 +33,7 @@ from shortlist.problem import Problem
 _BRACES = re.compile(r"\{(\{?)([^{}\"\n]+)\}(\}?)")
 _OWN = ("arm", "count", "name", "seed")
 _LONGEST = 2_000_000  # maximum timeout of the operating system, in seconds
+_PATIENCE = 5.0  # seconds until the output of a program that was stopped is read
 _TRY_LATER = 75  # the exit status EX_TEMPFAIL of sysexits.h
 
 
@@ -145,13 +150,10 @@ class CommandSource:
         except ProgramFailed as failure:
             if failure.status == _TRY_LATER:
                 raise RetryLater(reason=str(failure)) from None
-            last = "\n".join(failure.last_lines).encode()
-            failed = self._failed(call, list(self.argv), str(failure), last)
+            failed = self._failed(call, list(self.argv), str(failure), failure.last_lines)
             raise (WrongOutput(str(failed)) if isinstance(failure, WrongAnswer) else failed) from None
         except OSError as error:
-            raise self._failed(
-                call, list(self.argv), f"the program cannot be started: {error}", b""
-            ) from None
+            raise self._failed(call, list(self.argv), f"the program cannot be started: {error}") from None
 
     def _measured_in(self, call: Call) -> Iterator[dict[str, Any]]:
         """Yield what a persistent program is told of each measurement of a call: the item, or a seed."""
@@ -183,8 +185,11 @@ class CommandSource:
                 )
             raise WrongOutput(str(self._failed(call, argv, what, err))) from None
 
-    def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, bytes]:
-        """Run the program to its end, with this input; return its exit status and its output."""
+    def _finished(self, argv: list[str], call: Call, given: bytes | None) -> tuple[int, bytes, list[str]]:
+        """Run the program to its end, with this input; return its exit status and its output.
+
+        If it prints too much, it is stopped.
+        """
         try:
             process = subprocess.Popen(
                 argv,
@@ -196,25 +201,40 @@ class CommandSource:
                 start_new_session=True,  # its own process group, so that all its processes can be stopped
             )
         except (OSError, ValueError) as error:
-            raise self._failed(call, argv, f"the program cannot be started: {error}", b"") from None
-        with process:
-            try:
-                out, err = process.communicate(given, timeout=self.timeout)
-            except subprocess.TimeoutExpired:
-                err = _end(process)
-                said = f"it was still running after {self.timeout:g} seconds (`timeout`) and was stopped"
-                raise self._failed(call, argv, said, err) from None
-            except BaseException:
-                _end(process)
-                raise
-        return process.returncode, out, err
+            raise self._failed(call, argv, f"the program cannot be started: {error}") from None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        most, found, last = most_bytes(call.count), [b""], LastLines()
 
-    def _failed(self, call: Call, argv: list[str], what: str, err: bytes) -> MeasurementFailed:
-        name, pulls = self.problem.name(call.arm), f"({call.count} pull{'s' if call.count > 1 else ''})"
+        def keep(stream: IO[bytes]) -> None:
+            found[0] = stream.read(most + 1)
+            if len(found[0]) > most:
+                _kill(process)
+
+        readers = [in_background(keep, process.stdout), in_background(last.read, process.stderr)]
+        if given is not None and process.stdin is not None:
+            in_background(partial(_write, given), process.stdin)
+        is_late = True
+        try:
+            is_late = not _has_ended(process, readers, self.timeout)
+        finally:
+            if is_late:  # or if it is interrupted
+                _kill(process)
+                _has_ended(process, readers, _PATIENCE)
+        if is_late:
+            said = f"it was still running after {self.timeout:g} seconds (`timeout`) and was stopped"
+            raise self._failed(call, argv, said, last.lines)
+        if len(found[0]) > most:
+            said = f"it printed more than {most:,} bytes, which is the maximum for this call"
+            raise WrongOutput(str(self._failed(call, argv, said, last.lines)))
+        return process.returncode, found[0], last.lines
+
+    def _failed(self, call: Call, argv: list[str], what: str, lines: Sequence[str] = ()) -> MeasurementFailed:
+        name = on_one_line(self.problem.name(call.arm))
+        pulls = f"({call.count} pull{'s' if call.count > 1 else ''})"
         on = pulls if self.problem.items is None else f"on {items_words(self.problem.items, call)}"
         said = f"measuring {name} {on} failed: {what}. "
         said += f"The command, run in {self.folder.absolute()}: {shlex.join(argv)}"
-        lines = err.decode("utf-8", "replace").rstrip().splitlines()[-LAST_LINES:]
         return MeasurementFailed("\n  ".join([f"{said}\nThe end of its stderr:", *lines]) if lines else said)
 
     def _words(self, part: str) -> set[str]:
@@ -262,14 +282,30 @@ def _single(answer: list[float] | Summary) -> float:
     return answer.mean if isinstance(answer, Summary) else answer[0]
 
 
-def _end(process: "subprocess.Popen[bytes]") -> bytes:
-    """Stop a program and all processes that it started; return its stderr."""
+def _write(given: bytes, stream: IO[bytes]) -> None:
+    """Write the input of a program, as far as it reads it."""
+    with suppress(BrokenPipeError), stream:
+        stream.write(given)
+
+
+def _has_ended(process: "subprocess.Popen[bytes]", readers: Sequence[Thread], seconds: float | None) -> bool:
+    """Wait until a program has ended, and all that it printed is read; return whether it did so in time."""
+    end = None if seconds is None else time.monotonic() + seconds
+
+    def left() -> float | None:
+        return None if end is None else max(0.0, end - time.monotonic())
+
+    for reader in readers:
+        reader.join(left())
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(left())
+    return process.returncode is not None and not any(reader.is_alive() for reader in readers)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Stop a program and all processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    try:
-        return process.communicate(timeout=5)[1]
-    except subprocess.TimeoutExpired:  # a process outside of the group still holds the pipe
-        return b""
 
 
 def _how_it_ended(status: int) -> str:

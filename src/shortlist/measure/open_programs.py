@@ -16,16 +16,16 @@ import subprocess
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from shortlist.errors import RetryLater
 from shortlist.measure.printed import as_number, checked_number, is_number, short
+from shortlist.measure.program_output import LONGEST_LINE, LastLines, in_background, most_bytes
 
-LAST_LINES = 8  # lines of a failed program's stderr
+_TOO_MUCH = b""  # in place of a line, if a program does not stop printing
 _PATIENCE = 5.0  # seconds that a program has to end after its input has
 _GLANCE = 0.5  # seconds after which it is looked whether a program has ended, and may still be read
 
@@ -57,18 +57,24 @@ class OpenProgram:
             start_new_session=True,  # its own process group, so that all its processes can be stopped
         )
         self._n_asked = 0
+        self._n_bytes, self._most = 0, most_bytes(0)  # that it has printed, and may have printed by now
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._said: deque[bytes] = deque(maxlen=LAST_LINES)
+        self._said = LastLines()
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self._readers = [
-            _started(self._pass_on, self.process.stdout),
-            _started(self._said.extend, self.process.stderr),
+            in_background(self._pass_on, self.process.stdout),
+            in_background(self._said.read, self.process.stderr),
         ]
 
-    def _pass_on(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            self._lines.put(line)
+    def _pass_on(self, stream: IO[bytes]) -> None:
+        while line := stream.readline(LONGEST_LINE + 1):
+            self._n_bytes += len(line)
+            if len(line) > LONGEST_LINE or self._n_bytes > self._most:
+                self._lines.put(_TOO_MUCH)
+                return
+            if line.strip():
+                self._lines.put(line)
         self._lines.put(None)
 
     def answers(self, requests: Sequence[Mapping[str, Any]], timeout: float | None) -> list[dict[str, Any]]:
@@ -81,6 +87,7 @@ class OpenProgram:
         """
         assert self.process.stdin is not None
         first, self._n_asked = self._n_asked, self._n_asked + len(requests)
+        self._most = self._n_bytes + most_bytes(len(requests))
         numbers = range(first, self._n_asked)
         lines = [json.dumps({"id": one, **asked}) for one, asked in zip(numbers, requests, strict=True)]
         is_late = threading.Event()
@@ -105,10 +112,12 @@ class OpenProgram:
                     ended = f"it ended after {len(found)} of {len(numbers)} answers"
                     late = f"it had not answered after {timeout} seconds (`timeout`) and was stopped"
                     raise ProgramFailed(late if is_late.is_set() else ended, self)
-                if line.strip():
-                    answer = self._parsed(line, unanswered)
-                    unanswered.remove(answer["id"])
-                    found[answer["id"]] = answer
+                if line == _TOO_MUCH:
+                    limits = f"a line may have {LONGEST_LINE:,} bytes, and all {most_bytes(len(requests)):,}"
+                    raise WrongAnswer(f"it printed too much for this call: {limits}", self)
+                answer = self._parsed(line, unanswered)
+                unanswered.remove(answer["id"])
+                found[answer["id"]] = answer
         finally:
             timer.cancel()
         return [found[one] for one in numbers]
@@ -146,7 +155,7 @@ class OpenProgram:
 
     def last_lines(self) -> list[str]:
         """Return the last lines of its stderr."""
-        return b"".join(self._said).decode("utf-8", "replace").rstrip().splitlines()
+        return self._said.lines
 
     def _wait(self, seconds: float = _PATIENCE) -> None:
         """Wait until the program has ended and all of its stderr is read; stop it if that takes long.
@@ -243,18 +252,6 @@ def _score(answer: dict[str, Any], *, is_binary: bool) -> float:
     if not is_number(score):
         raise ValueError(f"it printed {shown}; `score` must be a number")
     return checked_number(score)
-
-
-def _started(read: Callable[[Iterable[bytes]], None], stream: IO[bytes]) -> threading.Thread:
-    """Start to read from a stream, to its end."""
-
-    def work() -> None:
-        with stream:
-            read(stream)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
 
 
 def _close_all(programs: list[OpenProgram]) -> None:

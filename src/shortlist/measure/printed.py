@@ -11,7 +11,7 @@ _WORDS = {"true": 1.0, "True": 1.0, "false": 0.0, "False": 0.0}
 
 def rewards_in_lines(text: str, count: int, *, is_binary: bool = False) -> list[float]:
     """Return the rewards of an output with one number per line or, if they are 0 or 1, true or false."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     if len(lines) != count:
         raise ValueError(f"it printed {_lines(len(lines))}, but {_rewards(count)} requested, one per line")
     words = _WORDS if is_binary else {}

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray
-from shortlist.checks import shortened
+from shortlist.checks import encodable, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import bytes_of, listed
 from shortlist.measure.table_file import npy_numbers
 
 LONG = ("arm", "item", "score")
+MOST_UNPACKED = 1 << 30
+"""Bytes of a table that is compressed; a small file may unpack to a thousand times its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +79,24 @@ def read_table(path: Path) -> ScoreTable:
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
+    """Return the content of a compressed file. Its size is found first, without keeping the content."""
+    size = 0
     try:
+        with gzip.open(io.BytesIO(data)) as file:
+            while size <= MOST_UNPACKED and (part := file.read(1 << 20)):
+                size += len(part)
+        if size > MOST_UNPACKED:
+            raise InvalidProblem(
+                f"{path} cannot be read: unpacked, it is larger than {MOST_UNPACKED >> 20:,} MiB, which is "
+                f"the maximum. Unpack it first, if that is right."
+            )
         return gzip.decompress(data)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         raise InvalidProblem(f"{path} cannot be unpacked: it is damaged, or not a gzip file.") from None
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    return [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
 def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
@@ -94,7 +107,9 @@ def _cells(path: Path, number: int, line: str) -> tuple[str, str, float]:
         raise InvalidProblem(
             f'{path}, line {number}: it must be like {{"arm": "A", "item": "17", "score": 1}}.'
         ) from None
-    return str(arm), str(item), _number(score, f"{path}, line {number}")
+    where = f"{path}, line {number}"
+    arm, item = encodable(str(arm), f"{where}: the arm"), encodable(str(item), f"{where}: the item")
+    return arm, item, _number(score, where)
 
 
 def _of_csv(text: str, path: Path) -> ScoreTable:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.arrays import FloatArray
 from shortlist.errors import InvalidProblem, NotRewards
-from shortlist.escaping import printable
+from shortlist.escaping import on_one_line
 from shortlist.items import Blocks, Items
 from shortlist.measure.function import refuse_single
 from shortlist.measure.many import to_numpy
@@ -44,7 +44,7 @@ def ids_of(items: Items, call: Call) -> list[str]:
 
 def items_words(items: Items, call: Call) -> str:
     """Return the items of a call by their ids, for messages."""
-    ids = [printable(one)[:_LONGEST_ID] for one in ids_of(items, call)]
+    ids = [on_one_line(one)[:_LONGEST_ID] for one in ids_of(items, call)]
     more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
     noun = ("block" if isinstance(items, Blocks) else "item") + ("s" if len(ids) > 1 else "")
     return f"{noun} {', '.join(ids[:_MOST_NAMED])}{more}"

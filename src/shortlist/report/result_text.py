@@ -10,6 +10,7 @@ from rich.text import Text
 
 from shortlist.arrays import FloatArray
 from shortlist.certificates import Scope
+from shortlist.escaping import on_one_line
 from shortlist.planning import Plan, UsualCost, gap_words
 from shortlist.report.text_format import counted, decimals_for, large, mean_words
 from shortlist.report.verdict import closer, spared
@@ -80,7 +81,7 @@ def _arms(result: Result, true_means: FloatArray | None) -> Table:
         pulls = f"{result.arms.pulls[arm]:,}", f"{result.arms.in_mean[arm]:,}"
         cells = (mean_words(float(means[arm]), problem.epsilon), behind, *pulls)
         row: list[RenderableType] = [
-            Text(problem.name(arm)),
+            Text(on_one_line(problem.name(arm))),
             *compress(cells, (True, has_gaps, True, has_more)),
         ]
         table.add_row(*row, *(() if true_means is None else (f"{true_means[arm]:.{decimals}f}",)))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shortlist.bounds import lower_bound
+from shortlist.escaping import on_one_line
 from shortlist.measure import declared
 from shortlist.report.result_text import result_text
 from shortlist.report.text_format import counted, day, iso, mean_words, moment, n_shown, percent
@@ -286,7 +287,7 @@ def _totals_table(history: RunState) -> Table:
         pulls, mean = int(arms.pulls[arm]), float(arms.means[arm])
         hits = [f"{round(pulls * mean):,}" if pulls else ""] if problem.is_binary else []
         shown = mean_words(mean, problem.epsilon) if pulls else "-"
-        table.add_row(Text(problem.name(arm)), arms.statuses[arm], f"{pulls:,}", *hits, shown)
+        table.add_row(Text(on_one_line(problem.name(arm))), arms.statuses[arm], f"{pulls:,}", *hits, shown)
     if problem.n > n_rows:
         table.add_row(Text(f"and {problem.n - n_rows:,} more", style="dim"))
     return table
@@ -300,8 +301,9 @@ def _next_words(history: RunState) -> list[str]:
     shares = asked.counts / asked.counts.sum()
     n_named = n_shown(len(asked), _MOST)
     order = np.argsort(-shares, kind="stable")[:n_named]
+    names = [on_one_line(history.problem.name(arm)) for arm in asked.arms[order].tolist()]
     some = ", ".join(
-        f"{history.problem.name(int(asked.arms[one]))} {100 * shares[one]:.0f} %" for one in order
+        f"{name} {100 * share:.0f} %" for name, share in zip(names, shares[order].tolist(), strict=True)
     )
     more = f", and {len(asked) - n_named:,} more" if len(asked) > n_named else ""
     pulls = counted(int(asked.counts.sum()), "pull")
@@ -325,7 +327,7 @@ def fed_dict(history: RunState) -> dict[str, Any]:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = names[: n_shown(len(names), _MOST_NAMED)]
+    shown = [*map(on_one_line, names[: n_shown(len(names), _MOST_NAMED)])]
     return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
 
 
@@ -351,7 +353,7 @@ def _refused(history: RunState) -> list[str]:
     if len(history.conflicts) > _MOST:
         found.append(f"and {counted(len(history.conflicts) - _MOST, 'conflict')} more")
     for taken in history.withdrawn[-_MOST:]:
-        ticket, name = ticket_text(code, taken.round, taken.arm), history.problem.name(taken.arm)
+        ticket, name = ticket_text(code, taken.round, taken.arm), on_one_line(history.problem.name(taken.arm))
         found.append(
             f"Withdrawn: the mean {taken.mean:g} of {ticket} ({name}), by {worker_words(taken.by)}"
             f"{', because: ' * bool(taken.why)}{taken.why}"

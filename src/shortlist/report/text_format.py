@@ -6,6 +6,8 @@ import unicodedata
 from datetime import UTC, datetime
 from html import escape
 
+from shortlist.escaping import is_turning
+
 # --- numbers -------------------------------------------------------------------------------------------
 
 
@@ -139,7 +141,7 @@ _GAP = "…"
 
 
 def visible(text: str) -> str:
-    r"""Return text with control characters and invalid characters escaped: \n, \x00."""
+    r"""Return text with control characters, and those that are invalid or turn lines around, escaped."""
     return text if text.isprintable() else "".join(map(_sign, text))
 
 
@@ -147,7 +149,7 @@ def _sign(letter: str) -> str:
     if letter < " ":
         return letter.encode("unicode_escape").decode()
     is_none = unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or ord(letter) & 0xFFFE == 0xFFFE
-    return "\N{REPLACEMENT CHARACTER}" if is_none else letter
+    return "\N{REPLACEMENT CHARACTER}" if is_none or is_turning(letter) else letter
 
 
 def shortened(text: str, most: int = 40) -> str:
@@ -177,10 +179,4 @@ def name(text: str, most: int = 40, *, titled: bool = False) -> str:
 
 def plain_name(text: str, most: int = 40) -> str:
     """Return a name for a terminal or a description, with control characters escaped."""
-    return shortened("".join(map(_harmless, visible(text))), most)
-
-
-def _harmless(letter: str) -> str:
-    """Return a replacement for a character that changes the text direction."""
-    is_turning = "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
-    return "\N{REPLACEMENT CHARACTER}" if is_turning or letter in "\u200e\u200f\u061c" else letter
+    return shortened(visible(text), most)

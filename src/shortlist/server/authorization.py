@@ -4,7 +4,7 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -36,7 +36,8 @@ class Authenticate(Guard):
         cookie = cookie_of(headers, self.settings.cookie)
         right = self._right(headers, cookie)
         is_stale = bool(cookie) and self.sessions.right_of(cookie) is Right.NOTHING
-        state = {"sessions": self.sessions, "right": right, "cookie": cookie}
+        is_by_cookie = self.settings.tokens is not None and bearer_of(headers) is None
+        state = {"sessions": self.sessions, "right": right, "cookie": cookie, "is_by_cookie": is_by_cookie}
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start" and is_stale:
@@ -85,6 +86,12 @@ class Authorize(Guard):
         if self.wrong_tokens.take(client_of(scope)):
             return None
         return too_many("too many wrong tokens from your address; wait a minute.", 60)
+
+
+def still_allowed(request: Request) -> bool:
+    """Return whether the browser that sent a request is still logged in; true if that was not needed."""
+    state = request.state
+    return not getattr(state, "is_by_cookie", False) or state.sessions.right_of(state.cookie) >= Right.READ
 
 
 def cookie_of(headers: Headers, name: str) -> str:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
 from http import HTTPStatus
@@ -24,6 +24,7 @@ from shortlist.report.worker_json import holders
 from shortlist.run_urls import run_of
 from shortlist.server import responses
 from shortlist.server.app import AppContext
+from shortlist.server.authorization import still_allowed
 from shortlist.server.errors import Busy
 from shortlist.server.requests import Asked
 from shortlist.server.responses import Export, Outcome, Plan, Round, returns, returns_text
@@ -103,7 +104,7 @@ def routes(context: AppContext) -> APIRouter:
             )
         if getattr(request.state, "is_head", False):
             return StreamingResponse(iter(()), media_type=Stream.media_type, headers=Stream.unbuffered)
-        return Stream(context, name)
+        return Stream(context, name, partial(still_allowed, request))
 
     return router
 
@@ -120,17 +121,17 @@ class Stream(StreamingResponse):
     media_type = "text/event-stream"
     unbuffered: ClassVar = {"x-accel-buffering": "no"}  # tells nginx not to buffer events
 
-    def __init__(self, context: AppContext, run: str) -> None:
+    def __init__(self, context: AppContext, run: str, may_watch: Callable[[], bool]) -> None:
         self._house, self._run = context, run
         watch = context.watches.get(run)
         if watch is None or watch.is_over:
             watch = context.watches[run] = Watch(partial(_news, context, run))
         self._watch = watch
-        self._said = watch.stream(context.closing)
+        self._said = watch.stream(context.closing, may_watch)
         super().__init__(self._said, headers=self.unbuffered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the client disconnects, the run is removed, or the server stops."""
+        """Send events until the client disconnects or logs out, the run is removed, or the server stops."""
         self._house.n_streams += 1
         try:
             async with aclosing(self._said):

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeAlias
 
 from shortlist.errors import ShortlistError
 
 _BETWEEN = 1.0  # seconds between two polls of a run
+_LOOK = 1.0  # seconds between two checks whether a watcher is still logged in
 _SILENCE = 15.0  # seconds between keep-alive comments
 
 Seen: TypeAlias = tuple[str, int]
@@ -36,23 +38,26 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
         self.is_over = False
 
-    async def stream(self, closing: asyncio.Event) -> AsyncGenerator[bytes, None]:
+    async def stream(
+        self, closing: asyncio.Event, may_watch: Callable[[], bool] = lambda: True
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the events for one watcher: the current status, and again after every change.
 
-        A slow reader gets only the latest status.
+        A slow reader gets only the latest status. The stream ends when `may_watch` is no longer true.
         """
         self.n_watchers += 1
         if self._task is None:
             self._task = asyncio.create_task(self._follow())
-        seen = b""
+        seen, at = b"", time.monotonic()
         try:
-            while not closing.is_set():
+            while not closing.is_set() and may_watch():
                 if self._said != seen:
-                    seen = self._said
+                    seen, at = self._said, time.monotonic()
                     yield seen
                 elif self.is_over:
                     return
-                elif not await _within(self._news, _SILENCE, closing):
+                elif not await _within(self._news, _LOOK, closing) and time.monotonic() >= at + _SILENCE:
+                    at = time.monotonic()
                     yield b": still here\n\n"
         finally:
             self.n_watchers -= 1

@@ -19,6 +19,7 @@ from shortlist.arrays import BoolArray, FloatArray, IntArray
 from shortlist.certificates import Certificate
 from shortlist.checks import shortened, whole_number
 from shortlist.errors import ChangedRun, Contradiction, InvalidProblem
+from shortlist.escaping import on_one_line
 from shortlist.items import Items
 from shortlist.planning import resolve
 from shortlist.problem import Problem, checked
@@ -504,8 +505,9 @@ class Session:
     def _warn(self, events: Iterable[Event]) -> None:
         for event in events:
             if isinstance(event, Conflict):
+                name = on_one_line(self.problem.name(event.arm))
                 warnings.warn(
-                    f"{self.problem.name(event.arm)} in round {event.round} already has the mean "
+                    f"{name} in round {event.round} already has the mean "
                     f"{event.kept:g}, and the new answer is {event.refused:g}; the first answer is kept.",
                     Contradiction,
                     stacklevel=3,

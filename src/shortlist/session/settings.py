@@ -79,7 +79,7 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings as they will be when read back from a log."""
     try:
         found: dict[str, Any] = json.loads(json.dumps(settings, allow_nan=False))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidProblem(
             f"`about` must be plain data for JSON: numbers, strings, lists and dicts of these. {error}."
         ) from None

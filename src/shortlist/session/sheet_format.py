@@ -187,7 +187,7 @@ def comma_of(text: str, numbers: Iterable[str]) -> Comma:
 
 def _delimiter(text: str) -> str:
     """Return the delimiter, detected from the first non-empty line."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
     return max(_DELIMITERS, key=first.count)
 
 

@@ -164,6 +164,19 @@ class Round:
         """Return whether these are the scores of a ticket that was answered."""
         return np.array_equal(self.scores.get(int(place), ()), scores)
 
+    def add_to(self, sums: FloatArray, places: IntArray) -> None:
+        """Add the rewards of answered tickets to the sums of all arms.
+
+        Single scores are added one after the other. So sums do not depend on how scores are divided into
+        rounds, which a budget may change.
+        """
+        arms = self.tickets.arms[places]
+        if not self.scores:
+            sums[arms] += self.tickets.counts[places] * self.means[places]
+            return
+        for place, arm in zip(places.tolist(), arms.tolist(), strict=True):
+            sums[arm] = np.add.accumulate(np.append(sums[arm], self.scores[place]))[-1]
+
     def withdraw(self, places: IntArray) -> None:
         """Forget answers to tickets."""
         self.means[places] = np.nan
@@ -785,7 +798,7 @@ class RunState:
         if self.rules.cap_from is not None:
             self.worst_case_pulls = self.rules.cap_from(self.state) or self.worst_case_pulls
         self._pulls[asked.arms] += asked.counts
-        self._sums[asked.arms] += asked.counts * round.means
+        round.add_to(self._sums, np.arange(len(asked)))
         round.parts = None
         self._open_round()
 
@@ -910,7 +923,7 @@ class RunState:
         places = np.flatnonzero(self.round.is_told)
         told = self.round.tickets.take(places)
         pulls[told.arms] += told.counts
-        sums[told.arms] += told.counts * self.round.means[places]
+        self.round.add_to(sums, places)
         with np.errstate(invalid="ignore"):
             means = sums / pulls
         in_mean = pulls

@@ -26,6 +26,7 @@ from shortlist.store.sql import SqlStore
 from shortlist.store.tables import VERSIONS
 from shortlist.store.trouble import of_sqlite
 
+_LEAST = 0.5  # seconds to wait for other writers, however late it is
 _SMALL = 1 << 22  # bytes; smaller files take only a few milliseconds to check
 _USER_TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -51,6 +52,11 @@ class SqliteStore(SqlStore):
         How long to wait for other writers, in seconds.
     steps
         The migrations of its tables.
+
+    Attributes
+    ----------
+    due
+        When to stop waiting for other writers, on the monotonic clock, although `patience` is not used up.
     """
 
     _LOCK = ""  # a write transaction locks the whole file from its start
@@ -78,11 +84,21 @@ class SqliteStore(SqlStore):
             poolclass=sql.NullPool if self._file.is_frozen else sql.QueuePool,
             **({} if self._file.is_frozen else {"pool_size": 2, "max_overflow": -1}),
         )
-        sql.event.listen(engine, "begin", _begin)
+        sql.event.listen(engine, "begin", self._begin)
+        self.due = math.inf
         super().__init__(engine, f"The store {path}")
         self._clock = clock or Clock()
         self._prepare(read_only)
         self._set_up(self._writing, must_exist=must_exist, read_only=read_only, steps=steps)
+
+    def _begin(self, connection: sql.Connection) -> None:
+        if connection.get_execution_options().get("writes"):
+            seconds = min(self._file.patience, max(_LEAST, self.due - time.monotonic()))
+            file: Any = connection.connection.dbapi_connection
+            if file.patience != seconds:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+                file.patience = seconds
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def _now(self, connection: sql.Connection, mark: str) -> float:  # noqa: ARG002
         return self._clock.now(mark) if isinstance(self._clock, Clock) else self._clock()
@@ -130,9 +146,10 @@ class SqliteStore(SqlStore):
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that remembers its open files: the database, its -wal and its -shm file."""
+    """A connection that remembers its timeout, and the database, -wal and -shm files that it has open."""
 
     files: _Files | None = None  # if it is read-only
+    patience: float = 0.0
 
 
 class _File:
@@ -144,7 +161,7 @@ class _File:
     """
 
     def __init__(self, path: Path, read_only: bool, must_exist: bool, patience: float) -> None:
-        self._path, self._patience = path, patience
+        self._path, self.patience = path, patience
         self.is_frozen = read_only and _is_frozen(path)
         self._is_read_only = read_only
         self._mode = "ro" if read_only else "rw" if must_exist else "rwc"
@@ -156,10 +173,10 @@ class _File:
             raise self.moved()
         uri = f"{self._path.as_uri()}?mode={self._mode}" + ("&immutable=1" if self.is_frozen else "")
         connection = sqlite3.connect(
-            uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False,
+            uri, uri=True, timeout=self.patience, isolation_level=None, check_same_thread=False,
             factory=_Connection,
         )  # fmt: skip
-        connection.text_factory = _text
+        connection.text_factory, connection.patience = _text, self.patience
         try:
             connection.execute("PRAGMA synchronous = FULL")
         except UnicodeDecodeError:  # hide SQLite's message, which quotes the schema
@@ -191,7 +208,7 @@ class _File:
         If several processes try this at once, SQLite refuses some without waiting; they try again. If the
         file system does not support it, the file stays as it was, which is slower but equally safe.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self.patience
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -214,11 +231,6 @@ def _identity(path: Path | str) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _begin(connection: sql.Connection) -> None:
-    if connection.get_execution_options().get("writes"):
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _text(data: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.checks import shortened
+from shortlist.checks import encodable, shortened
 from shortlist.errors import InvalidProblem
 from shortlist.measure.csv_columns import bytes_of, listed
 from shortlist.measure.score_table import ScoreTable
@@ -120,6 +120,8 @@ def table_of(cells: Iterable[Cell]) -> ScoreTable:
     """Return cells as a table; two scores of one arm on one item are refused."""
     found: dict[tuple[str, str], Cell] = {}
     for cell in cells:
+        encodable(cell.arm, f"{cell.path}: the name of an arm")
+        encodable(cell.item, f"{cell.path}: the name of an item")
         before = found.setdefault(cell[:2], cell)
         if before is not cell:
             same = before.path == cell.path
