@@ -211,8 +211,7 @@ def test_budgets_and_resumed_runs_change_no_bit(number: int, tmp_path: Path) -> 
     if not problem.has_pool:
         assert parts.to_dict() == whole.to_dict()
         return
-    assert problem.items is not None
-    order = problem.items.order(number)
+    order = problem.order(number)
     for result in (whole, parts):
         folded = [
             np.cumsum(row[order[:n]])[-1] / n

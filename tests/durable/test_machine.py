@@ -24,7 +24,7 @@ SEED, STRATEGY = 5, "race"
 
 
 def right_answer(ticket: sl.session.Ticket) -> float:
-    return mean(SEED, ticket.arm, ticket.first_pull, ticket.count)
+    return mean(PROBLEM.entropy(SEED), ticket.arm, ticket.first_pull, ticket.count)
 
 
 def alone() -> str:

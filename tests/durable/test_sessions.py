@@ -58,7 +58,7 @@ def begun(store: Store, **changes: Any) -> sl.Session:
 
 
 def answers(tickets: sl.session.Tickets) -> list[float]:
-    return [mean(5, ticket.arm, ticket.first_pull, ticket.count) for ticket in tickets]
+    return [mean(PROBLEM.entropy(5), ticket.arm, ticket.first_pull, ticket.count) for ticket in tickets]
 
 
 def undisturbed() -> sl.Session:

@@ -164,10 +164,10 @@ def test_what_the_page_says_of_the_run() -> None:
         sl.plot.spent_data(result),
         sl.plot.rounds_data(drilling()),
     )
-    assert (data.names[1], data.pulls[1], result.n_pulls) == ("site 078", 29_229, 52_741)
+    assert (data.names[1], data.pulls[1], result.n_pulls) == ("site 078", 33_465, 57_200)
     assert data.worse is not None
     assert (data.worse.n_arms, round(data.worse.average_pulls)) == (170, 105)
-    assert (len(rounds.rounds), *rounds.n_arms[:2], rounds.n_arms[-1]) == (24, 200, 19, 2)
+    assert (len(rounds.rounds), *rounds.n_arms[:2], rounds.n_arms[-1]) == (24, 200, 17, 2)
     assert [round((pulls or 0) / 1e6, 1) for pulls in (spent.cap, spent.wnelim, spent.vmedelim)] == [
         3.0,
         3.0,

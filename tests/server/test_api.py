@@ -552,7 +552,7 @@ def test_fifty_threads_ask_and_tell(place: Place) -> None:
 def sl_rows(session: sl.Session, tickets: sl.session.Tickets) -> list[dict[str, Any]]:
     from shortlist.session.sheet_format import ticket_rows
 
-    return list(ticket_rows(tickets, session.code, session.seed))
+    return list(ticket_rows(tickets, session.code, session.entropy))
 
 
 def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:

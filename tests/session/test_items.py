@@ -146,12 +146,12 @@ def test_a_smaller_epsilon_goes_on_with_the_same_scores() -> None:
 def test_a_smaller_epsilon_is_named_if_scores_of_whole_rows_may_have_been_seen(is_late: bool) -> None:
     """Prefixes and totals may decide about it, but not scores at positions that others have yet to take."""
     store = MemoryStore()
-    session = sl.Session(question(epsilon=0.02), seed=1, store=store)
+    session = sl.Session(question(epsilon=0.02), seed=2, store=store)
     if is_late:
         assert (finished(session).result.arms.pulls == ITEMS).any()
     else:
         session.tell(tickets := session.ask(), [scores(one.arm, session.items_of(one)) for one in tickets])
-    finer = finished(sl.Session(question(epsilon=0.0), seed=1, store=store))
+    finer = finished(sl.Session(question(epsilon=0.0), seed=2, store=store))
     said = "epsilon was not lowered because of scores on items that other arms had yet to take"
     for found in (finer.result.guarantee, finer.certified.guarantee):
         assert found is not None

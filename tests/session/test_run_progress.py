@@ -97,7 +97,7 @@ def test_progress_counts_all_scores_on_shared_items(store: Store) -> None:
             pulls_per_call=1,
         )
     log = list(kept.read("main"))
-    assert sum(isinstance(record.event, Answered) for record in log) > 50
+    assert sum(isinstance(record.event, Answered) for record in log) > 40
     for n in range(1, len(log) + 1, 3):
         store.restore(str(n), log[:n])
         assert facts(read_progress(store, str(n))) == decided_again(store, str(n))
@@ -122,7 +122,7 @@ def test_no_decisions_are_made_again_unless_a_run_may_have_ended(
     assert facts(read_progress(store, "ended")) == ended
     assert facts(read_progress(store, "open")) == opened
     store.restore("whole", log[:last])
-    with pytest.raises(TypeError, match="NoneType"):
+    with pytest.raises(CorruptLog, match="NoneType"):
         read_progress(store, "whole")
 
 

@@ -808,8 +808,10 @@ class Session:
             )
         _refuse_trivial(problem)
         code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), own_version()
-        entropy = problem.entropy(seed)
-        self._log.begin(Began(problem, strategy, seed, asked_for, code, here, reissue is not False, entropy))
+        about = (asked_for, code, here, reissue is not False, problem.entropy(seed))
+        began = Began(problem, strategy, seed, *about)
+        RunState(began)  # a question that its strategy refuses is not recorded
+        self._log.begin(began)
         self.is_new = self.code == code
 
     def _settle(self) -> None:
