@@ -19,6 +19,7 @@ from shortlist.session.call_plan import TURNS
 from shortlist.session.state import RunState
 from shortlist.session.worker_names import is_gone, own_name
 from shortlist.store import (
+    Answered,
     Arranged,
     Asked,
     Began,
@@ -142,7 +143,8 @@ def test_the_log_says_all_that_happened(place: Place) -> None:
     session = begun(place.open())
     sl.drive(session, Slowly(0.0))
     kinds = [type(record.event) for record in begun(place.open()).records]
-    assert kinds[:5] == [Began, Arranged, Asked, Leased, Told]
+    assert kinds[:4] == [Began, Arranged, Asked, Leased]
+    assert kinds[4] in {Answered, Told}
     assert kinds[-1] is Ended
     assert kinds.count(Asked) == session.result.n_rounds
     assert kinds.count(Ended) == kinds.count(Began) == 1
