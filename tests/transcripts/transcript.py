@@ -1,6 +1,6 @@
 """What runs do, written down through the public names alone: to the last bit, whatever is behind the names.
 
-`python -m tests.transcripts.transcript` compares all runs with `recorded.json`; `--write` records them anew.
+`python -m tests.transcripts` compares all runs with `recorded.json`; `--write` records them anew.
 A difference means that users' runs would differ: explain it in CHANGELOG.md under "Statistical changes".
 
 Rewards are a function of the arm and the number of the pull or the item. So they do not depend on seeds, and
@@ -9,7 +9,6 @@ a run reads them in any order and in any portions.
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,22 +198,3 @@ def compare(names: list[str] | None = None) -> dict[str, tuple[Any, Any]]:
         if recorded.get(name) != now:
             found[name] = recorded.get(name), now
     return found
-
-
-def main() -> int:
-    """Compare, or write."""
-    from tests.transcripts import deliveries  # noqa: F401  (it adds its own)
-
-    if "--write" in sys.argv:
-        data = {name: run() for name, run in TRANSCRIPTS.items()}
-        RECORDED.write_text(json.dumps(data, indent=0, sort_keys=True) + "\n", encoding="utf-8")
-        print(f"{len(data)} transcripts")
-        return 0
-    found = compare()
-    for name in found:
-        print("differs:", name)
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
