@@ -229,11 +229,11 @@ class Problem:
         It is random, and fixed by the question and the seed: another question, about fewer or other arms or
         with another epsilon, has another order. So scores that were seen in one order cannot have chosen
         which arms the next order favours. The order of the arms makes no difference. A run that goes on with
-        a smaller epsilon keeps its order.
+        a smaller epsilon keeps its order, which is that of the epsilon asked first.
         """
         if self.items is None or self.has_blocks:
             raise InvalidProblem("only a fixed set of items has an order; this problem has none.")
-        return self.items.order_by(self.entropy(seed))
+        return self.items.order_by(self.entropy(checks.whole_number(seed, "seed", 0)))
 
     def entropy(self, seed: int) -> int:
         """Return what all random numbers of a run derive from: a digest of the question and the seed."""

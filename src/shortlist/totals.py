@@ -247,10 +247,10 @@ def _prefixes(problem: Problem, given: ArrayLike, seed: int | None) -> tuple[Flo
         arm = int(np.argmax(has_gaps))
         raise InvalidProblem(
             f"the items on which {problem.name(arm)} was measured are not the first ones of the order "
-            f"that seed {seed} gives for these {problem.n_items:,} items. So nothing is proved: which "
-            "items were measured may depend on the scores. The order follows from the seed and the question: "
-            "m, epsilon, delta, the names of all arms and the list of all items must be those of the "
-            "evaluation. If Shortlist ran this evaluation, `shortlist status` shows what is certified."
+            f"that seed {seed} gives for this question, so they prove nothing. Ask exactly the question for "
+            "which the order was drawn: the same m, first epsilon, delta, names of arms, rewards or "
+            "bounds, and items in the same sequence. The certificate then says which epsilon is certified. "
+            "If Shortlist ran this evaluation, `shortlist status` shows what is certified."
         )
     return np.where(is_seen, table, 0.0), seen
 

@@ -591,7 +591,7 @@ def test_certify_says_what_a_table_of_scores_proves(call: Calls) -> None:
     ("options", "said"),
     [
         ([], "Give the `seed` of that order, or complete the rows. If Shortlist ran this evaluation"),
-        (["--seed", "8"], "not the first ones of the order that seed 8 gives for these 60 items"),
+        (["--seed", "8"], "not the first ones of the order that seed 8 gives for this question"),
         (["--seed", "7", "--variance", "1"], "--variance is for means"),
         (["--seed", "7", "--bounds", "2", "3"], "refused"),
     ],

@@ -28,6 +28,7 @@ from shortlist.report.page import page
 from shortlist.report.workload import workload
 from shortlist.server.app import create_app
 from shortlist.session.answers import Answers
+from shortlist.session.call_plan import calls_between
 from shortlist.store import Answered, MemoryStore, Narrowed, open_store
 from shortlist.tickets import Tickets
 from tests.server.calling import Caller
@@ -326,6 +327,23 @@ def test_scores_ahead_are_refused_before_anybody_has_said_how_tickets_are_split(
     session = sl.Session(PROBLEM)
     with pytest.raises(sl.errors.NotAsked, match="never makes a call"):
         session.answer(wrong_answers(session, [8], [1]))
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_scores_of_a_round_and_scores_ahead_of_it_are_answered_separately(is_stale: bool) -> None:
+    """Else the first ones may close the round, and the others would belong to no round."""
+    session = sl.Session(PROBLEM)
+    ahead_calls(session)
+    if is_stale:
+        tickets = session.ask()
+        session.tell(tickets, [look_up(ticket.arm, session.items_of(ticket)) for ticket in tickets])
+    asked, settings = session.asked, {"pulls_per_call": 1, "turns": 1}
+    ends = asked.first_pulls + asked.counts + 1
+    calls = calls_between(PROBLEM, asked.arms, asked.first_pulls, ends, settings)
+    before = len(session.records)
+    with pytest.raises(sl.errors.NotAsked, match="Answer them separately"):
+        session.answer(answers_to(calls, session))
+    assert len(session.records) == before
 
 
 def test_scores_ahead_of_an_arm_whose_row_is_known_are_refused() -> None:

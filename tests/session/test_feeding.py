@@ -614,3 +614,14 @@ def test_that_means_are_constant_is_assumed_once_whatever_the_rewards() -> None:
         found = certify(problem, [4000, 4000], [0.9, 0.1] if problem is known else [0.5, 0.25])
         assert found.guarantee is not None
         assert found.guarantee.assumption.count("the mean of each arm is constant") == 1
+
+
+def test_an_arm_whose_rows_were_all_taken_back_has_no_mean() -> None:
+    session = Session(sl.Problem(1, 0.1, 0.1, names=["a", "b"], rewards=sl.Bounded()), "race")
+    session.feed("b", 10, 0.5, label="first")
+    for mean, label in ((0.1, "one"), (0.2, "two")):
+        session.feed("a", 1, mean, label=label)
+    for label in ("one", "two"):
+        session.feed("a", 0, 0.0, label=label)
+    assert np.isnan(session.result.arms.means[0])
+    assert session.result.to_dict()["arms"][0]["mean"] is None

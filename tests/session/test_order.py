@@ -60,6 +60,12 @@ def test_the_same_question_has_the_same_order_and_each_seed_another_one() -> Non
     assert len({tuple(question().order(seed).tolist()) for seed in range(20)}) == 20
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "7", None])
+def test_a_seed_that_no_run_takes_has_no_order(seed: Any) -> None:
+    with pytest.raises(InvalidProblem, match="seed"):
+        question().order(seed)
+
+
 def test_what_has_no_fixed_items_has_no_order() -> None:
     for none in (question(items=sl.Blocks()), sl.Problem(1, 0.1, 0.1, variances=[1.0, 1.0])):
         with pytest.raises(InvalidProblem, match="has an order"):

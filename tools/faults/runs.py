@@ -991,6 +991,30 @@ FAULTS = (
         "found: BoolArray = ~is_there | (cuts",
     ),
     Fault(
+        "ahead: scores of a round and scores ahead of it are taken together",
+        "session/answer_events.py",
+        "    if not is_ahead.all():\n        raise NotAsked(",
+        "    if False:\n        raise NotAsked(",
+    ),
+    Fault(
+        "fed: an arm without rewards has a mean of rounding errors",
+        "session/state.py",
+        "        self._fed_sums[self._fed_pulls == 0] = 0.0",
+        "        pass",
+    ),
+    Fault(
+        "order: any seed has one",
+        "problem.py",
+        'self.entropy(checks.whole_number(seed, "seed", 0))',
+        "self.entropy(seed)",
+    ),
+    Fault(
+        "begin: a question that its strategy refuses is recorded",
+        "session/session.py",
+        "        RunState(began)  # a",
+        "        # a",
+    ),
+    Fault(
         "ahead: a call may be answered twice at once",
         "session/answer_events.py",
         "    if len({*zip(calls.arms.tolist(), calls.first_pulls.tolist(), strict=True)}) < len(calls):",

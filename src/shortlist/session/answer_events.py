@@ -244,21 +244,24 @@ def events_for_calls(history: RunState, given: Answers) -> list[Event]:
 
 
 def _ahead(history: RunState, given: Answers, is_ahead: BoolArray) -> list[Event]:
-    """Return the events for scores some of which this round did not ask for.
+    """Return the events for scores that their round did not ask for.
 
     If it is over, the current round may ask for them. Others are kept until they are needed.
     """
-    events: list[Event] = [] if is_ahead.all() else events_for_calls(history, given.part(~is_ahead))
-    rest = given.part(is_ahead)
-    if rest.tickets.round != history.round.number:
-        rest = rest.of_round(history.round.number)
+    rest = given
+    if is_ahead.all() and given.tickets.round != history.round.number:
+        rest = given.of_round(history.round.number)
         is_ahead = history.parts_of(history.round).call_plan.find(rest.tickets) < 0
         if not is_ahead.any():
-            return events + events_for_calls(history, rest)
-        if not is_ahead.all():
-            return events + _ahead(history, rest, is_ahead)
+            return events_for_calls(history, rest)
+    if not is_ahead.all():
+        raise NotAsked(
+            "some of these calls belong to a round, and others are measured ahead of it. Answer them "
+            "separately. Nothing of this answer was recorded."
+        )
     _check_bounds(history, rest)
     _check_ahead(history, rest.tickets)
+    events: list[Event] = []
     calls, scores = rest.tickets, rest.scores or []
     is_new = calls.first_pulls >= history.reached[calls.arms]
     for place, (call, own) in enumerate(zip(calls, scores, strict=True)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import BoolArray, FloatArray
+from shortlist.arrays import FloatArray
 from shortlist.checks import is_whole, real_numbers, shortened
 from shortlist.errors import InvalidProblem, MeasurementFailed, NotAsked
 from shortlist.measure import (
@@ -147,13 +147,6 @@ class Answers:
         answers = cls(problem, calls, means, given.variances, None, worker, scores=given.scores, **about)
         answers.check_bounds(problem)
         return answers
-
-    def part(self, is_kept: BoolArray) -> "Answers":
-        """Return some of the answers to calls, without failures that were scored."""
-        places = np.flatnonzero(is_kept)
-        scores = None if self.scores is None else [self.scores[place] for place in places.tolist()]
-        tickets, means, variances = self.tickets.take(places), self.means[places], self.variances[places]
-        return replace(self, tickets=tickets, means=means, variances=variances, scores=scores, scored=())
 
     def of_round(self, number: int) -> "Answers":
         """Return the same answers as answers in another round."""

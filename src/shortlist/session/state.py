@@ -573,6 +573,7 @@ class RunState:
         self.n_fed += int(counts.sum())
         np.add.at(self._fed_pulls, arms, counts)
         np.add.at(self._fed_sums, arms, sums)
+        self._fed_sums[self._fed_pulls == 0] = 0.0  # what was taken back may leave a rounding error
         self.suspended = self.waiting = None
         if self.problem.m == self.problem.n:
             return
