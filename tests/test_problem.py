@@ -258,8 +258,10 @@ def test_variances_whose_sum_overflows_are_refused() -> None:
 
 def test_a_strategy_refuses_what_it_could_not_count() -> None:
     long = problem(epsilon=1e-6, variances=[1.0] * 1000)  # 1e15 < 2**53 pulls before any constant
+    store = sl.open_store(":memory:")
     with pytest.raises(sl.InvalidProblem) as caught:
-        sl.Session(long, "vmedelim")
+        sl.Session(long, "vmedelim", store=store)
+    assert store.runs() == [], "it would be a run that nobody can open"
     assert "2**53" in str(caught.value)
     assert "larger `epsilon`" in str(caught.value)
 

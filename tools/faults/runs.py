@@ -1010,9 +1010,9 @@ FAULTS = (
     ),
     Fault(
         "begin: a question that its strategy refuses is recorded",
-        "session/session.py",
-        "        RunState(began)  # a",
-        "        # a",
+        "session/log.py",
+        "        self._first = RunState(began)\n",
+        "",
     ),
     Fault(
         "ahead: a call may be answered twice at once",

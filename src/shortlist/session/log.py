@@ -46,6 +46,7 @@ class RunLog:
         self.changed_at: float | None = None
         self.ended_at: float | None = None
         self._history: RunState | None = None
+        self._first: RunState | None = None  # the state after the event that `begin` appends
         self.on_records: Callable[[Sequence[Record]], None] | None = None
         self._waiting: deque[_PendingAppend] = deque()
 
@@ -93,7 +94,11 @@ class RunLog:
             self._take(some)
 
     def begin(self, began: Began) -> None:
-        """Start the log with this event, unless it exists."""
+        """Start the log with this event, unless it exists.
+
+        A question that its strategy refuses raises InvalidProblem here, and is not recorded.
+        """
+        self._first = RunState(began)
         self.append(lambda history, _: [] if history is not None else [began], must_exist=False)
 
     def append(
@@ -200,7 +205,8 @@ class RunLog:
         first, *rest = events
         if not isinstance(first, Began):
             raise CorruptLog(f"the log of run {self.run!r} does not start with its question.")
-        return RunState(first), rest
+        made, self._first = self._first, None
+        return made if made is not None and made.began is first else RunState(first), rest
 
 
 _Decide: TypeAlias = Callable[[RunState | None, float], Sequence[Event]]

@@ -809,9 +809,7 @@ class Session:
         _refuse_trivial(problem)
         code, here = "".join(secrets.choice(_LETTERS) for _ in range(_CODE)), own_version()
         about = (asked_for, code, here, reissue is not False, problem.entropy(seed))
-        began = Began(problem, strategy, seed, *about)
-        RunState(began)  # a question that its strategy refuses is not recorded
-        self._log.begin(began)
+        self._log.begin(Began(problem, strategy, seed, *about))
         self.is_new = self.code == code
 
     def _settle(self) -> None:
