@@ -228,8 +228,8 @@ class Problem:
 
         It is random, and fixed by the question and the seed: another question, about fewer or other arms or
         with another epsilon, has another order. So scores that were seen in one order cannot have chosen
-        which arms the next order favours. The order of the arms makes no difference. A run that goes on with
-        a smaller epsilon keeps its order, which is that of the epsilon asked first.
+        which arms the next order favours. It is the same in whatever order named arms are listed. A run that
+        goes on with a smaller epsilon keeps its order, which is that of the epsilon asked first.
         """
         if self.items is None or self.has_blocks:
             raise InvalidProblem("only a fixed set of items has an order; this problem has none.")
@@ -269,8 +269,8 @@ class Problem:
     def ranks(self) -> IntArray | None:
         """The place of each arm among the sorted names; None if arms have no names.
 
-        The random numbers of an arm derive from its rank, or its number if it has none. So the order of
-        named arms makes no difference.
+        The random numbers of an arm derive from its rank, or its number if it has none. So they are the same
+        in whatever order named arms are listed.
         """
         if self.names is None:
             return None

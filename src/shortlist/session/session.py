@@ -704,9 +704,7 @@ class Session:
         with self._log.lock:
             history = self._history
             nothing = history.round.tickets.take(slice(0, 0)), np.empty(0)
-            is_over = (
-                history.is_final or self.problem.is_lockstep
-            )  # there a later block cannot be measured now
+            is_over = history.is_final or self.problem.is_lockstep  # later blocks cannot be measured now
             if history.rules.likely_ends is None or is_over or self.others(worker):
                 return nothing
             ends, reached = history.rules.likely_ends(history.state), history.reached
